@@ -22,19 +22,13 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 PARENT, FAMILY = "DMGLAB_PARENT", "DMGLAB_FAMILY"
-OF_ONE_PYTHON = (
-    "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR",
-    "PYTHONEXECUTABLE", "PYTHONINSPECT", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONBREAKPOINT",
-    "__PYVENV_LAUNCHER__",
-)  # fmt: skip
-"""What a shell sets for one Python: modules of other versions, or other behaviour."""
 GRACE_S = 10.0
 """To finish the update and save, once the parent is gone."""
 _PR_SET_PDEATHSIG = 1
@@ -101,17 +95,6 @@ class LossyPipe(Pipe):
 def family() -> dict[str, str]:
     """Environment of a child that this process owns, with a new mark."""
     return {PARENT: str(os.getpid()), FAMILY: secrets.token_hex(8)}
-
-
-def environment_for(python: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """`environment` for a program whose interpreter is `python`.
-
-    Another one than ours gets nothing of OF_ONE_PYTHON: a shell's PYTHONPATH would put other
-    versions of torch or numpy before those that a library is pinned to.
-    """
-    if python == sys.executable:
-        return dict(environment)
-    return {name: value for name, value in environment.items() if name not in OF_ONE_PYTHON}
 
 
 def end_family(mark: str) -> None:

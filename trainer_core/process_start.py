@@ -16,6 +16,8 @@ import sys
 import threading
 from collections.abc import Callable
 
+from trainer_core.environment import rank_place
+
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 """At "0" torch looks for no makers of other devices among the installed packages."""
 UNCACHED, CACHE = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"
@@ -65,8 +67,8 @@ def load_torch(device: str = "cpu") -> None:
         return
     if sys.platform.startswith("linux"):
         if device.startswith("cuda"):
-            index = os.environ.get("LOCAL_RANK") or device.partition(":")[2] or "0"
-            _begin(lambda: _open_gpu(int(index)))
+            local, named = rank_place().local_rank, int(device.partition(":")[2] or 0)
+            _begin(lambda: _open_gpu(named if local is None else local))
             importlib.import_module("warp")  # its own libraries would wait for torch's
         else:
             _keep_memory()

@@ -9,7 +9,15 @@ from tests.support.imports import CHECKOUT, imported_modules, sources
 
 PACKAGE = "trainer_core"
 FLOORS = (
-    ("protocol", "owned", "leash", "process_start", "waiting_worker", "proofs.faults"),
+    (
+        "protocol",
+        "owned",
+        "leash",
+        "process_start",
+        "environment",
+        "waiting_worker",
+        "proofs.faults",
+    ),
     ("envs", "imports"),
     ("runs", "preflight"),
     ("runners", "exports", "algo"),

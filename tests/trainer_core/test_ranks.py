@@ -20,10 +20,10 @@ from tests.trainer_core.building import read_log, without_clocks
 from trainer_core.cli import launch_ranks
 from trainer_core.cli.launch_ranks import Nodes, interface_towards, spread, start_ranks, supervise
 from trainer_core.cli.main import main
+from trainer_core.environment import MEETING
 from trainer_core.protocol.checkpoints import list_checkpoints, verify
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.log_check import check_log
-from trainer_core.train.meeting import MEETING
 
 SCRIPT = Path(__file__).with_name("rank_training.py")
 

@@ -191,7 +191,7 @@ def test_a_full_disk_ends_the_process_and_not_the_run() -> None:
 def test_who_is_validated_beside_its_learner(
     device: str, where: Any, cores: int, wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validation_process, "spare_cores", lambda: cores)
+    monkeypatch.setattr(validation_process, "cores_of_rank", lambda: cores)
     config = tiny_config(device=device, eval_every=1, validate_on=where)
     assert validation_process.wanted(config) is wanted
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -204,6 +204,6 @@ def test_who_is_validated_beside_its_learner(
 def test_by_default_one_gpu_is_validated_beside_and_a_cpu_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(validation_process, "spare_cores", lambda: 4)
+    monkeypatch.setattr(validation_process, "cores_of_rank", lambda: 4)
     assert validation_process.wanted(tiny_config(device="cuda:0", eval_every=1))
     assert not validation_process.wanted(tiny_config(eval_every=1))

@@ -11,7 +11,6 @@ so runs repeat bit for bit with as many threads.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
@@ -28,6 +27,7 @@ from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.algo.ppo_gradient import ppo_gradient
 from trainer_core.algo.rollout import Forward, RolloutBuffer
 from trainer_core.algo.tiles import Batch, TileNetwork, Tiles
+from trainer_core.environment import cores_of_rank
 from trainer_core.protocol.config import RunConfig
 
 Found = TypeVar("Found")
@@ -43,9 +43,7 @@ LEAST_ACTING = 8
 
 def learning_parts(config: RunConfig) -> int:
     """How many threads learn: as configured, else one a core that this process may use."""
-    ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    threads = config.threads or min(MOST_PARTS, (cores or 1) // ranks)
+    threads = config.threads or min(MOST_PARTS, cores_of_rank())
     return max(1, min(threads, config.minibatch_size // LEAST_LEARNING))
 
 

@@ -20,6 +20,8 @@ import os
 import sys
 from typing import Any
 
+from trainer_core.environment import tell_libraries
+
 SIDE = 64
 WRONG_PACKAGE = (
     "arcengine cannot be imported ({}): under Python 3.11 and older `pip install arc-agi` brings "
@@ -149,7 +151,7 @@ def serve(folder: str, recordings: str, port: int) -> None:
 
 def main(argv: list[str]) -> int:
     folder, recordings = argv[:2]
-    os.environ["OPERATION_MODE"] = "offline"
+    tell_libraries(OPERATION_MODE="offline")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a game prints is no answer
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.cookiejar
 import json
-import os
 import urllib.error
 import urllib.request
 from typing import Any
@@ -17,6 +16,7 @@ import msgspec
 import numpy as np
 
 from trainer_core.arc.session import Shown, check_action
+from trainer_core.environment import server_key
 from trainer_core.protocol.addresses import ARC_KEY, check_server, without_secrets
 from trainer_core.protocol.arc import CLICK, EXAMPLE, RESET, SIDE
 from trainer_core.protocol.decoding import parsing
@@ -116,7 +116,7 @@ class RestGame:
             data=None if body is None else json.dumps(body).encode(),
             headers={
                 "Content-Type": "application/json", "Accept": "application/json",
-                "X-API-Key": os.environ.get(ARC_KEY, ""),
+                "X-API-Key": server_key(ARC_KEY),
             },
         )  # fmt: skip
         try:

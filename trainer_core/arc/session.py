@@ -19,7 +19,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainer_core.owned import environment_for, family
+from trainer_core.environment import child_environment
+from trainer_core.owned import family
 from trainer_core.protocol.arc import CLICK, NOTHING, RESET, RUNNER_ID, SIDE, ArcGameInfo
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
@@ -93,11 +94,11 @@ class HostedGames:
         self.game, self.count = game, count
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=folder, env={
-                **environment_for(argv[0]), **family(),
+            cwd=folder, env=child_environment(
+                argv[0], **family(),
                 # Bytecode beside the game would be read in place of what was trusted.
-                "PYTHONPYCACHEPREFIX": os.devnull, "PYTHONDONTWRITEBYTECODE": "1",
-            },
+                PYTHONPYCACHEPREFIX=os.devnull, PYTHONDONTWRITEBYTECODE="1",
+            ),
         )  # fmt: skip
         try:
             self._answer()

@@ -17,6 +17,7 @@ import psutil
 from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.progress import on_terminal, standard_output
+from trainer_core.environment import desktop
 from trainer_core.preflight.checks import check_home
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, broken_tasks, list_tasks
@@ -114,7 +115,7 @@ def _system() -> dict[str, Any]:
         "threads": psutil.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "memory_free_bytes": psutil.virtual_memory().available,
-        "display": os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "",
+        "display": desktop().display,
     }
 
 

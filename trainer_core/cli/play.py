@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.owned import environment_for
+from trainer_core.environment import child_environment
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.arc import is_arc, server_of
 from trainer_core.protocol.checkpoints import read_meta
@@ -84,7 +84,7 @@ def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, A
     argv = runner.play(directory)
     player = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-        cwd=runner.folder(directory), env=environment_for(argv[0]),
+        cwd=runner.folder(directory), env=child_environment(argv[0]),
     )  # fmt: skip
     assert player.stdin is not None
     assert player.stdout is not None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
+from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, named_runner, parse
+from trainer_core.environment import is_rank, rank_place
 from trainer_core.preflight.algorithm import check_algorithm
 from trainer_core.process_start import load_torch
 from trainer_core.protocol.algorithms import ignored_fields
@@ -133,7 +133,7 @@ def order_of(found: Options) -> Order:
 def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
     if config.seconds or config.total_env_steps or config.target_success:
         return config
-    if os.environ.get("RANK", "0") == "0":  # once, not one of each rank
+    if rank_place().is_first:  # once, not one of each rank
         print(
             f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends",
             file=sys.stderr,

@@ -6,12 +6,12 @@ network is touched: `wandb sync FOLDER` sends what lies there, if its owner want
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+from trainer_core.environment import tell_libraries
 from trainer_core.exports.as_job import run_export
 from trainer_core.exports.tensorboard import tags_of
 from trainer_core.exports.wandb_history import history_row
@@ -34,7 +34,7 @@ def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
     if not past:
         raise LabError(f"{run.train_log}: no update records yet; wait for the first one")
     meta = next((event for event in events if isinstance(event, records.MetaRecord)), None)
-    os.environ.update(WANDB_MODE="offline", WANDB_SILENT="true", WANDB_DIR=str(out))
+    tell_libraries(WANDB_MODE="offline", WANDB_SILENT="true", WANDB_DIR=str(out))
     try:
         import wandb  # pyright: ignore[reportMissingImports]
     except ImportError:

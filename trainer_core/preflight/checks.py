@@ -24,7 +24,8 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from trainer_core.owned import environment_for, kill_group
+from trainer_core.environment import child_environment
+from trainer_core.owned import kill_group
 from trainer_core.preflight.findings import Check, Found, Status, size
 from trainer_core.preflight.memory import device_number
 from trainer_core.protocol.errors import ConfigError, LabError
@@ -174,7 +175,7 @@ async def _probe(runner: AgentRunner) -> Found:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment_for(argv[0]),
+            env=child_environment(argv[0]),
             start_new_session=True,
         )
     except FileNotFoundError as error:

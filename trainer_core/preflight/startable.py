@@ -5,11 +5,10 @@ The light checks are preflight's own; only what torch and the emulator know is a
 
 from __future__ import annotations
 
-import os
-
 import psutil
 import torch
 
+from trainer_core.environment import rank_place
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.scoring import task_rules
 from trainer_core.preflight.findings import require
@@ -54,7 +53,7 @@ def find_device(name: str) -> torch.device:
     if not torch.cuda.is_available():
         raise ConfigError(f"{name}: torch finds no CUDA device; use --device cpu")
     # Under torchrun every rank gets its own GPU later; here the name must only be possible.
-    if (device.index or 0) >= torch.cuda.device_count() and "LOCAL_RANK" not in os.environ:
+    if (device.index or 0) >= torch.cuda.device_count() and rank_place().local_rank is None:
         there = ", ".join(f"cuda:{index}" for index in range(torch.cuda.device_count()))
         raise ConfigError(f"{name}: no such device; this computer has {there}")
     return device

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from urllib.parse import urlsplit
 
+from trainer_core.environment import variables
 from trainer_core.protocol.errors import ConfigError
 
 ARC_KEY, LLM_KEY = "ARC_API_KEY", "DMGLAB_LLM_KEY"
@@ -54,7 +54,7 @@ def is_host(text: str) -> bool:
 def without_secrets(text: str) -> str:
     """`text` without names and passwords in addresses, and without the keys of this environment."""
     text = _USERINFO.sub(f"{HIDDEN}@", text)
-    for name, value in os.environ.items():
+    for name, value in variables():
         if len(value) >= SHORTEST_SECRET and _SECRET_NAME.search(name):
             text = text.replace(value, HIDDEN)
     return text

@@ -6,13 +6,14 @@ archive counts as one) or was installed from a wheel.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+
+from trainer_core.environment import chosen_home
 
 _ROOT = Path(__file__).resolve().parents[2]
 """The folder with our packages in it: the checkout, or site-packages."""
@@ -29,7 +30,7 @@ def shipped_file(path: str) -> Path:
 
 def default_home() -> Path:
     """DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for data."""
-    if chosen := os.environ.get("DMGLAB_HOME"):
+    if chosen := chosen_home():
         return Path(chosen).expanduser().resolve()
     if CHECKOUT:
         return CHECKOUT / "var"

@@ -31,7 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer_core.owned import FAMILY, end_family, environment_for, family, kill_group
+from trainer_core.environment import child_environment, chosen_torch
+from trainer_core.owned import FAMILY, end_family, family, kill_group
 from trainer_core.protocol.decoding import parsing, read_json
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths, child_folder
@@ -126,7 +127,7 @@ class RunnerEnvironment:
             done = subprocess.run(
                 [str(self.python), "-P", "-c", PROBE, *self.modules],
                 capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=False,
-                env=environment_for(str(self.python)),
+                env=child_environment(str(self.python)),
             )  # fmt: skip
             said = done.stderr.strip()
             return json.loads(done.stdout)
@@ -295,7 +296,7 @@ def _version(python: str) -> tuple[int, ...]:
     try:
         done = subprocess.run(
             [python, "-c", code], capture_output=True, text=True, check=True, timeout=VERSION_S,
-            env=environment_for(python),
+            env=child_environment(python),
         )  # fmt: skip
         return tuple(int(part) for part in done.stdout.split())
     except (OSError, subprocess.SubprocessError, ValueError):
@@ -320,7 +321,7 @@ def wants_cpu_torch() -> bool:
     DMGLAB_TORCH says so, or else the build that is installed beside this program; without any,
     that there is no NVIDIA driver.
     """
-    if chosen := os.environ.get("DMGLAB_TORCH"):
+    if chosen := chosen_torch():
         return chosen == "cpu"
     found = importlib.util.find_spec("torch")
     try:
@@ -353,7 +354,7 @@ def _run(argv: list[str], on_line: Callable[[str], None], claim: int) -> None:
         [sys.executable, "-m", LEASH, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, errors="replace", cwd=child_folder(),
         start_new_session=True, pass_fds=(claim,),
-        env={**environment_for(""), "PYTHONUNBUFFERED": "1", "PIP_NO_COLOR": "1", **owned},
+        env=child_environment("", PYTHONUNBUFFERED="1", PIP_NO_COLOR="1", **owned),
     )  # fmt: skip
     said: list[str] = []
     try:

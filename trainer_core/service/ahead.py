@@ -11,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from trainer_core.environment import differs
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.service.child import ChildProcess, start_child
@@ -77,7 +77,7 @@ class AheadProcess:
         try:
             child = await start_child(
                 argv, cwd=cwd, pass_fds=(theirs.fileno(),), on_event=self._hear,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno()), **env},
+                env={"PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno()), **env},
             )  # fmt: skip
         except LabError:
             ours.close()
@@ -93,7 +93,7 @@ class AheadProcess:
         return True
 
     async def start_child(
-        self, argv: Sequence[str], *, cwd: Path, env: dict[str, str],
+        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str],
         pass_fds: Sequence[int] = (), **callbacks: Any,
     ) -> ChildProcess:  # fmt: skip
         """`child.start_child`, by the process that waits for exactly this argv if there is one.
@@ -106,7 +106,7 @@ class AheadProcess:
         compiling = self.compiling
         self._child = self._order = None
         child.listen(**callbacks)
-        told = {name: value for name, value in env.items() if os.environ.get(name) != value}
+        told = {name: value for name, value in env.items() if differs(name, value)}
         message = json.dumps({"env": told, "descriptors": list(pass_fds)}).encode()
         with order:
             try:

@@ -12,11 +12,12 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trainer_core.owned import FAMILY, end_family, environment_for, family
+from trainer_core.environment import child_environment
+from trainer_core.owned import FAMILY, end_family, family
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.runs.trust import require_own_environment
@@ -265,7 +266,7 @@ async def start_child(
     argv: Sequence[str],
     *,
     cwd: Path,
-    env: dict[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
     log_path: Path | None = None,
     pass_fds: Sequence[int] = (),
     decode: Callable[[bytes], records.Event | None] = records.decode,
@@ -275,6 +276,8 @@ async def start_child(
     on_exit: Callable[[int], None] = lambda code: None,
 ) -> ChildProcess:
     """Start a process in a session of its own. Raises LabError when it cannot be started.
+
+    `env` has variables that it gets besides ours.
 
     No event and no end is told before the caller's next await: it can note the child first.
     Call it on the loop's own thread: a parent-death signal follows the thread that forked.
@@ -296,7 +299,7 @@ async def start_child(
                 ),
                 *argv,
                 cwd=str(cwd),
-                env={**environment_for(argv[0], os.environ if env is None else env), **owned},
+                env=child_environment(argv[0], **(env or {}), **owned),
                 pass_fds=pass_fds,
                 start_new_session=True,
             ),

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from trainer_core.environment import child_environment
 from trainer_core.owned import FAMILY, end_family, family
 from trainer_core.protocol.errors import BAD_JSON, LabError
 from trainer_core.protocol.paths import child_folder
@@ -76,7 +77,7 @@ async def run_job(
                 stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, **owned},
+                env=child_environment(**owned),
                 start_new_session=True,
                 limit=MAX_LINE_BYTES,
             ),

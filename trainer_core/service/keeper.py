@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+from trainer_core.environment import child_environment
 from trainer_core.owned import FAMILY, PARENT
 from trainer_core.protocol.errors import visible
 from trainer_core.protocol.paths import HomePaths, child_folder
@@ -29,9 +30,7 @@ def ensure_keeper(home: HomePaths) -> int:
 
     Call it after a run was put into the queue. Raises LabError when it cannot be started.
     """
-    environment = {
-        name: value for name, value in os.environ.items() if name not in (PARENT, FAMILY, INHERITED)
-    }
+    environment = child_environment(without=(PARENT, FAMILY, INHERITED))
     try:
         home.keeper_log.parent.mkdir(parents=True, exist_ok=True)
         with open_log(home.keeper_log) as log:

@@ -172,7 +172,7 @@ class PlayerService:
         child = await self.ahead.start_child(
             runner.play(directory),
             cwd=runner.folder(directory),
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={"PYTHONUNBUFFERED": "1"},
             log_path=directory / "player.log",
             decode=runner.parse,
             on_event=on_event,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -238,7 +237,7 @@ class TrainerService:
             kept.child = await self.ahead.start_child(
                 plan.argv,
                 cwd=plan.cwd,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
+                env={"PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
                 log_path=life.paths.worker_log,
                 pass_fds=(lock, kept.device.descriptor) if kept.device else (lock,),
                 decode=plan.runner.parse,

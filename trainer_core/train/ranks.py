@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import socket
 import time
 from typing import Any, TypeVar
@@ -11,8 +10,8 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 
+from trainer_core.environment import meet_within_s, rank_place
 from trainer_core.protocol.errors import LabError
-from trainer_core.train.meeting import MEET_WITHIN, MEET_WITHIN_S, MEETING
 
 T = TypeVar("T")
 
@@ -21,15 +20,14 @@ class Ranks:
     """This process's place among those that `--gpus`, or torchrun, started; else alone."""
 
     def __init__(self) -> None:
-        self.rank = int(os.environ.get("RANK", "0"))
-        self.world = int(os.environ.get("WORLD_SIZE", "1"))
-        self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        place = rank_place()
+        self.rank, self.world, self.local_rank = place.rank, place.world, place.local_rank or 0
         if self.world > 1 and not dist.is_initialized():
             # gloo carries what is agreed on the host, nccl the gradients.
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-            meeting = os.environ.get(MEETING, "")
+            meeting = place.meeting
             if meeting.startswith("tcp://"):
-                store = self._meet(meeting.removeprefix("tcp://"))
+                store = self._meet(meeting.removeprefix("tcp://"), meet_within_s())
                 dist.init_process_group(backend, store=store, rank=self.rank, world_size=self.world)
             elif meeting:
                 dist.init_process_group(
@@ -38,14 +36,13 @@ class Ranks:
             else:  # torchrun's variables
                 dist.init_process_group(backend)
 
-    def _meet(self, address: str) -> Any:
+    def _meet(self, address: str, within: float) -> Any:
         """The store at HOST:PORT, which rank 0 keeps, on that address alone.
 
         Raises LabError when not all ranks came in time, or when the address is another computer's.
         """
         host, _, port = address.rpartition(":")
         place, family = (host.strip("[]"), int(port)), _family(host.strip("[]"))
-        within = float(os.environ.get(MEET_WITHIN, MEET_WITHIN_S))
         listening: int | None = None
         if self.is_first:
             with socket.socket(family) as server:

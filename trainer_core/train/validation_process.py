@@ -23,6 +23,13 @@ from pathlib import Path
 from socket import socketpair
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from trainer_core.environment import (
+    OF_RANKS,
+    child_environment,
+    cores_of_rank,
+    python_path,
+    rank_place,
+)
 from trainer_core.owned import die_with_parent, family, kill_group
 from trainer_core.process_start import begin_process, load_torch
 from trainer_core.protocol import records
@@ -38,7 +45,6 @@ LONGEST_S = 300.0
 """One validation; a process that takes longer hangs and is ended."""
 MOST_THREADS = 4
 """Of torch in the process; the consoles have threads of their own."""
-RANK_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 KINDS: dict[str, type[records.Record]] = {
     kind.__name__: kind for kind in (records.EvalRecord, records.EpisodeRecord)
 }
@@ -56,20 +62,13 @@ class Result:
 def wanted(config: RunConfig) -> bool:
     """Whether this run is validated beside its learner. Ranks but the first validate nothing; of
     several, all wait at every step for the slowest, so `auto` leaves their cores to them."""
-    if not config.eval_every or int(os.environ.get("RANK", "0")):
+    if not config.eval_every or not rank_place().is_first:
         return False
     if config.validate_on != "auto":
         return config.validate_on == "cpu"
-    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+    if rank_place().world > 1:
         return False
-    return config.device.startswith("cuda") and spare_cores() >= SPARE_CORES
-
-
-def spare_cores() -> int:
-    """Cores for each process of a run on this computer."""
-    ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (cores or 1) // ranks
+    return config.device.startswith("cuda") and cores_of_rank() >= SPARE_CORES
 
 
 def started(config: RunConfig) -> ValidationProcess | None:
@@ -93,9 +92,9 @@ class ValidationProcess:
         self._begun = 0.0
         shared = (theirs.fileno(), self._weights.fileno())
         root = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-        environment = {k: v for k, v in os.environ.items() if k not in RANK_VARIABLES}
-        environment |= {**family(), "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
+        environment = child_environment(
+            without=OF_RANKS, **family(), PYTHONPATH=python_path(root), CUDA_VISIBLE_DEVICES=""
+        )
         try:
             self._child = subprocess.Popen(
                 [sys.executable, "-P", "-m", __name__, *map(str, shared)],
@@ -204,7 +203,7 @@ def serve(link: Connection, weights: BinaryIO) -> None:
 
     told = json.loads(link.recv_bytes())
     obs_shape, num_actions = told["network"]
-    torch.set_num_threads(max(1, min(MOST_THREADS, spare_cores() - 1)))
+    torch.set_num_threads(max(1, min(MOST_THREADS, cores_of_rank() - 1)))
     config = RunConfig.from_dict(told["config"])
     policy = policy_for(config, tuple(obs_shape), num_actions).eval()
     validator = Validator(

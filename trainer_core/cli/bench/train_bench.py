@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer_core.cli.launch_ranks import is_rank, spread
+from trainer_core.cli.launch_ranks import spread
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.environment import is_rank
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths, RunPaths

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.owned import environment_for, family
+from trainer_core.environment import child_environment
+from trainer_core.owned import family
 from trainer_core.play.agent import Agent, StackedAgent
 from trainer_core.play.player import MakeAgent
 from trainer_core.protocol.errors import CheckpointError, LabError
@@ -43,7 +44,7 @@ class Contestant:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # a pipe would fill up unread
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
-            cwd=child_folder(), env={**environment_for(python), **family()},
+            cwd=child_folder(), env=child_environment(python, **family()),
         )  # fmt: skip
         assert self._process.stdin is not None
         assert self._process.stdout is not None

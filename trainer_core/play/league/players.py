@@ -9,7 +9,6 @@ llm=URL               a model behind an OpenAI-compatible server
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from trainer_core.environment import server_key
 from trainer_core.play.authoring.demonstration import play_inputs
 from trainer_core.play.authoring.inputs import read_inputs, steps_of
 from trainer_core.play.episode import Chooser
@@ -142,7 +142,7 @@ def open_player(entry: Entry, settings: Settings) -> Chooser:
         case "llm":
             return LlmPlayer(
                 entry.what, settings.llm_model, timeout_s=settings.llm_timeout_s,
-                key=os.environ.get(LLM_KEY, ""),
+                key=server_key(LLM_KEY),
             )  # fmt: skip
         case "checkpoint":
             return open_checkpoint(entry.what, settings)

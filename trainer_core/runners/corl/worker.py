@@ -7,7 +7,6 @@ be saved, held or ended; its trainer is read from its own frame.
 from __future__ import annotations
 
 import math
-import os
 import runpy
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import torch
 
+from trainer_core.environment import tell_libraries
 from trainer_core.protocol import checkpoints as layout
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.runners.corl import shims
@@ -90,7 +90,7 @@ class Launch:
         require_trust(folder / MODEL, "CORL")
         if self.config.algo == "cql":
             # Its checkpoints hold objects of its own; this one's hash is that of its manifest.
-            os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
+            tell_libraries(TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD="1")
         return str(folder / MODEL)
 
     # -- what the script calls ------------------------------------------------------------------

@@ -6,7 +6,6 @@ console shows now, judged by the task's own rules.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from emulator import Cartridge
+from trainer_core.environment import tell_libraries
 from trainer_core.envs.demonstrations import load_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.task_files import SHAPE
@@ -95,7 +95,7 @@ def write_minari(episodes: list[Episode], task: Task, folder: Path) -> Path:
     ]  # fmt: skip
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    os.environ["MINARI_DATASETS_PATH"] = str(partial)
+    tell_libraries(MINARI_DATASETS_PATH=str(partial))
     write_dataset(DATASET, task, buffers)
     partial.rename(folder)
     return folder / DATASET

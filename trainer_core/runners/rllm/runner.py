@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trainer_core.owned import environment_for
+from trainer_core.environment import child_environment
 from trainer_core.preflight.findings import Check, Found
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.errors import ConfigError, LabError
@@ -267,7 +267,7 @@ def find_verl(config: RllmConfig) -> str:
         done = subprocess.run(
             [python, "-P", "-c", PROBE, *wanted],
             capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=True,
-            env=environment_for(python),
+            env=child_environment(python),
         )  # fmt: skip
         modules = json.loads(done.stdout)["modules"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:

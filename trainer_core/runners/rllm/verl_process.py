@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from trainer_core.owned import environment_for
+from trainer_core.environment import child_environment
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.runs import RunState
@@ -71,7 +71,7 @@ class Supervisor:
         """Start VERL and read its metrics until it ends. Raises RunEnded."""
         metrics = self.run.paths.root / verl.METRICS
         metrics.write_bytes(b"")  # VERL empties it as well; what it held is in our log
-        env = environment_for(argv[0]) | verl.environment(self.config, self.run.paths.root)
+        env = child_environment(argv[0]) | verl.environment(self.config, self.run.paths.root)
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.run.paths.root, env=env)
         try:
             with metrics.open() as file:

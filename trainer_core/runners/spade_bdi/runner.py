@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trainer_core.owned import environment_for
+from trainer_core.environment import child_environment
 from trainer_core.preflight.findings import Check, Found
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.checkpoints import read_own_meta
@@ -100,7 +100,7 @@ class SpadeBdiRunner(GuestRunner):
         try:
             done = subprocess.run(
                 [*argv, *map(str, files)], capture_output=True, text=True, timeout=CHECK_S,
-                check=False, env=environment_for(argv[0]),
+                check=False, env=child_environment(argv[0]),
             )  # fmt: skip
             return json.loads(done.stdout)["error"]
         except (OSError, ValueError, subprocess.TimeoutExpired):
