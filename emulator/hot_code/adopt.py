@@ -1,7 +1,7 @@
-"""What threaded and native code need of the ROMs of one batch: the table of threaded code, and
-superblocks if there are any.
+"""Go over to hot code between two launches, once a search has found and compiled it.
 
-Made when first asked for: most launches never come to threaded code.
+`RomCode` is what threaded and native code need of the ROMs of one batch: the code table, and
+superblocks if there are any. Made when first asked for: most launches never come to threaded code.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The hot pieces of ROMs (hot_code/piece_finder.py) in the user's cache folder, and the process
-that makes them.
+"""Start the process that finds and compiles hot code (search.py), in the background; and keep the
+pieces that it found in the user's cache folder.
 
 A file holds for one ROM and one version of the kernels. One that cannot be used is none: it is made
 anew. What it says is checked against the ROM, so it can only cost time.

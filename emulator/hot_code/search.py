@@ -1,4 +1,7 @@
-"""Find what a ROM spends its time in: some consoles play it with random buttons on the CPU."""
+"""Find what a ROM spends its time in, and compile it: what the background process does.
+
+Some consoles play the ROM with random buttons on the CPU, and every instruction is counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SM83 as one uniform data path steered by the control rows of isa.py.
+"""The SM83 as one uniform data path steered by control rows (rom/control_rows.py).
 
 `execute` runs any instruction through the same sequence: address, read, operand select by byte
 permute, one adder/logic unit, branch and look-up of the next instruction, write-back, store. Lanes
