@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer_core.cli import main as cli
+from trainer_core.process_start import begin_process
 from trainer_core.proofs import faults
 from trainer_core.proofs.kill_stage import Forked
 from trainer_core.protocol.errors import LabError
@@ -85,6 +86,7 @@ def run_forked(words: list[str], said: Path, counts: Path | None = None) -> Ende
 
 def load_all() -> None:
     """Import what commands import, so that no fork has to."""
+    begin_process()
     for name in (
         "torch", "numpy", "PIL.Image", "matplotlib.pyplot", "safetensors.torch", "warp",
         "emulator.emulator", "trainer_core.train.run", "trainer_core.cli.running",

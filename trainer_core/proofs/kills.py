@@ -36,6 +36,11 @@ from typing import Any
 import psutil
 import tyro
 
+from trainer_core.process_start import begin_process
+
+if __name__ == "__main__":
+    begin_process()  # before torch is loaded, and everything is forked from this process
+
 from trainer_core.proofs import kill_stage
 from trainer_core.proofs.kill_stage import Stage
 from trainer_core.protocol import records
