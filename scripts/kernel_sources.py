@@ -60,6 +60,7 @@ def evened(text: str) -> str:
     function's number is a digest of its text, in which those of what it calls stand already.
     """
     text = re.sub(r"_[0-9a-f]{8}(?=_|\b)", "", text)
+    text = re.sub(r"\b\w+?__locals__", "", text)
     text = re.sub(r"<L \d+>", "", text)
     text = re.sub(r"^\s*//.*\.py.*$", "", text, flags=re.MULTILINE)
     called: dict[str, str] = {}
