@@ -10,24 +10,37 @@ Rooms, lowest first; a file imports from its own room and from those before it
 
     constants           clocks, addresses, register bits under their Pan Docs names; the memory row
     rom                 cartridge header; datasheet (isa), its control rows; disassembler; loops
-    state               the batch's arrays; power-on; save states; PyBoy's states
+    state               the batch's arrays; power-on; save states, PyBoy's too; the reset cache
     launch              how the host launches: shapes, recorded launches, CUDA graphs
     kernels.intrinsics  raw memory and what Python cannot say
-    kernels.memory      address map, mappers and their clock, the page of I/O registers
-    kernels.ppu         LY, STAT, access times; the picture, drawn later from logs
+    kernels.memory      address map, mappers and MBC3's clock, the page of I/O registers
+    kernels.ppu         LCD registers, STAT, mode timing, access times; pictures, drawn from logs
     kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; what happens when
     kernels.sm83        instructions of all executors, interrupts, the service of what is rare
-    kernels.launch      the kernels: a launch of each executor, resets, sorting; pictures' arrays
+    kernels.executors   the kernels: a launch of each executor, resets, sorting
+    hot_code            superblocks of what a ROM spends its time in: found, compiled, adopted
+    frame_launcher      which executor runs the frames of a batch, and how
     emulator            `Emulator`, the batch with methods
     sound               what a console sounds like, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
 
-`rom/hot_code` and `kernels/sm83/superblocks` make blocks of what a ROM spends its time in (ADR 17),
-on a CPU `kernels/sm83/native_superblocks` (ADR 23).
+Inside kernels.ppu a launch only logs what the picture depends on (`frame_log`, written by
+`frame_log_writer`, read by `frame_log_reader`); `render_parallel`, or `render_serial` on a CPU,
+draws it afterwards: a line by `pixel_fifo`, dot by dot, if registers are written while it is drawn,
+else 32 pixels at a time by `scanline`, `scanline_gpu` or `scanline_cpu`. `mode_timing` says where
+the PPU is, `lcd_registers` what the CPU sees of it.
 
-Inside kernels.sm83: `contract` says what hot path and service tell each other; `registers`,
-`uniform` and `in_place` are the uniform hot path, `native_code` and `threaded_code` the others;
-`service`, `quick_service`, `attend`, `status_loops`, `waiting` and `interrupts` answer.
+Inside kernels.sm83: `data_path` is the one of `uniform`; `cpp_instructions` writes the C++ of
+`native`, `ptx_threaded_code` the PTX of `threaded` and its code table, which says for each ROM byte
+which block of that code executes it. What is rare they leave to the service: `service_requests`
+says what is asked and answered, `service` answers anything, `service_quick` the two commonest
+requests, `service_inline` on the spot; `idle_loops_stat` and `idle_loops_ram` pass over the turns
+of loops that wait.
+
+Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a
+ROM and counts what it executes, so stands above `emulator`; `piece_finder` cuts it into pieces;
+`ptx_superblocks` and `cpp_superblocks` write them as code, `compile_gpu` and `compile_cpu` make
+kernels of it, `adopt` goes over to these.
 
 What a change touches:
 
@@ -35,12 +48,11 @@ What a change touches:
     a mapper               rom/cartridge.py (its header bytes), kernels/memory/mapper.py
     ... with state         also state/batch.py, a field of `Console`: snapshots, resets, files and
                            hashes follow. What is not 0 at power-on stands in state/power_on.py, a
-                           time is moved along in kernels/launch/boundary.py
+                           time is moved along in kernels/executors/launch_boundary.py
     an I/O register        kernels/io/bus.py and the file of its chip
-    a request to service   kernels/sm83/contract.py, the hot paths, attend.py
+    a request to service   kernels/sm83/service_requests.py, the hot paths, service.py
 """
 
-import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +67,8 @@ from emulator.rom.cartridge import Cartridge, CartridgeError, EmulatorError
 
 if TYPE_CHECKING:
     from emulator.emulator import Emulator
-    from emulator.state.cache import StateCache
     from emulator.state.snapshot import Snapshot, SnapshotError
+    from emulator.state.state_cache import StateCache
 
 __all__ = [
     "BUTTON_NAMES",
@@ -77,7 +89,7 @@ WITH_WARP = {
     "Emulator": "emulator.emulator",
     "Snapshot": "emulator.state.snapshot",
     "SnapshotError": "emulator.state.snapshot",
-    "StateCache": "emulator.state.cache",
+    "StateCache": "emulator.state.state_cache",
 }
 """Names that bring Warp, and where they are: it is loaded when one of them is asked for, since who
 only reads a cartridge's header should not wait seconds for it."""
@@ -87,11 +99,5 @@ def __getattr__(name: str) -> Any:
     """The names of `WITH_WARP`; found once, they are the module's own."""
     if name not in WITH_WARP:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    collects = gc.isenabled()
-    gc.disable()  # kernels are 500 functions whose texts Warp reads: what that makes stays
-    try:
-        found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
-    finally:
-        if collects:
-            gc.enable()
+    found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import json
 import os
 import sys
@@ -12,9 +13,10 @@ from pathlib import Path
 import warp as wp
 
 wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
+gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: what that makes stays
 
 from emulator.emulator import MOST_ENVS  # noqa: E402
-from emulator.launch.shapes import ALONE  # noqa: E402
+from emulator.launch.launch_shapes import ALONE  # noqa: E402
 from emulator.launch.warp_start import start_warp  # noqa: E402
 from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError  # noqa: E402
 from emulator.state.arguments import whole_number  # noqa: E402
@@ -156,8 +158,8 @@ def command_warmup(arguments: argparse.Namespace) -> None:
 
 def command_hot_code(arguments: argparse.Namespace) -> None:
     """Find and compile what ROMs spend their time in; print one JSON record."""
-    from emulator.launch.hot_pieces import end_with, one_at_a_time
-    from emulator.tools.hot_code import compile_hot_code
+    from emulator.hot_code.background_search import end_with, one_at_a_time
+    from emulator.hot_code.search import compile_hot_code
 
     if arguments.owner:
         end_with(arguments.owner)
@@ -171,7 +173,7 @@ def command_hot_code(arguments: argparse.Namespace) -> None:
 
 def command_tune(arguments: argparse.Namespace) -> None:
     """Measure launch shapes and print one JSON record."""
-    from emulator.tools.tune import NUM_ENVS, tune
+    from emulator.tools.tune_shapes import NUM_ENVS, tune
 
     check_numbers(arguments, frames=(1, 10_000))
     roms = arguments.rom or ([OWN_GAME] if OWN_GAME.is_file() else [])
@@ -190,9 +192,9 @@ def command_tune(arguments: argparse.Namespace) -> None:
 
 def command_suite(arguments: argparse.Namespace) -> int:
     """Run the test ROMs of a folder; 1 if one failed."""
-    from emulator.tools import suite
+    from emulator.tools import rom_suite
 
-    verdicts = suite.run_suite(
+    verdicts = rom_suite.run_suite(
         arguments.folder,
         arguments.device,
         arguments.match,
@@ -201,8 +203,8 @@ def command_suite(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([dataclasses.asdict(verdict) for verdict in verdicts], indent=1))
     else:
-        print(suite.markdown(verdicts) if arguments.markdown else suite.table(verdicts))
-    return int(any(verdict.outcome == suite.FAIL for verdict in verdicts))
+        print(rom_suite.markdown(verdicts) if arguments.markdown else rom_suite.table(verdicts))
+    return int(any(verdict.outcome == rom_suite.FAIL for verdict in verdicts))
 
 
 def command_import_state(arguments: argparse.Namespace) -> None:
@@ -215,22 +217,24 @@ def command_import_state(arguments: argparse.Namespace) -> None:
 
 def command_verify(arguments: argparse.Namespace) -> int:
     """Compare with PyBoy; 1 if a picture differs."""
-    from emulator.verify import run
+    from emulator.verify import verify_commands
 
     check_numbers(arguments, frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     if arguments.soak is not None and not 0 < arguments.soak <= MOST_SOAK_S:
         raise EmulatorError(f"--soak {arguments.soak}: give seconds, up to {MOST_SOAK_S}")
     if arguments.soak:
-        return run.soak_command(arguments.rom, arguments.soak, arguments.seed, arguments.device)
+        return verify_commands.soak_command(
+            arguments.rom, arguments.soak, arguments.seed, arguments.device
+        )
     inputs = None if arguments.inputs is None else read_inputs(arguments.inputs)
-    return run.verify_command(
+    return verify_commands.verify_command(
         arguments.rom, arguments.frames, arguments.seed, inputs, arguments.out, arguments.device
     )
 
 
 def command_fuzz(arguments: argparse.Namespace) -> None:
     """Run random bytes as ROMs and print what was run as JSON."""
-    from emulator.verify.fuzz import fuzz_in_child
+    from emulator.verify.fuzz_roms import fuzz_in_child
 
     check_numbers(arguments, consoles=(1, 1 << 14), frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     result = fuzz_in_child(

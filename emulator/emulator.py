@@ -10,10 +10,9 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels.launch.executors import Executor, chosen_executor, kernels_of
-from emulator.kernels.launch.frame_launcher import FrameLauncher
-from emulator.kernels.launch.pictures import Pictures
-from emulator.launch.shapes import Shape, find_shape, impossible
+from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
+from emulator.kernels.ppu.picture_arrays import Pictures
+from emulator.launch.launch_shapes import Shape, find_shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError
@@ -28,10 +27,16 @@ from emulator.state.batch import (
     allocate,
     row_bytes,
 )
-from emulator.state.cache import StateCache, check_batch, gathered, joined, rom_numbers, roms_of
 from emulator.state.power_on import power_on_console, power_on_row
-from emulator.state.snapshot import Snapshot, SnapshotError
-from emulator.state.state_hash import state_hashes
+from emulator.state.snapshot import Snapshot, SnapshotError, state_hashes
+from emulator.state.state_cache import (
+    StateCache,
+    check_batch,
+    gathered,
+    joined,
+    rom_numbers,
+    roms_of,
+)
 
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
@@ -172,7 +177,7 @@ class Emulator:
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
-        (kernels/sm83/superblocks.py, on a CPU native_superblocks.py). Compiles them first, unless
+        (hot_code/ptx_superblocks.py, on a CPU cpp_superblocks.py). Compiles them first, unless
         Warp's cache has them. `soon`: for a GPU in less time, to code that is slower."""
         self._frames.adopt(pieces, soon)
 

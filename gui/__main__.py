@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from gui.qt_check import check_display, check_qt
-from trainer_core.owned import fill_standard_streams, finish_stdout, watch_stdout
-from trainer_core.protocol.errors import visible
-from trainer_core.protocol.paths import default_home
+from trainer_core.lab.paths import default_home
+from trainer_core.wire.errors import visible
+from trainer_core.wire.standard_streams import fill_standard_streams, finish_stdout, watch_stdout
 
 HOME_HELP = "data folder (default: DMGLAB_HOME, var/ of a checkout, or the platform's for data)"
 
@@ -42,6 +42,8 @@ def _open() -> int:
         print(f"dmglab: {place} cannot be written: {visible(reason or '')}; use --home",
               file=sys.stderr)  # fmt: skip
         return 1
+    os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # before a gamepad is looked for
+    os.environ.setdefault("SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1")
     from gui.app import run_app
 
     return run_app(home, options.theme or "")

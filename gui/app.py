@@ -43,7 +43,7 @@ from gui.views import DOCK_NAMES, make_center, make_docks
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.settings_dialog import Choice
 from gui.words import tr
-from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.service import is_logged
 
 GC_THRESHOLD = (20_000, 10, 10)

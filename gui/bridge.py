@@ -21,8 +21,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QApplication
 
 from gui.words import tr
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import (
     BadLineSeen,
     EventReceived,
@@ -31,6 +30,7 @@ from trainer_core.service import (
     RunChanged,
     TrainerService,
 )
+from trainer_core.wire.errors import LabError
 
 log = logging.getLogger(__name__)
 SLICE_S = 0.005

@@ -45,7 +45,7 @@ from gui.widgets.dialogs import CheatSheet, ask_file, ask_folder, ask_new_file
 from gui.widgets.run_note_form import RunNoteForm
 from gui.widgets.settings_dialog import Choice, SettingsDialog
 from gui.words import tr
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
 """What is held with a number to reach a tab."""

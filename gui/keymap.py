@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 
-from trainer_core.protocol.buttons import MASK_BITS
+from trainer_core.wire.buttons import MASK_BITS
 
 _KEY = Qt.Key
 

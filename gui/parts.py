@@ -57,7 +57,7 @@ from gui.models.task_draft import DraftModel
 from gui.models.view_memory import ViewMemory
 from gui.settings import Settings
 from gui.widgets.screen import Palette
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from gui.controllers.training import TrainingController
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.disk_dialog import DiskDialog
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.wire.run_record import RunRecord
 
 
 def define_disk(

@@ -21,9 +21,9 @@ import msgspec
 from PySide6.QtCore import QByteArray, QCoreApplication, QTimer
 
 from gui.old_settings import read_ini
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import read_regular
-from trainer_core.runs import durable
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.regular_files import read_regular
 
 log = logging.getLogger(__name__)
 
@@ -182,7 +182,7 @@ class Settings:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with _locked(self._folder):
-                durable.replace_file(self._folder / FILE, self._merged(changed))
+                durable_files.replace_file(self._folder / FILE, self._merged(changed))
         except OSError as error:
             log.warning("settings are not kept: %s", error)
             self._changed.update(changed)  # with the next change, when there may be room again

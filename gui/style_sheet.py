@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from PySide6.QtCore import QDir
 
 from gui.colors import Colors
-from trainer_core.protocol.paths import ASSETS
+from trainer_core.lab.paths import ASSETS
 
 ICONS = "dmglabicons"
 """Stands for the folder of icons in `url(...)`: a path with a blank would spoil the whole sheet."""

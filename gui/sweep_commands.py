@@ -9,8 +9,8 @@ from gui.controllers.sweeping import SweepController
 from gui.models.config_fields import field_specs
 from gui.widgets.sweep_sheet import SweepSheet
 from gui.words import tr
-from trainer_core.protocol.config import RunConfig
 from trainer_core.sweeps.space import RESERVED
+from trainer_core.wire.config import RunConfig
 
 
 def define_sweeps(registry: ActionRegistry, sweeps: SweepController, window: QMainWindow) -> None:

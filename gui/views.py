@@ -26,7 +26,7 @@ from gui.docks.telemetry import TelemetryDock
 from gui.docks.trained import TrainedPage
 from gui.docks.training import TrainingDock
 from gui.parts import Controllers, Models
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,7 @@ def live(seconds: float) -> int:
     import numpy as np
 
     from tests.support.made_records import update_record
-    from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
+    from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
 
     writer = FrameWriter(home / "frames.bin", FrameShape(160, 144))
     pictures = np.random.default_rng(1).integers(0, 4, (60, 144, 160), np.uint8)

@@ -22,7 +22,9 @@ import numpy as np
 import warp as wp
 
 from emulator import Cartridge, Emulator
-from emulator.launch.shapes import (
+from emulator.hot_code.piece_finder import HotCode
+from emulator.hot_code.search import find_hot_code
+from emulator.launch.launch_shapes import (
     ALONE,
     MANY_ALONE,
     SERVED,
@@ -31,8 +33,6 @@ from emulator.launch.shapes import (
     built_in,
     with_hot_code,
 )
-from emulator.rom.hot_code import HotCode
-from emulator.tools.hot_code import find_hot_code
 
 FRAMES, RELEASE_AFTER = 24, 8
 WARM_UP, MEASURED = 10, 4

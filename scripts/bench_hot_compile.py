@@ -17,12 +17,12 @@ from pathlib import Path
 import warp as wp
 
 from emulator import Cartridge
-from emulator.kernels.launch.hot_threads import hot_threads
-from emulator.kernels.launch.rom_threads import plain_instructions
-from emulator.launch.hot_pieces import load_hot_code
-from emulator.launch.shapes import ALONE
+from emulator.hot_code.adopt import plain_instructions
+from emulator.hot_code.background_search import load_hot_code
+from emulator.hot_code.compile_gpu import gpu_hot_code
+from emulator.hot_code.search import find_hot_code
+from emulator.launch.launch_shapes import ALONE
 from emulator.rom.idle_loops import marked_words
-from emulator.tools.hot_code import find_hot_code
 
 
 def measure(path: Path, arch: int, soon: bool) -> str:
@@ -31,7 +31,7 @@ def measure(path: Path, arch: int, soon: bool) -> str:
     words = marked_words(cartridge.rom, ends=True)
     plain = plain_instructions(words, on_gpu=True)
     hot = load_hot_code(cartridge, words, plain, on_gpu=True) or find_hot_code(cartridge, True)
-    module = hot_threads([cartridge.rom], [words], [hot.pieces], soon).frames.module
+    module = gpu_hot_code([cartridge.rom], [words], [hot.pieces], soon).frames.module
     module.options["block_dim"] = ALONE.block
     with tempfile.TemporaryDirectory() as folder:
         begun = os.times()

@@ -30,7 +30,7 @@ def main() -> None:
     from PySide6.QtCore import QTimer
 
     from gui.app import create_application, open_app
-    from trainer_core.protocol.runs import RunState
+    from trainer_core.wire.run_record import RunState
 
     create_application()
     app = open_app(options.home, "dark")

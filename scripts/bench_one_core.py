@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 
 from emulator import Cartridge, Emulator
-from emulator.kernels.sm83.native_superblocks import native_plain
-from emulator.launch.hot_pieces import load_hot_code
+from emulator.hot_code.background_search import load_hot_code
+from emulator.hot_code.cpp_superblocks import native_plain
+from emulator.hot_code.search import compile_hot_code
 from emulator.rom.idle_loops import marked_words
-from emulator.tools.hot_code import compile_hot_code
 
 ROUNDS, STEPS, MORE = 6, 15, 4
 BUTTONS = {"a": 16, "b": 32, "start": 128, "up": 4, "down": 8, "left": 2, "right": 1}

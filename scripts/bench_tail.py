@@ -24,7 +24,7 @@ import numpy as np
 import warp as wp
 
 from emulator import Cartridge, Emulator
-from emulator.launch.shapes import SERVED, Shape, built_in
+from emulator.launch.launch_shapes import SERVED, Shape, built_in
 from emulator.state.batch import BOOKKEEPING
 
 FRAMES, RELEASE_AFTER = 24, 8
@@ -112,8 +112,8 @@ def measure_task(task: str, num_envs: int, device: str, tails: list[int]) -> Non
 
     from trainer_core.envs.build import make_env
     from trainer_core.envs.game_env import GameEnv
-    from trainer_core.protocol.config import RunConfig
-    from trainer_core.protocol.paths import HomePaths, default_home
+    from trainer_core.lab.paths import HomePaths, default_home
+    from trainer_core.wire.config import RunConfig
 
     config = RunConfig(task=task, num_envs=num_envs, device=device)
     env = make_env(config, HomePaths(default_home()), demo_share=config.demo_starts)

@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
 
-from trainer_core.algo import policy
-from trainer_core.algo.learner import Learner
-from trainer_core.protocol.presets import preset_config
+from trainer_core.lab.presets import preset_config
+from trainer_core.learn import policy
+from trainer_core.learn.learner import Learner
 
 SAMPLES = 128
 

@@ -1,4 +1,4 @@
-"""What does it save on a CPU to learn from different pictures and tiles only (algo/parts.py)?
+"""What does it save on a CPU to learn from different pictures and tiles only (learn/parts.py)?
 
     python scripts/compare_learning.py TASK ... [--rounds 5]
 
@@ -21,14 +21,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
 
-from trainer_core.algo.distinct import distinct_rows
-from trainer_core.algo.learner import Learner, LossSums
-from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.algo.ppo import ppo_learner
 from trainer_core.envs.build import make_env
-from trainer_core.protocol.paths import HomePaths, default_home
-from trainer_core.protocol.presets import preset_config
-from trainer_core.train.update import ActorLearner
+from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.lab.presets import preset_config
+from trainer_core.learn.distinct import distinct_rows
+from trainer_core.learn.learner import Learner, LossSums
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.learn.ppo import ppo_learner
+from trainer_core.learn.update import ActorLearner
 
 WAYS = {"autograd": Learner, "parts": ppo_learner}
 

@@ -21,9 +21,9 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from emulator import Cartridge, Emulator
-from emulator.tools.replay import InputScript
-from trainer_core.exports.gif import GREENS, shades_image
-from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
+from emulator.tools.input_script import InputScript
+from trainer_core.formats.gif import GREENS, shades_image
+from trainer_core.wire.buttons import ACTION_MASKS, ACTIONS
 
 GAMES = Path(__file__).resolve().parents[1] / "assets" / "games"
 NAMES = ("pocket_quest", "nectar_run", "mirror_moths")

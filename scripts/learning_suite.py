@@ -24,12 +24,12 @@ from typing import Any
 
 import msgspec
 
-from trainer_core.play.authoring.archive import import_task
-from trainer_core.play.authoring.folder import MANIFEST, manifest_toml, new_folder
-from trainer_core.play.authoring.suggestions import suggest_reward
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import find_task, list_tasks
+from trainer_core.author.archive import import_task
+from trainer_core.author.folder import MANIFEST, manifest_toml, new_folder
+from trainer_core.author.suggestions import suggest_reward
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import find_task, list_tasks
+from trainer_core.wire.errors import LabError
 
 MODES = ("greedy", "sample", "leave_loops")
 

@@ -20,9 +20,9 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=600)
     frames = parser.parse_args().frames
     sys.path.insert(0, str(CHECKOUT))
-    from trainer_core.play.game import open_game
+    from trainer_core.envs.single_game import open_game
+    from trainer_core.lab.paths import HomePaths
     from trainer_core.play.history import History
-    from trainer_core.protocol.paths import HomePaths
 
     rom = CHECKOUT / "assets/games/pocket_quest/pocket_quest.gb"
     game = open_game(str(rom), HomePaths(Path(tempfile.mkdtemp())))

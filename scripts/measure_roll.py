@@ -18,12 +18,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from trainer_core.play.game import open_game
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import open_game
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import PlayerService
+from trainer_core.wire import commands, records
+from trainer_core.wire.playing import PlayerConfig
 
 TASK = "pocket_quest/leave_bedroom"
 

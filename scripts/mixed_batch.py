@@ -25,8 +25,8 @@ import torch
 
 from trainer_core.envs.build import make_env
 from trainer_core.envs.vec_env import VecEnv
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths, default_home
+from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.wire.config import RunConfig
 
 LISTS = (
     "pocket_quest/leave_bedroom,pocket_quest/leave_house",

@@ -98,7 +98,7 @@ class Monkey:
     def _note(self, error: BaseException) -> None:
         import traceback
 
-        from trainer_core.protocol.errors import LabError
+        from trainer_core.wire.errors import LabError
 
         if not isinstance(error, LabError | OSError):  # those are told in words, as they should be
             self.errors.append("".join(traceback.format_exception(error))[-1500:])
@@ -241,7 +241,7 @@ class Monkey:
         import psutil
 
         for child in psutil.Process().children():
-            if "trainer_core.keeper" in child.cmdline():
+            if "trainer_core.service.detached_host" in child.cmdline():
                 family = [child, *child.children(recursive=True)]
                 for member in family:
                     member.kill()

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from emulator.rom.cartridge import Cartridge
-from trainer_core.protocol import commands
-from trainer_core.protocol.playing import PlayerConfig, write_player_config
+from trainer_core.wire import commands
+from trainer_core.wire.playing import PlayerConfig, write_player_config
 
 RATE, PERIOD = 48_000, 1750
 TONE_HZ = 131072 / (2048 - PERIOD)

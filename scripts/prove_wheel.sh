@@ -69,10 +69,10 @@ say "a run, a player and a tool as child processes of the service"
 installed python - "$home" <<'PROGRAM'
 import asyncio, sys
 from pathlib import Path
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.wire.config import RunConfig
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.playing import PlayerConfig
+from trainer_core.wire.spec import RunSpec
 from trainer_core.service import PlayerService, TrainerService, run_job
 
 async def main() -> None:
@@ -101,7 +101,7 @@ PROGRAM
 say "the app opens and finds its icon"
 installed python -c "
 from gui.app import create_application, create_window
-from trainer_core.protocol.paths import default_home
+from trainer_core.lab.paths import default_home
 app = create_application()
 assert not app.windowIcon().pixmap(64).isNull()
 create_window(default_home())

@@ -309,7 +309,7 @@ class Walk:
     async def train(self) -> None:
         from PySide6.QtCore import QPoint
 
-        from trainer_core.protocol.runs import RunState
+        from trainer_core.wire.run_record import RunState
 
         training = self.app.controllers.training
         await self.press("trainTaskButton", "ctrl+shift+n")

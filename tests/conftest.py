@@ -19,7 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.warm_processes import WARM, Template, no_threads_of_torch
+
 gc.disable()  # what tests import stays: no collection of garbage has to look at it again
+
+# As `begin_process` sets it for programs: torch's threads sleep while they wait for each other.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # A user's shell has not set it, and it hides output that is flushed too late or never.
 os.environ.pop("PYTHONUNBUFFERED", None)
@@ -66,12 +71,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for tests in chosen for item in tests]
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    with no_threads_of_torch():
+        return (yield)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
+    config = session.config
+    if not config.option.collectonly and any(
+        WARM in getattr(item, "fixturenames", ()) for item in session.items
+    ):
+        config.stash[_TEMPLATE] = template = Template()
+        config.add_cleanup(template.close)
     gc.enable()
 
 
-def _processor_s() -> float:
+@pytest.fixture
+def warm(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Have this test's Python programs forked from one that has imported torch."""
+    with pytestconfig.stash[_TEMPLATE].instead_of_interpreters():
+        yield
+
+
+def processor_s() -> float:
     """The processor time of this process and of the children that it has seen end."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in used)
@@ -79,18 +103,20 @@ def _processor_s() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    item.stash[_BEGAN] = _processor_s()
+    item.stash[_BEGAN] = processor_s()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     if call.when == "teardown":
-        item.user_properties.append((CPU, _processor_s() - item.stash[_BEGAN]))
+        began = item.stash.get(_BEGAN, 0.0)  # a fork (tests/gui/stage.py) began with nothing
+        item.user_properties.append((CPU, processor_s() - began))
     return (yield)
 
 
 _BEGAN = pytest.StashKey[float]()
+_TEMPLATE = pytest.StashKey[Template]()
 
 
 def pytest_terminal_summary(

@@ -1,7 +1,8 @@
-"""`python -m trainer_core.player PLAYER_DIR`: one game in real time, a person or a policy plays.
+"""`python -m trainer_core.player PLAYER_DIR [AGENT_MODULE]`: play one game in real time.
 
-config.json is a protocol.playing.PlayerConfig. Every frame's picture goes to frames.bin. Commands
-come in on standard input, events go out on the old standard output: docs/protocol.md.
+config.json is a wire.playing.PlayerConfig: a person plays, or a policy, whose checkpoints the agent
+of AGENT_MODULE opens (ours without it). Every frame's picture goes to frames.bin. Commands come in
+on standard input, events go out on the old standard output: docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -14,20 +15,25 @@ import time
 from pathlib import Path
 from queue import SimpleQueue
 
-from trainer_core.early_start import look_for_garbage_seldom
-from trainer_core.envs.compiling import tell_what_compiles
-from trainer_core.owned import Pipe, die_with_parent, end_group
-from trainer_core.play.agent import Agent
+from trainer_core.host.process_start import begin_process
+
+if __name__ == "__main__":
+    begin_process()  # before the imports below read the texts of the emulator's kernels
+
+from trainer_core.envs.compile_progress import tell_what_compiles
+from trainer_core.host.agent import MakeAgent, agent_class
+from trainer_core.host.preload import AHEAD, FOR_PERSON, wait_for_order
+from trainer_core.lab.paths import home_of_player
 from trainer_core.play.loop import CommandLoop, Inbox, PlayLoop
-from trainer_core.play.player import MakeAgent, Player
+from trainer_core.play.player import Player
 from trainer_core.play.roll_loop import RollLoop
 from trainer_core.play.thoughts import Tell
 from trainer_core.play.versus import Versus, VersusLoop
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError, ProtocolError, in_words
-from trainer_core.protocol.paths import home_of_player
-from trainer_core.protocol.playing import PlayerConfig, read_player_config
-from trainer_core.waiting_worker import AHEAD, FOR_PERSON, wait_for_order
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError, ProtocolError, in_words
+from trainer_core.wire.event_pipe import Pipe
+from trainer_core.wire.playing import PlayerConfig, read_player_config
+from trainer_core.wire.process_guard import die_with_parent, end_group
 
 HEARTBEAT_S = 1.0
 
@@ -76,7 +82,7 @@ def _open(
     """What shows the first picture now and runs from then on. Raises LabError."""
     home = home_of_player(directory)
     if config.device != "cpu":
-        from trainer_core.preflight.startable import find_device  # loads torch
+        from trainer_core.envs.startable import find_device  # loads torch
 
         find_device(config.device)
     if config.mode == "edit":
@@ -113,7 +119,7 @@ def _tell_compiling(events: Events) -> None:
 
 
 def _rehearse(directory: Path, with_policy: bool, pipe: Pipe) -> None:
-    from trainer_core.play.rehearsal import rehearse
+    from trainer_core.play.warm_up import rehearse
 
     events = Events(pipe, directory.name)
     _tell_compiling(events)
@@ -121,20 +127,20 @@ def _rehearse(directory: Path, with_policy: bool, pipe: Pipe) -> None:
     events.tell(records.StateEvent, state="starting", detail="loaded")
 
 
-def main(make_agent: MakeAgent = Agent) -> None:
-    """The whole process; another runner's player gives what opens its checkpoints."""
-    if len(sys.argv) != 2:
-        print("usage: python -m trainer_core.player PLAYER_DIR", file=sys.stderr)
+def main() -> None:
+    """Run the whole process."""
+    if len(sys.argv) not in (2, 3):
+        print("usage: python -m trainer_core.player PLAYER_DIR [AGENT_MODULE]", file=sys.stderr)
         sys.exit(2)
     die_with_parent()
-    look_for_garbage_seldom()
+    begin_process()
     pipe, directory = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
         with_policy = not os.environ.pop(FOR_PERSON, "")
         os.environ.update(
             wait_for_order(lambda: _rehearse(directory, with_policy, pipe), int(order))
         )
-    code = run(directory, make_agent, pipe)
+    code = run(directory, agent_class("".join(sys.argv[2:])), pipe)
     sys.stderr.flush()
     end_group(code)
 

@@ -1,7 +1,7 @@
 """The encoding of the datasheet: control rows for the uniform data path, and words for a ROM.
 
-An instruction is twelve uint32 that steer one sequence of steps (sm83/uniform.py), so that lanes of
-a warp at different opcodes run together. A predecoded word names the row of the instruction at a
+An instruction is twelve uint32 that steer one sequence of steps (sm83/data_path.py), so that lanes
+of a warp at different opcodes run together. A predecoded word names the row of the instruction at a
 ROM byte and carries its immediate.
 """
 
@@ -137,7 +137,7 @@ def _control_bits(row: Instruction) -> int:
 
 
 def encode(row: Instruction) -> tuple[int, ...]:
-    """Twelve control words of one instruction (layout read by sm83/uniform.py).
+    """Twelve control words of one instruction (layout read by sm83/data_path.py).
 
     Word 0  operand register bytes 0-15; address constant 16-31
     Word 1  lo selector 0-15; computed flags 20-23; address adjustment 24-31

@@ -3,7 +3,7 @@
 A loop that waits for something repeats itself: no instruction between the branch and its target
 stores anything, calls, returns or stops the CPU, and none makes a register depend on what the last
 turn has left in it. That is a reading of the bytes as code, front to back; bytes that are data may
-look alike. It decides nothing: what is skipped has been seen to repeat (sm83/uniform.py). It only
+look alike. It decides nothing: what is skipped has been seen to repeat (sm83/data_path.py). It only
 says where that is worth a look.
 
 A loop that waits for a while counts down and does nothing else. What it leaves after any number of

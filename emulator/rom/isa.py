@@ -2,7 +2,7 @@
 
 `DATASHEET` has one line per bit pattern; `INSTRUCTIONS` expands it to 512 rows (0-255 plain,
 256-511 behind the CB prefix). From them come the control rows of the uniform data path
-(rom/control_rows.py), the C++ of the native path (sm83/native_code.py), the disassembler, the
+(rom/control_rows.py), the C++ of the native path (sm83/cpp_instructions.py), the disassembler, the
 finder of waiting loops and the tests. Sources: https://gbdev.io/gb-opcodes/optables/ and
 https://gekkio.fi/files/gb-docs/gbctr.pdf (which M-cycle does what).
 

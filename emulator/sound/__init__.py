@@ -4,7 +4,6 @@
 four channels' shapes; `synthesiser` turns both into samples. No kernel knows of any of it.
 """
 
-from emulator.sound.synthesiser import CHANNELS, Synthesiser
-from emulator.sound.wav import pcm, write_wav
+from emulator.sound.synthesiser import CHANNELS, Synthesiser, pcm, write_wav
 
 __all__ = ["CHANNELS", "Synthesiser", "pcm", "write_wav"]

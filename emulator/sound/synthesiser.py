@@ -1,20 +1,22 @@
 """Sound registers to samples: four channels, their mixer, the capacitor behind it.
 
 https://gbdev.io/pandocs/Audio_details.html. Which channels sound, their lengths and the sweep are
-the emulator's own (kernels/io/apu.py); the envelopes and what is heard are made here.
+the emulator's own (kernels/io/sound_registers.py); the envelopes and what is heard are made here.
 """
 
 from __future__ import annotations
 
+import wave
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from emulator import constants as k
-from emulator.sound import waves
-from emulator.sound.sliced import Slice
+from emulator.sound import waveforms
+from emulator.sound.register_slices import Slice
 
 CHANNELS = ("pulse 1", "pulse 2", "wave", "noise")
 ALL_CHANNELS = 0xF
@@ -33,7 +35,7 @@ def at(register: int) -> int:
 class Tone(NamedTuple):
     """What one channel plays for a while."""
 
-    wave: waves.Wave
+    wave: waveforms.Wave
     clock: float
     """Steps of the wave's table a second."""
     level: float
@@ -130,14 +132,14 @@ class Synthesiser:
         x = low | (high & SWEPT) << 8
         if number == 2:
             shift = WAVE_SHIFTS[registers[at(k.NR32)] >> 5 & 3]
-            wave = waves.wave_ram(registers[at(k.WAVE_RAM) : at(k.WAVE_RAM) + 16], shift)
-            return Tone(wave, 32 * waves.wave_frequency(x), is_on / 15)
+            wave = waveforms.wave_ram(registers[at(k.WAVE_RAM) : at(k.WAVE_RAM) + 16], shift)
+            return Tone(wave, 32 * waveforms.wave_frequency(x), is_on / 15)
         level = is_on * voice.volume / 15
         if number == 3:
             register = registers[at(k.NR43)]
-            return Tone(waves.noise(bool(register & 8)), waves.noise_clock(register), level)
+            return Tone(waveforms.noise(bool(register & 8)), waveforms.noise_clock(register), level)
         duty = registers[at(k.NR11) + 5 * number] >> 6
-        return Tone(waves.square(duty), 8 * waves.square_frequency(x), level)
+        return Tone(waveforms.square(duty), 8 * waveforms.square_frequency(x), level)
 
     def _begin_anew(self, triggered: int) -> None:
         for number in (2, 3):
@@ -179,3 +181,17 @@ class Synthesiser:
         before = np.concatenate([self._charge[None], charges[:-1]])
         self._charge = charges[-1]
         return (mixed - before).astype(np.float32)
+
+
+def pcm(samples: np.ndarray, volume: float = 1.0) -> bytes:
+    """float32[n, 2] in -1..1 as little-endian 16-bit frames; what is louder is cut."""
+    return (np.clip(samples * volume, -1.0, 1.0) * 32767).astype("<i2").tobytes()
+
+
+def write_wav(path: Path, samples: np.ndarray, rate: int) -> None:
+    """Write `samples` float32[n, 2]. Raises OSError."""
+    with path.open("wb") as file, wave.open(file, "wb") as out:
+        out.setnchannels(2)
+        out.setsampwidth(2)
+        out.setframerate(rate)
+        out.writeframes(pcm(samples))

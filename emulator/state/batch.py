@@ -96,7 +96,7 @@ class Console:
     joypad_target: wp.uint32  # 0, or 80 | row selection that takes effect at joypad_settles
     joypad_settles: wp.uint32
     release_at: wp.uint32  # time at which the buttons of this launch are let go
-    # ---- sound registers' hidden state (io/apu.py)
+    # ---- sound registers' hidden state (io/sound_registers.py)
     apu_mark: wp.uint32
     apu_step: wp.uint32  # frame sequencer events, modulo 8
     apu_skip: wp.uint32  # events lost after power-on
@@ -190,7 +190,9 @@ class Batch:
     words: wp.array[wp.uint32]  # per ROM byte: control row and marks | immediate << 16
     control: wp.array[wp.uint32]  # control rows (isa.py): ROWS of ROW_WORDS words
     order: wp.array[wp.int32]  # [N] env by launch slot
-    tail: wp.array[wp.uint32]  # [2 + N] who is left (kernels/launch/tail.py); 0 between launches
+    tail: wp.array[
+        wp.uint32
+    ]  # [2 + N] who is left (kernels/executors/launch_tail.py); 0 between launches
     ram_base: wp.uint64  # the same arrays as raw addresses
     rom_base: wp.uint64
     words_base: wp.uint64

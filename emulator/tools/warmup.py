@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,7 @@ import time
 import warp as wp
 
 from emulator.emulator import Emulator
+from emulator.hot_code.background_search import child_environment
 from emulator.rom.cartridge import LOGO, Cartridge
 
 
@@ -39,7 +39,7 @@ def _fresh_process(device: str, environment: dict[str, str]) -> float:
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | environment,
+        env=child_environment(**environment),
     )
     return round(time.perf_counter() - start, 2)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from emulator import constants as k
 from emulator.emulator import Emulator
-from emulator.verify.reference import Reference
+from emulator.verify.pyboy_reference import Reference
 
 PHASE = 2
 """Frames by which a picture may be early or late."""

@@ -25,11 +25,10 @@ from emulator.emulator import Emulator
 from emulator.launch.warp_start import start_warp
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.state.pyboy_state import load_pyboy_state
-from emulator.state.snapshot import read_states
-from emulator.state.snapshot_set import save_snapshots
+from emulator.state.snapshot import read_states, save_snapshots
 from emulator.tools.job_files import parse_job, read_jobs, shown
 from emulator.tools.warmup import blank_rom
-from emulator.verify.fuzz import random_rom
+from emulator.verify.fuzz_roms import random_rom
 
 MOST_SECONDS = 2.0
 MOST_BYTES = 256 << 20

@@ -1,8 +1,8 @@
 """Random states that pass the check: none may hang, and none may reach outside its own memory.
 
 `python -m emulator.verify.fuzz_states --states 20000` draws every field of a console from what
-state/console_check.py allows and fills the memory row with random bytes, puts the state in place
-as a reset does, and runs it for a few frames with its pictures drawn, memory fenced in (fuzz.py).
+state/console_check.py allows and fills the memory row with random bytes, puts the state in place as
+a reset does, and runs it for a few frames with its pictures drawn, memory fenced in (fuzz_roms.py).
 It runs in a child: what leaves its memory ends that, which is told of in one line.
 """
 
@@ -33,7 +33,7 @@ from emulator.state.console_check import (
 )
 from emulator.state.power_on import power_on_console
 from emulator.state.snapshot import Snapshot
-from emulator.verify.fuzz import KINDS, FencedBatch, random_rom, result_of_child
+from emulator.verify.fuzz_roms import KINDS, FencedBatch, random_rom, result_of_child
 
 CONSOLES = 20
 MOST_FRAMES = 4

@@ -25,7 +25,7 @@ from gui.controllers.league import LeagueController
 from gui.widgets.action_button import action_button
 from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.words import tr
-from trainer_core.protocol.task_lists import is_several, short_task
+from trainer_core.lab.task_lists import is_several, short_task
 
 
 class LeagueView(QWidget):

@@ -23,8 +23,8 @@ from gui.models.session import Mode, Session
 from gui.widgets.screen import FrameSource, Palette, Screen
 from gui.widgets.tiles import best_columns, tile
 from gui.words import tr
-from trainer_core.protocol.frames import FrameInfo
-from trainer_core.protocol.task_lists import split_tasks
+from trainer_core.lab.task_lists import split_tasks
+from trainer_core.wire.frames import FrameInfo
 
 FRAME_MS = 16
 TIGHT_HEIGHT = 480

@@ -19,9 +19,9 @@ from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.widgets.policy_bars import PolicyBars
 from gui.widgets.versus_board import VersusBoard
 from gui.words import tr
-from trainer_core.protocol.buttons import action_name
-from trainer_core.protocol.frames import FLAG_SUCCESS, FrameInfo
-from trainer_core.protocol.recording import FRAMES_PER_SECOND
+from trainer_core.lab.recording import FRAMES_PER_SECOND
+from trainer_core.wire.buttons import action_name
+from trainer_core.wire.frames import FLAG_SUCCESS, FrameInfo
 
 TRANSPORT = {
     "playPause": "playPauseButton", "playStep": "playStepButton",

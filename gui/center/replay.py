@@ -34,7 +34,7 @@ from gui.widgets.labels import ElidedLabel, icon_button, label
 from gui.widgets.lane import ActionLane
 from gui.widgets.screen import FrameSource, Palette, Screen
 from gui.words import tr
-from trainer_core.protocol.recording import FRAMES_PER_SECOND
+from trainer_core.lab.recording import FRAMES_PER_SECOND
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_BESIDE = 3

@@ -20,8 +20,8 @@ from gui.widgets.labels import ElidedLabel, button
 from gui.widgets.screen import FrameSource, Mark, Palette, Screen
 from gui.widgets.tiles import best_columns, place_of, tile, tile_at
 from gui.words import tr
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire import commands, records
+from trainer_core.wire.run_record import RunState
 
 WATCH_ENVS = (4, 16, 64)
 FRAME_MS = 33

@@ -20,7 +20,7 @@ from gui.models.navigation import Navigation
 from gui.widgets.checks import ChecksView
 from gui.widgets.labels import button, label
 from gui.words import tr
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 CARD_WIDTH = 460
 MARGIN = 24

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 from gui import theme
 from gui.settings import Settings
 from gui.widgets.screen import Palette
-from trainer_core.protocol.shades import SCREENS
+from trainer_core.wire.shades import SCREENS
 
 
 class Appearance(QObject):

@@ -21,9 +21,9 @@ from gui.models.disk_rows import DiskRow, size_text
 from gui.models.notices import Notices
 from gui.models.run_list import RunList
 from gui.words import tr
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.runs import ARCHIVED, RunRecord, is_archived
 from trainer_core.service import Job, RunChanged, run_job
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import ARCHIVED, RunRecord, is_archived
 
 CLOSE_S = 3.0
 """How long the end of a tool that was killed is waited for."""

@@ -28,10 +28,10 @@ from gui.models.notices import Notices
 from gui.models.run_list import RunList
 from gui.models.session import Mode, Operation, Session
 from gui.words import tr
-from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunRecord
-from trainer_core.protocol.task_lists import one_of, split_tasks
+from trainer_core.lab.task_lists import one_of, split_tasks
 from trainer_core.service import RunChanged, import_checkpoint
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunRecord
 
 
 class CheckpointsController(QObject):

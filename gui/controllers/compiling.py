@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, Signal
 from gui.bridge import Bridge
 from gui.models.run_telemetry import TelemetryModel
 from gui.words import tr
-from trainer_core.protocol import records
 from trainer_core.service import RunChanged
+from trainer_core.wire import records
 
 
 @dataclass(slots=True)

@@ -62,7 +62,7 @@ class Dashboards(QObject):
     def open_tensorboard(self) -> None:
         """Export the run in focus and show it; without TensorBoard say where the files are."""
         folder = self._bridge.home.run(self._telemetry.focus).root
-        argv = [sys.executable, "-m", "trainer_core.exports.tensorboard", str(folder)]
+        argv = [sys.executable, "-m", "trainer_core.formats.tensorboard", str(folder)]
         self._bridge.spawn(
             run_job(argv),
             title=tr("TensorBoard"),
@@ -93,7 +93,7 @@ class Dashboards(QObject):
         run = self._bridge.home.run(self._telemetry.focus).root
         has_client = importlib.util.find_spec("wandb") is not None
         module = "wandb_offline" if has_client else "wandb_history"
-        argv = [sys.executable, "-m", f"trainer_core.exports.{module}", str(run)]
+        argv = [sys.executable, "-m", f"trainer_core.formats.{module}", str(run)]
         self._bridge.spawn(
             run_job(argv), title=tr("Weights and Biases"),
             then=lambda result: self._on_wandb(Path(result["folder"]), has_client),

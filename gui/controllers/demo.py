@@ -14,8 +14,8 @@ from gui.controllers.training import TrainingController
 from gui.models.notices import END_OF_RUN, Notices
 from gui.models.presets import DEMO, DEMO_S
 from gui.words import tr
-from trainer_core.protocol import records
 from trainer_core.service import RunChanged
+from trainer_core.wire import records
 
 
 class Demo(QObject):

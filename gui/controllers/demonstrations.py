@@ -10,7 +10,7 @@ from gui.bridge import Bridge
 from gui.controllers.replay import ReplayController
 from gui.models.notices import Notices
 from gui.words import tr
-from trainer_core.protocol.tasks import list_tasks
+from trainer_core.lab.tasks import list_tasks
 from trainer_core.service import run_job
 
 

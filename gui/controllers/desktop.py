@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
 from gui.models.notices import Notice, Notices
 from gui.settings import Settings
-from trainer_core.protocol.paths import ASSETS
+from trainer_core.lab.paths import ASSETS
 
 SETTING = "desktop/notices"
 ICON = ASSETS / "icons" / "dmglab.png"

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from gui.bridge import Bridge, in_thread
 from gui.controllers.training import TrainingController
 from gui.models.run_telemetry import TelemetryModel
-from trainer_core.protocol.records import CheckpointRecord
 from trainer_core.service import Gauge, folder_bytes, read_gauges
+from trainer_core.wire.records import CheckpointRecord
 
 EVERY_MS = 2000
 

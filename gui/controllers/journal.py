@@ -18,9 +18,9 @@ from gui.models.navigation import Navigation
 from gui.models.notices import END_OF_RUN, Notices
 from gui.models.run_words import WORDS
 from gui.words import tr
-from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.service import IMPORTED, BadLine, RunChanged, write_report
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunRecord, RunState
 
 SHELL_WAY = re.compile(r", or [^,;:`]*`dmglab [^`]*`.*", re.DOTALL)
 """What a cause ends in that has named another way out, one of the app's own, before."""

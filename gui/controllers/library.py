@@ -22,9 +22,9 @@ from gui.models.session import Session
 from gui.models.zipped_roms import is_zip, roms_in, unpack
 from gui.widgets.screen import Palette
 from gui.words import tr
-from trainer_core.protocol.regular_files import is_regular
-from trainer_core.protocol.roms import ROM_SUFFIXES, has_rom_header, sha256_of_rom
+from trainer_core.lab.roms import ROM_SUFFIXES, has_rom_header, sha256_of_rom
 from trainer_core.service import run_job
+from trainer_core.wire.regular_files import is_regular
 
 MOST_LOOKED_AT = 5000
 """Files of a folder that was dropped."""

@@ -11,8 +11,8 @@ from gui.models.memory_search import MemorySearch
 from gui.models.memory_watches import MemoryWatches
 from gui.widgets.screen import FrameSource
 from gui.words import tr
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.memory import MEMORY_FILE, MEMORY_SHAPE
+from trainer_core.wire import commands, records
+from trainer_core.wire.frames import MEMORY_FILE, MEMORY_SHAPE
 
 LOOK_MS = 100
 

@@ -14,8 +14,8 @@ from gui.bridge import Bridge, in_thread
 from gui.models.failures import failure_of
 from gui.models.notices import Notices
 from gui.words import tr
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.regular_files import check_target
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.regular_files import check_target
 
 FULL = "E06"
 

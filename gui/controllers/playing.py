@@ -16,14 +16,14 @@ from gui.models.navigation import Navigation
 from gui.models.replay import Replay
 from gui.models.session import Mode, Session
 from gui.words import tr
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.arc import is_arc
-from trainer_core.protocol.errors import LabError, ProtocolError
-from trainer_core.protocol.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
-from trainer_core.protocol.playing import PlayerConfig, PolicyMode
-from trainer_core.protocol.recording import MANIFEST
-from trainer_core.protocol.roms import ROM_SUFFIXES, find_game_again, is_for_color_only
+from trainer_core.lab.arc_games import is_arc
+from trainer_core.lab.recording import MANIFEST
+from trainer_core.lab.roms import ROM_SUFFIXES, find_game_again, is_for_color_only
 from trainer_core.service import PlayerService
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError, ProtocolError
+from trainer_core.wire.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
+from trainer_core.wire.playing import PlayerConfig, PolicyMode
 
 SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
 """What the speed control offers; 0 is as fast as possible."""

@@ -14,10 +14,10 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.run_telemetry import TelemetryModel
 from gui.words import tr
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 STEPS = "last_steps.npz"
-"""Of a receipt: what the replay shows (trainer_core.train.receipts)."""
+"""Of a receipt: what the replay shows (trainer_core.host.receipts)."""
 FEW = 64
 """Game Boys that a CPU keeps busy."""
 

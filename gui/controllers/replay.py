@@ -19,9 +19,9 @@ from gui.models.notices import FILE_OPENED, Notices
 from gui.models.recording_names import recording_name
 from gui.models.replay import Replay
 from gui.words import tr
-from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.recording import MANIFEST, list_recordings
+from trainer_core.lab.recording import MANIFEST, list_recordings
 from trainer_core.service import Job, run_job
+from trainer_core.wire.errors import ProtocolError
 
 MOST_OFFERED = 50
 MOST_BESIDE = 3

@@ -23,7 +23,7 @@ from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.run_words import WORDS
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.wire.run_record import RunRecord
 
 MOST_BESIDE = 24
 """Runs that tables side by side have columns for."""

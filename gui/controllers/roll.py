@@ -15,11 +15,11 @@ from gui.controllers.replay import ReplayController
 from gui.models.notices import Notices
 from gui.models.replay import Replay
 from gui.words import tr
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.roms import find_game_again
+from trainer_core.lab.roms import find_game_again
 from trainer_core.service import PlayerService
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.playing import PlayerConfig
 
 SAVE_TIMEOUT_S = 120.0
 """Ten minutes of play are played again and written."""

@@ -11,9 +11,9 @@ from gui.bridge import Bridge, in_thread
 from gui.models.notices import Notices
 from gui.models.session import Session
 from gui.words import tr
-from trainer_core.protocol.errors import LabError
 from trainer_core.runners.catalog import AgentRunner, Installation
 from trainer_core.service import Job, run_job
+from trainer_core.wire.errors import LabError
 
 
 class RunnersController(QObject):

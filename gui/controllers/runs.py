@@ -25,11 +25,11 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import flat
 from gui.models.session import Session
 from gui.words import tr
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError, shortened
-from trainer_core.protocol.metrics import METRICS
-from trainer_core.protocol.runs import RunRecord, RunState, is_archived
 from trainer_core.service import RunChanged
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError, shortened
+from trainer_core.wire.metric_names import METRICS
+from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
 """Records tell the steps of a live run more often than a table needs to show them."""

@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.controllers.playing import PlayController
 from gui.words import tr
-from trainer_core.protocol import commands
-from trainer_core.protocol.records import SaliencyEvent
+from trainer_core.wire import commands
+from trainer_core.wire.records import SaliencyEvent
 
 
 class SaliencyController(QObject):

@@ -6,7 +6,6 @@ names their buttons alike. Its state is polled, so SDL gets no event loop of its
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
@@ -19,8 +18,6 @@ class SdlPads:
 
     def __init__(self) -> None:
         """Loads SDL, some 0.2 s. Raises ImportError or OSError where it cannot be used."""
-        os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")
-        os.environ.setdefault("SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it tells where it found the library
             import sdl2

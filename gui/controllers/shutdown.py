@@ -47,8 +47,8 @@ class Shutdown(QObject):
     def begin(self, keep: bool = False) -> None:
         """Stop every process, then quit; returns at once.
 
-        With `keep` trainings save and go on in a keeper of their own. A child that is busy in
-        native code may take the whole ladder to end. Nobody has to watch.
+        With `keep` trainings save and go on in a detached host. A child that is busy in native
+        code may take the whole ladder to end. Nobody has to watch.
         """
         if self.has_begun:
             return

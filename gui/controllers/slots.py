@@ -14,8 +14,8 @@ from gui.controllers.playing import PlayController
 from gui.models.notices import Notices
 from gui.widgets.screen import Palette
 from gui.words import tr
-from trainer_core.protocol import commands
-from trainer_core.protocol.roms import ROM_SUFFIXES, sha256_of_rom
+from trainer_core.lab.roms import ROM_SUFFIXES, sha256_of_rom
+from trainer_core.wire import commands
 
 SLOTS = range(1, 10)
 

@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Signal
 from gui.controllers.playing import PlayController
 from gui.settings import Settings
 from gui.words import tr
-from trainer_core.protocol import commands
-from trainer_core.protocol.records import SoundEvent
+from trainer_core.wire import commands
+from trainer_core.wire.records import SoundEvent
 
 CHANNELS = ("pulse 1", "pulse 2", "wave", "noise")
 ALL = 0b1111

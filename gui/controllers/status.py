@@ -10,7 +10,7 @@ from gui.controllers.training import TrainingController
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.run_words import WORDS, shortened
 from gui.words import tr
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 LONGEST = 40
 """Letters of a run's name in the line."""

@@ -15,9 +15,9 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.sweep_draft import SweepDraft
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord
-from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.service import Job, RunChanged, run_job
+from trainer_core.wire.run_record import RunRecord
+from trainer_core.wire.spec import NATIVE_ID
 
 END_S = 20.0
 """Longest that the end of the app waits for trials to save."""

@@ -19,11 +19,11 @@ from gui.models.notices import Notices
 from gui.models.session import Session
 from gui.models.task_draft import LEAST_DISTANCE, Captured, DraftModel, Goal, read_template
 from gui.words import tr
-from trainer_core.preflight.checks import BUILT_IN_TASKS
-from trainer_core.protocol import commands
-from trainer_core.protocol.buttons import TWO_BUTTONS_ID
-from trainer_core.protocol.presets import WISHES
+from trainer_core.lab.presets import WISHES
 from trainer_core.service import run_job
+from trainer_core.service.preflight import BUILT_IN_TASKS
+from trainer_core.wire import commands
+from trainer_core.wire.buttons import TWO_BUTTONS_ID
 
 PROBE_AFTER_MS = 700
 """Painting goes on for a while; then the goal is measured again."""

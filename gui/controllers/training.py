@@ -18,15 +18,15 @@ from gui.models.run_words import unconfirmed_words, validating_words
 from gui.models.session import FIRST_TASK, Session
 from gui.settings import Settings
 from gui.words import tr
-from trainer_core.preflight.checks import Check, run_checks
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.presets import wishes_of
-from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.lab.presets import wishes_of
 from trainer_core.runners.catalog import AgentRunner
 from trainer_core.service import LaunchPlan, RunChanged
+from trainer_core.service.preflight import Check, run_checks
+from trainer_core.wire import commands, records
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.run_record import RunRecord, RunState
+from trainer_core.wire.spec import NATIVE_ID
 
 _CHECKED_FIELDS = {
     "", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k",
@@ -86,7 +86,7 @@ class TrainingController(QObject):
         self._agreed: object = None
         """The order that a person agreed to."""
         self.detach = False
-        """The next run is started by a keeper and goes on when the app is closed."""
+        """The next run is started by a detached host and goes on when the app is closed."""
         self.resuming: set[str] = set()
         """Runs that go on in a moment."""
         self.run_id = ""

@@ -27,8 +27,8 @@ from gui.widgets.labels import ElidedLabel, label
 from gui.widgets.segmented import Segmented
 from gui.widgets.several_tasks import SeveralTasks
 from gui.words import tr
-from trainer_core.protocol.spec import NATIVE_ID
-from trainer_core.protocol.task_lists import SEPARATOR, split_tasks
+from trainer_core.lab.task_lists import SEPARATOR, split_tasks
+from trainer_core.wire.spec import NATIVE_ID
 
 _TIP = Qt.ItemDataRole.ToolTipRole
 _HINTS = {

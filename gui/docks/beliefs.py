@@ -15,7 +15,7 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.widgets.labels import label
 from gui.words import tr
-from trainer_core.protocol.records import BeliefsEvent
+from trainer_core.wire.records import BeliefsEvent
 
 WAITING = "Nothing was told yet: an agent tells a few times a second while its run is kept here"
 SECTIONS = ("Beliefs", "Intentions", "Messages")

@@ -31,7 +31,7 @@ from gui.widgets.labels import label
 from gui.widgets.painting import guarded_item
 from gui.widgets.screen import Palette
 from gui.words import tr
-from trainer_core.protocol.task_lists import short_task
+from trainer_core.lab.task_lists import short_task
 
 ROW_HEIGHT, HEADING = 48, 24
 """Pixels of a card, and of the line above the first card of a task and algorithm."""

@@ -21,8 +21,8 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.widgets.labels import label
 from gui.words import tr
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.text_episodes import EpisodeBatch, TextEpisode, batches, read_batch
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.text_episodes import EpisodeBatch, TextEpisode, batches, read_batch
 
 WAITING = "Nothing is kept yet: a run keeps some answers of each validation"
 MODES = {"val": "validation", "train": "training"}

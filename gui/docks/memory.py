@@ -31,7 +31,7 @@ from gui.widgets.hex_view import HexView
 from gui.widgets.labels import button, label
 from gui.widgets.screen import Mark, Palette, Screen
 from gui.words import tr
-from trainer_core.protocol.memory import BASE
+from trainer_core.wire.frames import BASE
 
 MOST_FOUND = 100
 """Addresses of a search on show."""

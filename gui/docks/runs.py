@@ -27,7 +27,7 @@ from gui.widgets.dock import Dock
 from gui.widgets.labels import button, label
 from gui.widgets.run_table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.wire.run_record import RunRecord
 
 _WIDTHS = {
     SHOWN: 28,

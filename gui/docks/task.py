@@ -31,7 +31,7 @@ from gui.widgets.labels import ElidedLabel, button, label, set_role
 from gui.widgets.mask_painter import MaskPainter
 from gui.widgets.screen import Palette
 from gui.words import tr
-from trainer_core.protocol.buttons import CODEC_ID, TWO_BUTTONS_ID
+from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
 
 THUMBNAIL = QSize(80, 72)
 MIN_WIDTH = 288

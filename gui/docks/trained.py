@@ -11,7 +11,7 @@ from gui.models.run_list import ago
 from gui.widgets.ages import EVERY_MS
 from gui.widgets.labels import ElidedLabel, label
 from gui.words import tr
-from trainer_core.protocol.playing import PolicyMode
+from trainer_core.wire.playing import PolicyMode
 
 _MODES = {
     "leave_loops": ("Leave loops", "The likeliest action, another where a picture comes back"),

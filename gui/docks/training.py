@@ -36,9 +36,9 @@ from gui.widgets.dock import Dock
 from gui.widgets.labels import ElidedLabel, icon_button, label, rule
 from gui.widgets.section import Section
 from gui.words import tr
-from trainer_core.protocol.presets import PRESETS
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.lab.presets import PRESETS
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import NATIVE_ID
 
 ROOMY = 680
 """Height of the dock from which the preflight list stays open beside a whole form."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from msgspec import UnsetType
 
 from gui.words import tr
-from trainer_core.protocol import records
+from trainer_core.wire import records
 
 COLLAPSED = 0.05
 """Share of its first entropy below which a policy no longer explores."""

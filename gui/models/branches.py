@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.recording import Recording, read_recording
+from trainer_core.lab.recording import Recording, read_recording
+from trainer_core.wire.errors import ProtocolError
 
 
 @dataclass(slots=True)

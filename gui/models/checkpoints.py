@@ -12,10 +12,11 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
 
 from gui.models.indices import NO_PARENT, Index
 from gui.words import tr
-from trainer_core.protocol import checkpoints, records
-from trainer_core.protocol.errors import CheckpointError
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.wire import records
+from trainer_core.wire.errors import CheckpointError
+from trainer_core.wire.run_record import RunRecord
 
 MOST_VERIFIED = 40
 MOST_CARDS = 2000
@@ -86,7 +87,7 @@ class CheckpointCard:
 
     @property
     def thumbnail(self) -> Path:
-        return self.folder / checkpoints.THUMBNAIL
+        return self.folder / checkpoint_manifest.THUMBNAIL
 
 
 def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> CheckpointCard:
@@ -109,12 +110,12 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
 def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
     """The finished checkpoints of a run as their manifests tell them; no log is read."""
     found = []
-    for folder in checkpoints.list_checkpoints(paths) if paths.checkpoints.is_dir() else ():
+    for folder in checkpoint_manifest.list_checkpoints(paths) if paths.checkpoints.is_dir() else ():
         try:
-            meta = checkpoints.read_meta(folder)
+            meta = checkpoint_manifest.read_meta(folder)
         except CheckpointError:
             continue
-        files = [folder / name for name in checkpoints.policy_files(meta)]
+        files = [folder / name for name in checkpoint_manifest.policy_files(meta)]
         is_whole = bool(files) and all(file.is_file() for file in files)
         found.append(
             CheckpointCard(
@@ -145,13 +146,13 @@ def scan(home: HomePaths, runs: Iterable[RunRecord]) -> list[CheckpointCard]:
 
 def verify(card: CheckpointCard) -> CheckpointCard:
     """The card with its weights' hash compared to the announced one. Call it in a thread."""
-    if not (card.folder / checkpoints.META).is_file():
+    if not (card.folder / checkpoint_manifest.META).is_file():
         return replace(card, integrity="missing")
     try:
-        files = checkpoints.policy_files(checkpoints.read_meta(card.folder))
+        files = checkpoint_manifest.policy_files(checkpoint_manifest.read_meta(card.folder))
         if not files or not all((card.folder / name).is_file() for name in files):
             return replace(card, integrity="missing")
-        checkpoints.verify(card.folder, files)
+        checkpoint_manifest.verify(card.folder, files)
     except CheckpointError:
         return replace(card, integrity="mismatch")
     return replace(card, integrity="verified")

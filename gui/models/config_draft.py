@@ -9,11 +9,11 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from gui.models.config_fields import FieldSpec, field_specs
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.presets import PRESETS
-from trainer_core.protocol.spec import NEUTRAL, RunSpec
+from trainer_core.lab.presets import PRESETS
 from trainer_core.runners.catalog import NATIVE, AgentRunner
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.spec import NEUTRAL, RunSpec
 
 FIRST_TASK = RunConfig().task
 """Of every runner that has none of its own."""

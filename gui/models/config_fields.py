@@ -1,6 +1,6 @@
 """What a form needs to know of a configuration's fields, read from any dataclass of options.
 
-A field's metadata (`protocol.fields.described`) says its label, group, range and choices, the
+A field's metadata (`wire.fields.described`) says its label, group, range and choices, the
 string under it what it is for. One that says nothing is drawn all the same: by its name and type.
 """
 
@@ -17,9 +17,9 @@ from functools import cache
 from typing import Any
 
 from gui.words import tr
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.spec import NEUTRAL
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.spec import NEUTRAL
 
 GROUPS = {"basics": "Basics", "env": "Environment", "learning": "Learning", "logging": "Records"}
 _KINDS = (bool, int, float, str)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gui.models.metric_series import Array
 from gui.models.run_notes import Note
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.wire.run_record import RunRecord
 
 AXES = ("env_steps", "update", "wall_time_s")
 """Counters that come before the metrics in a row."""

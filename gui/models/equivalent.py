@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.presets import PRESETS, preset_config
+from trainer_core.lab.presets import PRESETS, preset_config
+from trainer_core.wire.config import RunConfig
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

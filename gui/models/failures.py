@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from trainer_core.preflight.checks import Check
+from trainer_core.service.preflight import Check
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gui.words import tr
-from trainer_core.protocol.memory import BASE
+from trainer_core.wire.frames import BASE
 
 CARTRIDGE = (0xA000, 0xC000)
 RAM = (CARTRIDGE, (0xC000, 0xE000), (0xFF80, 0xFFFF))

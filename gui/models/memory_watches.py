@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from trainer_core.protocol.errors import BAD_JSON
-from trainer_core.protocol.memory import BASE
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import read_regular
-from trainer_core.runs import durable
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.errors import BAD_JSON
+from trainer_core.wire.frames import BASE
+from trainer_core.wire.regular_files import read_regular
 
 Kind = Literal["u8", "u16"]
 MAX_BYTES = 4 << 20
@@ -71,7 +71,7 @@ class MemoryWatches(QObject):
         if self._rom:
             found = self._read() | {self._rom: watches}
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            durable.replace_file(self._path, msgspec.json.format(msgspec.json.encode(found)))
+            durable_files.replace_file(self._path, msgspec.json.format(msgspec.json.encode(found)))
         self.changed.emit()
 
     def _read(self) -> dict[str, list[Watch]]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gui.models.smoothing import DECAYING, RUNNING, gaussian, running_mean
-from trainer_core.protocol.metrics import scalar_row, unmeasured
-from trainer_core.protocol.records import UpdateRecord
+from trainer_core.wire.metric_names import scalar_row, unmeasured
+from trainer_core.wire.records import UpdateRecord
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from gui.models.run_history import RunTelemetry
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import SeedGroup
 from gui.models.smoothing import DECAYING
-from trainer_core.protocol.records import EvalRecord
+from trainer_core.wire.records import EvalRecord
 
 Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from gui.words import tr
-from trainer_core.protocol.metrics import METRICS, Metric, metric
+from trainer_core.wire.metric_names import METRICS, Metric, metric
 
 PAGES = {"overview": "Overview", "policy": "Policy", "env": "Env", "perf": "Perf"}
 """Title of a page by the group of its metrics, in their order."""

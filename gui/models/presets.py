@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer_core.protocol.presets import PRESETS, Preset
+from trainer_core.lab.presets import PRESETS, Preset
 
 DEMO_S = 60.0
 """Seconds of training that a demo has, from its first update on; the app keeps this clock."""

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from gui.words import tr
-from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.recording import FRAMES_PER_SECOND, Recording, read_recording
+from trainer_core.lab.recording import FRAMES_PER_SECOND, Recording, read_recording
+from trainer_core.wire.errors import ProtocolError
 
 
 @functools.lru_cache(maxsize=256)  # a finished recording does not change

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gui.words import tr
-from trainer_core.protocol.buttons import action_name
-from trainer_core.protocol.recording import (
+from trainer_core.lab.recording import (
     BUTTONS,
     PICTURES,
     RecordedStep,
@@ -18,7 +17,8 @@ from trainer_core.protocol.recording import (
     read_steps,
     unpack_picture,
 )
-from trainer_core.protocol.roms import ROM_SUFFIXES
+from trainer_core.lab.roms import ROM_SUFFIXES
+from trainer_core.wire.buttons import action_name
 
 
 class Replay:

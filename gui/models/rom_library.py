@@ -10,10 +10,10 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
 from gui.words import tr
-from trainer_core.protocol.errors import LabError, shown
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.regular_files import is_regular
-from trainer_core.protocol.roms import Register, RegisteredRom, read_register
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.roms import Register, RegisteredRom, read_register
+from trainer_core.wire.errors import LabError, shown
+from trainer_core.wire.regular_files import is_regular
 
 KEPT = 100
 """Games whose order of play is remembered."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.wire.run_record import RunRecord
 
 _BOUND = re.compile(r"([A-Za-z_][\w.]*)(<=|>=|!=|=|<|>)(.+)")
 _SAME = {"=": True, "!=": False}

@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.models.seed_groups import flat
 from gui.settings import Settings
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.regular_files import read_regular
 
 MOST_BYTES = 1 << 20
 """A configuration larger than this is none of ours."""

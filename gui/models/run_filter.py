@@ -15,7 +15,7 @@ from gui.models.run_bounds import Bound, parse
 from gui.models.run_list import COLUMNS, RunList
 from gui.models.text_search import TextSearch
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord, is_archived
+from trainer_core.wire.run_record import RunRecord, is_archived
 
 MOST_INSERTED = 64
 """Runs that come at once and get a row each; for more the whole order is made anew."""

@@ -11,9 +11,9 @@ import numpy as np
 from gui.models.alerts import Alert, AlertWatch
 from gui.models.metric_series import CLOCK, Array, MetricTable, SmoothedColumn
 from gui.models.smoothing import DECAYING
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
 from trainer_core.service import read_history
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
 
 READ_BYTES = 32 << 10
 """As much of a log is read at once: about a millisecond's work."""

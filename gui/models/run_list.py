@@ -13,8 +13,8 @@ from gui.models.run_columns import RunColumns, by_value
 from gui.models.run_words import WORDS
 from gui.models.sweep_groups import SweepGroups, sweep_title
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord, RunState, is_archived
-from trainer_core.protocol.task_lists import short_task
+from trainer_core.lab.task_lists import short_task
+from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 SHOWN = "Shown"
 """The column of the eye: whether a run's curves are on show, and in which colour."""

@@ -11,10 +11,10 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from gui.words import tr
-from trainer_core.protocol.errors import BAD_JSON, LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import read_regular
-from trainer_core.runs import durable
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.errors import BAD_JSON, LabError
+from trainer_core.wire.regular_files import read_regular
 
 MOST_BYTES = 16 << 20
 """A file larger than this is none of ours."""
@@ -82,8 +82,8 @@ class RunNotes(QObject):
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             half.unlink(missing_ok=True)  # a link of that name would be followed
-            durable.write_file(half, text.encode("utf-8", "replace"))
-            durable.rename(half, self.path)
+            durable_files.write_file(half, text.encode("utf-8", "replace"))
+            durable_files.rename(half, self.path)
         except OSError as error:
             raise LabError(
                 tr(

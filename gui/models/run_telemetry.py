@@ -11,7 +11,7 @@ from gui.models.metric_series import CLOCK
 from gui.models.run_history import RunTelemetry
 from gui.models.seed_groups import APART, SeedGroup, grouped
 from gui.models.smoothing import DECAYING, KINDS
-from trainer_core.protocol import records
+from trainer_core.wire import records
 
 MAX_PINNED = 250
 KEPT = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from gui.words import tr
-from trainer_core.protocol.records import NOT_CONFIRMED, VALIDATING
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.records import NOT_CONFIRMED, VALIDATING
+from trainer_core.wire.run_record import RunState
 
 WORDS = {
     RunState.IDLE: "Idle", RunState.QUEUED: "Queued", RunState.PREFLIGHT: "Preflight",

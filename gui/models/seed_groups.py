@@ -15,8 +15,8 @@ from gui.models.metric_series import Array
 from gui.models.run_history import RunTelemetry
 from gui.models.smoothing import DECAYING
 from gui.words import tr
-from trainer_core.protocol import records
-from trainer_core.protocol.task_lists import short_task
+from trainer_core.lab.task_lists import short_task
+from trainer_core.wire import records
 
 APART, RANGE, DEVIATION = "", "range", "deviation"
 SPREADS = {

@@ -8,12 +8,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
-from trainer_core.preflight.checks import BUILT_IN_TASKS
-from trainer_core.protocol.arc import list_games
-from trainer_core.protocol.errors import shown
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import broken_tasks, list_tasks
+from trainer_core.lab.arc_games import list_games
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import broken_tasks, list_tasks
 from trainer_core.runners.catalog import AgentRunner, registered_runners
+from trainer_core.service.preflight import BUILT_IN_TASKS
+from trainer_core.wire.errors import shown
 
 FIRST_TASK = "pocket_quest/leave_bedroom"
 

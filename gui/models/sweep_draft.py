@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.models.equivalent import train_line
 from gui.words import tr
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
 from trainer_core.sweeps.space import draws, grid, parse_axes
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
 
 SEARCHES = {"grid": "Every combination", "random": "Random draws"}
 RULES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.wire.run_record import RunRecord
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
 """What a trial's name says after the sweep's."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from trainer_core.protocol.decoding import open_zip, parsing
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.wire.decoding import open_zip, parsing
+from trainer_core.wire.regular_files import read_regular
 
 OBSERVATION = (72, 80)
 MAX_SHADE = 3

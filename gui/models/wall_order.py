@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from trainer_core.protocol.records import WallEvent
+from trainer_core.wire.records import WallEvent
 
 SORTS = ("env", "success", "dist")
 SETTLE_S = 2.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from gui.words import tr
-from trainer_core.protocol.decoding import open_zip, parsing
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.regular_files import open_regular
-from trainer_core.protocol.roms import MAX_ROM_BYTES, ROM_SUFFIXES
+from trainer_core.lab.roms import MAX_ROM_BYTES, ROM_SUFFIXES
+from trainer_core.wire.decoding import open_zip, parsing
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.regular_files import open_regular
 
 MAGIC = b"PK\x03\x04"
 

@@ -10,7 +10,7 @@ from gui import theme
 from gui.models.run_words import WORDS
 from gui.widgets.painting import guarded
 from gui.words import tr
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 _TONES = {
     RunState.RUNNING: "accent", RunState.FINISHED: "good", RunState.FAILED: "bad",

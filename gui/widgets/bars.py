@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import theme
 from gui.widgets.painting import guarded
 from gui.words import tr
-from trainer_core.protocol.buttons import ACTIONS, ALL_ACTIONS
-from trainer_core.protocol.records import UpdateRecord
 from trainer_core.service import Gauge
+from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS
+from trainer_core.wire.records import UpdateRecord
 
 ROW = 18
 SECTIONS = ("emulate", "observe", "forward", "learn", "log")

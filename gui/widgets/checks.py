@@ -20,7 +20,7 @@ from gui.models.failures import Failure, failure_of_check
 from gui.widgets.labels import button
 from gui.widgets.painting import guarded_item
 from gui.words import tr
-from trainer_core.preflight.checks import Check
+from trainer_core.service.preflight import Check
 
 _SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
 CHECK_COUNT = 6

@@ -23,8 +23,8 @@ from gui.widgets.dialogs import begin_folder
 from gui.widgets.labels import ElidedLabel, icon_button, label, set_role
 from gui.widgets.section import Section
 from gui.words import tr
-from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.catalog import AgentRunner
+from trainer_core.wire.spec import NATIVE_ID
 
 LABEL_WIDTH = 116
 LIMITS = {"seconds", "total_env_steps", "target_success"}

@@ -24,7 +24,7 @@ from gui.models.run_list import ago
 from gui.models.run_words import WORDS
 from gui.widgets.labels import button, label, spin_box
 from gui.words import tr
-from trainer_core.protocol.task_lists import short_task
+from trainer_core.lab.task_lists import short_task
 
 COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
 NARROW = {"State": 84, "Ended": 104, "Best": 60, "Checkpoints": 96, "Total": 76}

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractScrollArea
 from gui import theme
 from gui.widgets.painting import guarded
 from gui.words import tr
-from trainer_core.protocol.memory import BASE
+from trainer_core.wire.frames import BASE
 
 ACROSS = 8
 MARKED_LOOKS = 5

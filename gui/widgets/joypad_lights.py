@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import theme
 from gui.widgets.painting import guarded
 from gui.words import tr
-from trainer_core.protocol.buttons import MASK_BITS
+from trainer_core.wire.buttons import MASK_BITS
 
 _CROSS = {"up": (7, 1), "down": (7, 13), "left": (1, 7), "right": (13, 7)}
 _ROUND = {"b": (32, 13), "a": (41, 8)}

@@ -11,7 +11,7 @@ from gui import theme
 from gui.models.replay import Replay
 from gui.widgets.painting import guarded
 from gui.words import tr
-from trainer_core.protocol.buttons import ALL_ACTIONS
+from trainer_core.wire.buttons import ALL_ACTIONS
 
 ACTION, BUTTONS, REWARD, CURVES = (0, 16), (18, 34), (35, 47), (49, 63)
 """Top and bottom of each band, in pixels."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QMessageBox, QTextBrowser, Q
 
 from gui.widgets.labels import button, label
 from gui.words import tr
-from trainer_core.protocol.paths import CHECKOUT
+from trainer_core.lab.paths import CHECKOUT
 
 PACKAGE = "dmglab"
 README = CHECKOUT / "README.md" if CHECKOUT else None

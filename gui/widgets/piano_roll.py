@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QSizePolicy
 from gui import theme
 from gui.widgets.painting import guarded
 from gui.words import tr
-from trainer_core.protocol.buttons import MASK_BITS
+from trainer_core.wire.buttons import MASK_BITS
 
 ROW, HEAD, NUMBER, CELL, LEAST_CELL = 18, 20, 52, 24, 16
 """Pixels: height of a row and of the titles, width of the frame's number and of a button."""

@@ -10,8 +10,8 @@ from gui import object_names as names
 from gui import theme
 from gui.widgets.painting import guarded
 from gui.words import tr
-from trainer_core.protocol.buttons import ACTIONS, ALL_ACTIONS
-from trainer_core.protocol.records import PolicyEvent
+from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS
+from trainer_core.wire.records import PolicyEvent
 
 HEIGHT, TIGHT_HEIGHT, NAMES = 40, 28, 14
 """The names lie under the bars."""

@@ -30,7 +30,7 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.ages import keep_ages
 from gui.widgets.badge import paint_dot
 from gui.widgets.painting import guarded, guarded_item
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 RUN_MIME = "application/x-dmglab-run"
 

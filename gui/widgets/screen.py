@@ -25,9 +25,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from gui.widgets.painting import guarded, saved
-from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
-from trainer_core.protocol.shades import SCREENS
+from trainer_core.wire.errors import ProtocolError
+from trainer_core.wire.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
+from trainer_core.wire.shades import SCREENS
 
 GAP = QColor(255, 255, 255, 56)
 """Over the picture: the panel behind the crystals is the lightest there is."""

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.words import tr
-from trainer_core.protocol.buttons import action_name
-from trainer_core.protocol.records import VersusEvent, VersusSide
+from trainer_core.wire.buttons import action_name
+from trainer_core.wire.records import VersusEvent, VersusSide
 
 
 class VersusBoard(QWidget):

@@ -10,10 +10,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.proofs import faults
+from tests.proofs.kill_stage import Forked
 from trainer_core.cli import main as cli
-from trainer_core.proofs import faults
-from trainer_core.proofs.kill_stage import Forked
-from trainer_core.protocol.errors import LabError
+from trainer_core.host.process_start import begin_process
+from trainer_core.wire.errors import LabError
 
 LIMIT_S = 240.0
 THEN = "--then"
@@ -85,12 +86,13 @@ def run_forked(words: list[str], said: Path, counts: Path | None = None) -> Ende
 
 def load_all() -> None:
     """Import what commands import, so that no fork has to."""
+    begin_process()
     for name in (
         "torch", "numpy", "PIL.Image", "matplotlib.pyplot", "safetensors.torch", "warp",
-        "emulator.emulator", "trainer_core.train.run", "trainer_core.cli.running",
-        "trainer_core.play.player", "trainer_core.play.rollout", "trainer_core.exports.plot",
+        "emulator.emulator", "trainer_core.host.run", "trainer_core.cli.running",
+        "trainer_core.play.player", "trainer_core.play.rollout", "trainer_core.formats.plot",
         "trainer_core.runs.archive", "trainer_core.service", "trainer_core.play.league.table",
-        "trainer_core.play.authoring.new_task", "trainer_core.sweeps.conductor",
+        "trainer_core.author.new_task", "trainer_core.sweeps.conductor",
     ):  # fmt: skip
         importlib.import_module(name)
     for path in sorted(Path(cli.__file__).parent.glob("*.py")):

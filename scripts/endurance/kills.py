@@ -17,8 +17,8 @@ from pathlib import Path
 
 from scripts.endurance.forked import THEN, run_forked, start
 from scripts.endurance.verbs import VERBS, Verb, copy_home, make_template
-from trainer_core.proofs.kills import GONE_S, reap_within
-from trainer_core.protocol.errors import LabError
+from tests.proofs.kills import GONE_S, reap_within
+from trainer_core.wire.errors import LabError
 
 CALLS = ("fsync", "rename", "unlink", "write")
 LISTS = (["runs"], ["queue", "list"], ["task", "list"], ["rom", "list"], ["disk"])

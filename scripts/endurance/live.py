@@ -15,10 +15,10 @@ from pathlib import Path
 from scripts.endurance.forked import run_forked, start
 from scripts.endurance.kills import Found, list_all
 from scripts.endurance.verbs import CHECKOUT
-from trainer_core.proofs.kills import GONE_S, reap_within
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths, RunPaths
+from tests.proofs.kills import GONE_S, reap_within
+from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.log_check import check_log
+from trainer_core.wire.errors import LabError
 
 ENDLESS = shlex.split(
     "train --task tiny_goal --num-envs 16 --num-steps 8 --num-minibatches 2 --update-epochs 1 "

@@ -15,11 +15,11 @@ MUTATIONS = [
      "tests/trainer_core/test_recordings.py -k told_with"),
     ("gui/models/replay.py", "packed, about = self._pictures[number], ",
      "packed, about = self._pictures[max(number - 1, 0)], ", PLAYING + "frame_n"),
-    ("trainer_core/exports/gif.py", "int(index * delay_cs * CENTISECOND_S / frame_s)",
+    ("trainer_core/formats/gif.py", "int(index * delay_cs * CENTISECOND_S / frame_s)",
      "int(index * delay_cs * CENTISECOND_S / frame_s) - 1",
      "tests/trainer_core/test_tools.py -k on_the_screen"),
     ("gui/models/config_fields.py", "if self.maximum is not None and number > self.maximum:",
      "if False:", "tests/gui/test_config_draft.py"),
-    ("trainer_core/protocol/frames.py", "if before == after == seq:", "if before == seq - 1:",
+    ("trainer_core/wire/frames.py", "if before == after == seq:", "if before == seq - 1:",
      PLAYING + "follows_a_file"),
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from tests.support.imports import CHECKOUT, imported_modules, sources
@@ -22,7 +23,8 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(CHECKOUT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports() -> dict[str, set[str]]:
+@functools.cache
+def imports() -> dict[str, frozenset[str]]:
     """Modules of the app that each module of it imports, those for type checkers included."""
     modules = {module_name(path): path for path in sources("gui")}
     return {name: imported_modules(path) & modules.keys() for name, path in modules.items()}

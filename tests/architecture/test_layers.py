@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from tests.support.imports import CHECKOUT, imported_modules, sources
 
-LIGHT = ("protocol", "owned", "service", "runs", "preflight", "runners.catalog", "sweeps.space")
+LIGHT = ("wire", "lab", "runs", "service", "runners.catalog", "sweeps.space")
 LIGHT_COMMANDS = ("rom list", "task list", "runs")
 FORBIDDEN = {
     "emulator": {"torch", "PySide6", "pyqtgraph", "qasync", "trainer_core", "gui"},
@@ -59,7 +60,7 @@ def test_nobody_imports_from_a_test_what_tests_share_lies_in_support() -> None:
 def test_the_light_part_of_the_trainer_loads_no_heavy_library(name: str) -> None:
     module = f"trainer_core.{name}"
     source = CHECKOUT / Path(*module.split("."))
-    if name == "protocol":
+    if name in ("wire", "lab"):
         names = [f"{module}.{path.stem}" for path in source.glob("*.py") if path.stem != "__init__"]
     else:
         assert source.with_suffix(".py").is_file() or source.is_dir()
@@ -80,6 +81,36 @@ def test_a_command_that_runs_no_console_loads_neither_warp_nor_torch(
         f"print(main({command.split()!r}), sorted({{'torch', 'warp'}} & set(sys.modules)))"
     )
     assert said == "0 []"
+
+
+READERS_OF_ENVIRONMENT = {
+    "gui/__main__.py", "gui/qt_check.py",
+    "emulator/hot_code/background_search.py",
+    "trainer_core/wire/environment.py", "trainer_core/wire/process_guard.py",
+    "trainer_core/host/process_start.py",
+    "trainer_core/cli/main.py", "trainer_core/host/worker.py", "trainer_core/player.py",
+    "trainer_core/runners/guest/process.py", "trainer_core/runners/rllm/worker.py",
+}  # fmt: skip
+"""Programs, what they do first, and the one file that says what the environment means."""
+
+
+def test_only_programs_read_the_environment() -> None:
+    found = {
+        str(path.relative_to(CHECKOUT))
+        for package in FORBIDDEN
+        for path in sources(package)
+        if re.search(r"\bos\.(environ|getenv|putenv)\b", path.read_text(encoding="utf-8"))
+    }
+    assert found == READERS_OF_ENVIRONMENT
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_importing_a_package_changes_neither_environment_nor_collector(package: str) -> None:
+    said = last_line(
+        "import gc, os; before = dict(os.environ), gc.isenabled(), gc.get_threshold();"
+        f"import {package}; print((dict(os.environ), gc.isenabled(), gc.get_threshold()) == before)"
+    )
+    assert said == "True"
 
 
 def last_line(code: str) -> str:

@@ -1,5 +1,4 @@
-"""The trainer's rooms: every module imports from its own floor and from those below, never in a
-circle. The order is that of ARCHITECTURE.md."""
+"""The trainer's rooms: each folder imports from folders below it only, never in a circle."""
 
 from __future__ import annotations
 
@@ -9,32 +8,22 @@ from tests.support.imports import CHECKOUT, imported_modules, sources
 
 PACKAGE = "trainer_core"
 FLOORS = (
-    ("protocol", "owned", "leash", "early_start", "waiting_worker", "proofs.faults"),
-    ("envs", "imports"),
-    ("runs", "preflight"),
-    ("runners", "exports", "algo"),
-    ("preflight.checks", "arc", "service"),
-    ("envs.build", "sweeps", "keeper"),
-    ("train", "faces"),
-    ("worker", "play"),
-    ("player",),
-    ("guests",),
-    ("cli",),
-    ("proofs",),
-)
-"""Rooms and modules below `trainer_core`, lowest first; the longest name that fits counts.
-`runners` is what the catalog of runners loads, `guests` the processes of other libraries."""
+    "wire", "lab", "runs", "formats", "envs", "learn", "host", "author", "runners", "play",
+    "service", "sweeps", "cli",
+)  # fmt: skip
+"""Folders of `trainer_core`, lowest first."""
+PROGRAMS = {"worker": "runners", "player": "play"}
+"""Modules beside the folders, which nobody imports, and the highest folder that each may use."""
 
 
-def test_modules_of_the_trainer_import_downwards() -> None:
+def test_folders_of_the_trainer_import_downwards() -> None:
     graph = imports()
-    guests = graph.keys() - reached(graph, "runners.catalog")
     assert len(graph) > 200
     wrong = [
         f"{module} imports {name}"
         for module, names in graph.items()
         for name in names
-        if floor_of(name, guests) > floor_of(module, guests)
+        if name in PROGRAMS or floor_of(name) > floor_of(module)
     ]
     assert not wrong, "\n".join(sorted(wrong))
 
@@ -79,24 +68,6 @@ def imports() -> dict[str, set[str]]:
     }
 
 
-def reached(graph: dict[str, set[str]], start: str) -> set[str]:
-    """Modules that are loaded with `start`."""
-    found, waiting = set(), [start]
-    while waiting:
-        if (module := waiting.pop()) not in found:
-            found.add(module)
-            waiting += graph[module]
-    return found
-
-
-def floor_of(module: str, guests: set[str]) -> int:
-    """Index into FLOORS; a module of no floor fails the test that asks."""
-    if module.startswith("runners.") and module in guests:
-        module = "guests"
-    parts = module.split(".")
-    for length in range(len(parts), 0, -1):
-        name = ".".join(parts[:length])
-        for floor, rooms in enumerate(FLOORS):
-            if name in rooms:
-                return floor
-    raise AssertionError(f"{PACKAGE}.{module} has no floor: put it into FLOORS")
+def floor_of(module: str) -> int:
+    """Index into FLOORS of the folder that `module` lies in."""
+    return FLOORS.index(PROGRAMS.get(module, module.split(".")[0]))

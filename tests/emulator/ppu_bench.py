@@ -7,12 +7,12 @@ import warp as wp
 
 from emulator import constants as k
 from emulator.kernels.intrinsics import Q, U, st8
-from emulator.kernels.memory import io_page as io
-from emulator.kernels.memory.io_page import io_get, io_set
-from emulator.kernels.ppu import access as ppu_access
-from emulator.kernels.ppu import ppu
-from emulator.kernels.ppu.picture import render_pictures, unpack
-from emulator.kernels.ppu.picture_plan import allocate_plans
+from emulator.kernels.memory import io_registers as io
+from emulator.kernels.memory.io_registers import io_get, io_set
+from emulator.kernels.ppu import lcd_registers
+from emulator.kernels.ppu import vram_oam_access as ppu_access
+from emulator.kernels.ppu.render_parallel import render_pictures, unpack
+from emulator.kernels.ppu.scanline_plan import allocate_plans
 from emulator.state.batch import Console, Layout, allocate
 
 READ, WRITE, PEEK_VRAM, POKE_VRAM, POKE_OAM, EVENT, BEGIN, END, IF, STABLE, NEXT = range(11)
@@ -36,11 +36,11 @@ def play(
         t = U(script[step, 3])
         value = U(0)
         if op <= 4 and wp.int32(t - console[i].ppu_next) >= 0:
-            ppu.ppu_event(console[i], mem, t)
+            lcd_registers.ppu_event(console[i], mem, t)
         if op == 0:
-            value = ppu.ppu_read(console[i], mem, a, t)
+            value = lcd_registers.ppu_read(console[i], mem, a, t)
         elif op == 1:
-            ppu.ppu_write(console[i], mem, a, b, t)
+            lcd_registers.ppu_write(console[i], mem, a, b, t)
         elif op == 2:
             value = ppu_access.ppu_vram_access(console[i], mem, a, t, U(0))
         elif op == 3:
@@ -52,19 +52,19 @@ def play(
             if value != U(0):
                 st8(mem + Q(a - U(0x8000)), b)
         elif op == 5:
-            ppu.ppu_event(console[i], mem, t)
+            lcd_registers.ppu_event(console[i], mem, t)
         elif op == 6:
-            ppu.ppu_launch_begin(console[i], mem, a)
+            lcd_registers.ppu_launch_begin(console[i], mem, a)
         elif op == 7:
             console[i].now = t - a
-            ppu.ppu_launch_end(console[i], mem, a)
+            lcd_registers.ppu_launch_end(console[i], mem, a)
         elif op == 8:
             if wp.int32(t - console[i].ppu_next) >= 0:
-                ppu.ppu_event(console[i], mem, t)
+                lcd_registers.ppu_event(console[i], mem, t)
             value = io_get(mem, U(io.IF))
             io_set(mem, U(io.IF), a)
         elif op == 9:
-            ppu.ppu_read(console[i], mem, a, t)
+            lcd_registers.ppu_read(console[i], mem, a, t)
             value = console[i].stable
         elif op == 10:
             value = console[i].ppu_next

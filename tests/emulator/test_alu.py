@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from flat_bus import FlatBus
 from hypothesis import given, settings
@@ -61,12 +62,12 @@ def zero(value: int) -> int:
 def run(bus: FlatBus, code: list[list[int]], before: list[list[int]]) -> list[list[int]]:
     """Run code[i] once with A, F, B, C, D, E, H, L = before[i]; return the same after."""
     bus.clear()
-    for env, (bytes_, values) in enumerate(zip(code, before, strict=True)):
-        bus.set_registers(env, [0x1000, 0xD000, *values, 0])
-        for offset, value in enumerate(bytes_):
-            bus.poke(env, 0x1000 + offset, value)
+    envs = np.arange(len(code))
+    for offset, values in enumerate(np.array(code).T):
+        bus.poke(envs, np.full_like(envs, 0x1000 + offset), values)
+    bus.set_registers(np.array([[0x1000, 0xD000, *values, 0] for values in before]))
     bus.step()
-    return [bus.registers(env)[2:10] for env in range(len(code))]
+    return bus.registers()[:, 2:10].tolist()
 
 
 @settings(max_examples=25, deadline=None)

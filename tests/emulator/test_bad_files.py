@@ -26,8 +26,7 @@ from emulator.rom.regular_file import replacing
 from emulator.state.batch import CONSOLE_DTYPE
 from emulator.state.console_check import RULES
 from emulator.state.pyboy_state import load_pyboy_state
-from emulator.state.snapshot import MOST_ROW_BYTES, read_states
-from emulator.state.snapshot_set import save_snapshots
+from emulator.state.snapshot import MOST_ROW_BYTES, read_states, save_snapshots
 from emulator.tools.job_files import JobError, read_jobs
 from emulator.tools.jobs import write_json
 from emulator.verify import fuzz_files, fuzz_states
@@ -55,6 +54,7 @@ def test_damaged_files_are_read_or_refused_in_one_line(
         fuzz_files.attempt(kinds[name], data, tmp_path / "tried")
 
 
+@pytest.mark.usefixtures("warm")
 def test_states_within_the_rules_stay_within_their_memory() -> None:
     assert fuzz_states.fuzz_states_in_child(100, 1).states == 100
 

@@ -9,7 +9,7 @@ import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, SnapshotError
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION, Console, layout_version
-from emulator.state.snapshot_set import load_snapshots, save_snapshots
+from emulator.state.snapshot import load_snapshots, save_snapshots
 
 pytestmark = pytest.mark.warp
 

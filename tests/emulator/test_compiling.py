@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import warp as wp
 
-from emulator.launch.compiling import CompileWatch
+from emulator.launch.compile_watch import CompileWatch
 from emulator.launch.warp_start import start_warp
 
 

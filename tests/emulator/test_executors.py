@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError
-from emulator.kernels.launch import alone, uniform
-from emulator.kernels.sm83 import native_code
+from emulator.kernels.executors import uniform, uniform_cpu
+from emulator.kernels.sm83 import cpp_instructions
 from emulator.rom.control_rows import SLOW_FETCH, predecode
 from emulator.rom.isa import INSTRUCTIONS
-from emulator.verify import fuzz
+from emulator.verify import fuzz_roms
 
 CONSOLES = 20
 
@@ -20,14 +20,16 @@ CONSOLES = 20
 def test_random_roms_come_to_the_same_states(idle_skip: bool) -> None:
     random = np.random.default_rng(7)
     cartridges = [
-        Cartridge.from_bytes(fuzz.random_rom(random, fuzz.KINDS[i % 5], bool(i // 5 % 2)), f"{i}")
+        Cartridge.from_bytes(
+            fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)), f"{i}"
+        )
         for i in range(CONSOLES)
     ]
     pair = [
         Emulator(cartridges, CONSOLES, executor=executor, idle_skip=idle_skip)
         for executor in ("uniform", "native")
     ]
-    for launch in range(12):
+    for launch in range(8):
         buttons = random.integers(0, 256, CONSOLES).astype(np.uint8)
         for emulator in pair:
             emulator.run(buttons, 1 + launch, launch // 2)
@@ -35,7 +37,7 @@ def test_random_roms_come_to_the_same_states(idle_skip: bool) -> None:
         assert np.array_equal(pair[0].screens.numpy(), pair[1].screens.numpy())
         assert np.array_equal(pair[0].work(), pair[1].work())
         for emulator in pair:
-            fuzz.set_going(np.random.default_rng(launch), emulator)
+            fuzz_roms.set_going(np.random.default_rng(launch), emulator)
 
 
 @pytest.mark.warp
@@ -79,7 +81,7 @@ def test_walking_along_the_words_never_leaves_a_bank() -> None:
 
 def test_every_row_has_its_function() -> None:
     for row in INSTRUCTIONS:
-        text = native_code.handler(row)
+        text = cpp_instructions.handler(row)
         assert text.startswith(f"// {row.mnemonic}\n")
         reads = row.access is not None and row.access.kind != "write"
         assert text.count("PART(") == 1 + reads
@@ -88,7 +90,7 @@ def test_every_row_has_its_function() -> None:
 
 
 def test_a_cpu_compiles_nothing_of_a_gpus_launch() -> None:
-    module = alone.run_alone.module
+    module = uniform_cpu.run_alone.module
     kernels = {"run_alone", "begin_frames", "end_frames", "power_on", "reset_envs", "peek"}
     assert set(module.kernels) == kernels
     assert uniform.run_frames.module is not module

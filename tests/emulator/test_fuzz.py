@@ -13,13 +13,13 @@ import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError
 from emulator.__main__ import main
-from emulator.verify import fuzz
+from emulator.verify import fuzz_roms
 
-pytestmark = pytest.mark.warp
+pytestmark = [pytest.mark.warp, pytest.mark.usefixtures("warm")]
 
 TRESPASS = """
 import ctypes, os
-from emulator.verify.fuzz import Fence
+from emulator.verify.fuzz_roms import Fence
 
 def status(at_end, place):
     child = os.fork()
@@ -34,10 +34,10 @@ print(status(True, 5000), status(False, -1), status(True, 4999))
 STRAY_FETCH = """
 import numpy as np
 from emulator import Cartridge, Emulator
-from emulator.verify import fuzz
-cartridge = Cartridge.from_bytes(fuzz.random_rom(np.random.default_rng(0), 3, True))
+from emulator.verify import fuzz_roms
+cartridge = Cartridge.from_bytes(fuzz_roms.random_rom(np.random.default_rng(0), 3, True))
 emulator = Emulator(cartridge, 2)
-fence = fuzz.FencedBatch(emulator, True)
+fence = fuzz_roms.FencedBatch(emulator, True)
 emulator.run(None, 1)
 print("ran", flush=True)
 consoles = emulator.batch.console.numpy()
@@ -49,7 +49,7 @@ emulator.run(None, 1)
 
 @pytest.mark.parametrize("seed", [0, 1])  # rows begin at a fence, or end at one
 def test_random_bytes_neither_hang_nor_leave_their_memory(seed: int) -> None:
-    result = fuzz.fuzz_in_child(10, 300, seed, "cpu", bounds_checks=False)
+    result = fuzz_roms.fuzz_in_child(10, 300, seed, "cpu", bounds_checks=False)
     assert result.fenced
     assert result.instructions > 1_000_000
     assert result.restarts > 0
@@ -59,7 +59,9 @@ def test_random_bytes_neither_hang_nor_leave_their_memory(seed: int) -> None:
 def test_padding_survives_on_cuda(device: str) -> None:
     if device == "cpu":
         pytest.skip("fenced on the cpu")
-    assert fuzz.fuzz_in_child(256, 300, 0, device, bounds_checks=False).instructions > 1_000_000
+    assert (
+        fuzz_roms.fuzz_in_child(256, 300, 0, device, bounds_checks=False).instructions > 1_000_000
+    )
 
 
 def test_a_fence_ends_the_process_that_touches_it_and_none_that_does_not() -> None:
@@ -76,8 +78,8 @@ def test_a_kernel_that_reads_outside_its_row_is_caught() -> None:
 
 def test_writes_into_padding_are_reported() -> None:
     random = np.random.default_rng(5)
-    cartridge = Cartridge.from_bytes(fuzz.random_rom(random, 0x1B, True))
-    fence = fuzz.FencedBatch(Emulator(cartridge, 3), at_end=False)
+    cartridge = Cartridge.from_bytes(fuzz_roms.random_rom(random, 0x1B, True))
+    fence = fuzz_roms.FencedBatch(Emulator(cartridge, 3), at_end=False)
     assert fence.problems() == []
     fence._rows.bytes[fence._slacks[1][0]] ^= 1
     assert fence.problems() == ["row 1"]
@@ -85,11 +87,11 @@ def test_writes_into_padding_are_reported() -> None:
 
 def test_fenced_machines_compute_the_same() -> None:
     cartridges = [
-        Cartridge.from_bytes(fuzz.random_rom(np.random.default_rng(seed), 0x10, True))
+        Cartridge.from_bytes(fuzz_roms.random_rom(np.random.default_rng(seed), 0x10, True))
         for seed in range(4)
     ]
     plain, fenced = (Emulator(cartridges, 4, rom_of_env=range(4)) for _ in range(2))
-    fence = fuzz.FencedBatch(fenced, at_end=True)
+    fence = fuzz_roms.FencedBatch(fenced, at_end=True)
     for emulator in (plain, fenced):
         emulator.run(None, 30)
     ours, theirs = plain.batch.console.numpy(), fenced.batch.console.numpy()
@@ -101,4 +103,4 @@ def test_bad_numbers_are_one_clear_line(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["fuzz", "--consoles", "0"]) == 1
     assert "--consoles 0: give 1 to" in capsys.readouterr().err
     with pytest.raises(EmulatorError, match="at least 1"):
-        fuzz.fuzz_in_child(1, 0, 0, "cpu", False)
+        fuzz_roms.fuzz_in_child(1, 0, 0, "cpu", False)

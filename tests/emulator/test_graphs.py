@@ -9,9 +9,9 @@ import pytest
 import warp as wp
 
 from emulator import Cartridge, Emulator
-from emulator.kernels.launch.pictures import Pictures
+from emulator.kernels.ppu.picture_arrays import Pictures
 from emulator.launch.cuda_graphs import MOST_GRAPHS, Recorder
-from emulator.launch.shapes import BUILT_IN_LARGEST, Shape
+from emulator.launch.launch_shapes import BUILT_IN_LARGEST, Shape
 
 pytestmark = pytest.mark.warp
 BUTTONS = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=np.uint8)

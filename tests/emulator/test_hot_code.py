@@ -15,12 +15,12 @@ import pytest
 
 from emulator import Cartridge, Emulator
 from emulator.__main__ import main, parser
-from emulator.kernels.launch.rom_threads import RomThreads
-from emulator.kernels.sm83.threaded_code import own_numbers
-from emulator.launch import hot_pieces
-from emulator.launch.hot_pieces import search_arguments
-from emulator.rom import control_rows, hot_code
-from emulator.tools.hot_code import find_hot_code
+from emulator.hot_code import background_search, piece_finder
+from emulator.hot_code.adopt import RomCode
+from emulator.hot_code.background_search import search_arguments
+from emulator.hot_code.search import find_hot_code
+from emulator.kernels.sm83.ptx_threaded_code import own_numbers
+from emulator.rom import control_rows
 from emulator.tools.warmup import blank_rom
 
 CODE = {
@@ -56,35 +56,35 @@ def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
     words, plain = decoded(cartridge)
     emulator = Emulator(cartridge, 2, "cpu", executor="uniform", idle_skip=False)
     counted = emulator.count_places().numpy()  # the same memory on a CPU
-    counts = hot_code.Counts(*counted[:, :-1])
+    counts = piece_finder.Counts(*counted[:, :-1])
     emulator.run(frames=1)
     assert counted[0, -1] > 0  # the service was asked
     executed = [int(counts.executed[at]) for at in (0x150, 0x152, 0x153, 0x201, 0x158)]
     assert executed == [2, 10, 10, 2, 2]
     assert counts.arrived[0x152] == 8  # and twice from the instruction in front
-    found = hot_code.pieces(counts, words, plain)
+    found = piece_finder.pieces(counts, words, plain)
     assert set(found) == PIECES
     for on_gpu in (True, False):
         assert set(find_hot_code(cartridge, on_gpu).pieces) == PIECES
     assert found[0] == (0x152, 0x153, 0x155)
-    assert all(hot_code.is_piece(places, words, plain) for places in found)
+    assert all(piece_finder.is_piece(places, words, plain) for places in found)
     for wrong in [(), (0x153, 0x152), (0x159, 0x15B), (0x158,), (-1,), (0x152, 0x155), (0.5,)]:
-        assert not hot_code.is_piece(wrong, words, plain), wrong
+        assert not piece_finder.is_piece(wrong, words, plain), wrong
     assert plain[:2].all()
-    assert hot_code.is_piece((0, 1), words, plain), "a ROM begins at 0"
+    assert piece_finder.is_piece((0, 1), words, plain), "a ROM begins at 0"
 
 
 def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
     words, plain = decoded(cartridge)
-    assert hot_pieces.load_hot_code(cartridge, words, plain, True) is None
-    hot = hot_code.HotCode(sorted(PIECES), 0.25)
-    path = hot_pieces.store_hot_code(cartridge, hot, True)
+    assert background_search.load_hot_code(cartridge, words, plain, True) is None
+    hot = piece_finder.HotCode(sorted(PIECES), 0.25)
+    path = background_search.store_hot_code(cartridge, hot, True)
     assert path.is_relative_to(tmp_path)
     assert len(list(path.parent.iterdir())) == 1
-    assert hot_pieces.load_hot_code(cartridge, words, plain, True) == hot
-    assert hot_pieces.load_hot_code(cartridge, words, plain, False) is None
+    assert background_search.load_hot_code(cartridge, words, plain, True) == hot
+    assert background_search.load_hot_code(cartridge, words, plain, False) is None
     good = json.loads(path.read_text())
     changes = (
         {"rom": "0" * 64}, {"kernels": "0"}, {"format": 2}, {"pieces": [[0x150, 0x155]]},
@@ -99,9 +99,9 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
         "[" * 100_000,
     ]:
         path.write_text(content)
-        assert hot_pieces.load_hot_code(cartridge, words, plain, True) is None, content
+        assert background_search.load_hot_code(cartridge, words, plain, True) is None, content
     path.write_bytes(b"\xff\xfe")
-    assert hot_pieces.load_hot_code(cartridge, words, plain, True) is None
+    assert background_search.load_hot_code(cartridge, words, plain, True) is None
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(
@@ -111,9 +111,9 @@ def test_a_full_disk_leaves_no_part_of_a_file(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(hot_pieces.json, "dump", full)
+    monkeypatch.setattr(background_search.json, "dump", full)
     with pytest.raises(OSError, match="No space left"):
-        hot_pieces.store_hot_code(program(), hot_code.HotCode([], 0.0), False)
+        background_search.store_hot_code(program(), piece_finder.HotCode([], 0.0), False)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
@@ -127,7 +127,7 @@ def test_a_search_gets_the_rom_and_leaves_no_copy_of_it(
     python.chmod(0o755)
     monkeypatch.setattr(tempfile, "tempdir", str(places))
     monkeypatch.setattr(sys, "executable", str(python))
-    search = hot_pieces.Search([program()], "cpu", 2, False)
+    search = background_search.Search([program()], "cpu", 2, False)
     assert not list(places.iterdir())
     assert search._process.wait(30) == 0
     assert found.read_bytes() == program().rom.tobytes()
@@ -138,14 +138,16 @@ def test_without_room_for_a_search_a_batch_runs_on(monkeypatch: pytest.MonkeyPat
     def full(*_: object) -> None:
         raise FileNotFoundError("No usable temporary directory")
 
-    monkeypatch.setattr(hot_pieces, "Search", full)
+    monkeypatch.setattr(background_search, "Search", full)
     emulator = Emulator(program(), 2, "cpu", hot_code=True)
     emulator.run(frames=2)
-    assert not emulator._frames.threads.is_searching
+    assert not emulator._frames.code.is_searching
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
-    said = hot_pieces.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True, True)
+    said = background_search.search_arguments(
+        [tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True, True
+    )
     taken = parser().parse_args(said)
     assert (taken.device, taken.running, taken.many, taken.soon) == ("cuda:1", 4, True, True)
     assert taken.rom == [tmp_path / "a", tmp_path / "b"]
@@ -155,7 +157,7 @@ def test_a_search_ends_with_a_process_that_was_killed() -> None:
     """Its own parent cannot tell it."""
     code = (
         "import subprocess, sys\n"
-        "child = 'import os, time; from emulator.launch.hot_pieces import end_with; "
+        "child = 'import os, time; from emulator.hot_code.background_search import end_with; "
         "end_with(os.getppid()); print(os.getpid(), flush=True); time.sleep(60)'\n"
         "subprocess.Popen([sys.executable, '-c', child], stdout=1)\n"
         "sys.stdin.read()"
@@ -178,7 +180,9 @@ def test_threaded_code_of_a_rom_that_asks_often_is_compiled_twice(
     """Soon, then to faster code; what does not end well leaves what is there. `well` of them do."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
-    hot_pieces.store_hot_code(cartridge, hot_code.HotCode(sorted(PIECES), asks), on_gpu=True)
+    background_search.store_hot_code(
+        cartridge, piece_finder.HotCode(sorted(PIECES), asks), on_gpu=True
+    )
     searched: list[bool] = []
     adopted: list[bool] = []
 
@@ -193,8 +197,8 @@ def test_threaded_code_of_a_rom_that_asks_often_is_compiled_twice(
         def went_well(self) -> bool:
             return len(searched) <= well
 
-    monkeypatch.setattr(hot_pieces, "Search", Done)
-    threads = RomThreads([cartridge], "cuda:0")
+    monkeypatch.setattr(background_search, "Search", Done)
+    threads = RomCode([cartridge], "cuda:0")
     monkeypatch.setattr(threads, "adopt", lambda pieces, block, soon: adopted.append(soon))
     threads.search(4)
     for _ in range(4):
@@ -218,12 +222,12 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
     plain = Emulator(cartridge, 8, device)
     random = np.random.default_rng(2)
     until = time.monotonic() + 240
-    while hot._frames.threads.is_searching and time.monotonic() < until:
+    while hot._frames.code.is_searching and time.monotonic() < until:
         buttons = random.integers(0, 256, 8).astype(np.uint8)
         for emulator in (hot, plain):
             emulator.run(buttons, 24, 8)
         time.sleep(0.2)
-    threads = hot._frames.threads
+    threads = hot._frames.code
     assert threads.hot is not None, "no hot code was found"
     assert not threads.is_searching
     assert "soon" not in threads.hot.module.name
@@ -256,7 +260,7 @@ def test_a_cpu_goes_over_to_what_a_search_left(
         def went_well(self) -> bool:
             return went_well
 
-    monkeypatch.setattr(hot_pieces, "Search", Done)
+    monkeypatch.setattr(background_search, "Search", Done)
     plain, *shards = (Emulator(cartridge, 2, hot_code=on) for on in (False, True, True))
     for _ in range(3):
         for emulator in (plain, *shards):
@@ -267,5 +271,5 @@ def test_a_cpu_goes_over_to_what_a_search_left(
     # One search for both
     assert json.loads(capsys.readouterr().out)["pieces"] == [len(PIECES)]
     for hot in shards:
-        assert (hot._frames.threads.hot_native is not None) == went_well
-        assert not hot._frames.threads.is_searching
+        assert (hot._frames.code.cpu_hot is not None) == went_well
+        assert not hot._frames.code.is_searching

@@ -10,7 +10,7 @@ import warp as wp
 from ppu_bench import BEGIN, END, POKE_OAM, POKE_VRAM, WRITE, Bench
 
 from emulator import constants as k
-from emulator.kernels.ppu import picture, picture_serial
+from emulator.kernels.ppu import render_parallel, render_serial
 
 pytestmark = pytest.mark.warp
 
@@ -58,8 +58,8 @@ def drawn(bench: Bench, draw: Callable[[], None]) -> tuple[np.ndarray, np.ndarra
 def both_ways(bench: Bench) -> list[tuple[np.ndarray, np.ndarray]]:
     """Drawn side by side, and by one thread."""
     return [
-        drawn(bench, lambda: picture.render_pictures(bench.batch, bench.plans)),
-        drawn(bench, lambda: picture_serial.render_pictures(bench.batch, wp.launch)),
+        drawn(bench, lambda: render_parallel.render_pictures(bench.batch, bench.plans)),
+        drawn(bench, lambda: render_serial.render_pictures(bench.batch, wp.launch)),
     ]
 
 

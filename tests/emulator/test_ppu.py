@@ -1,6 +1,6 @@
 """Timing facts of the PPU, one a test, on a console without a CPU.
 
-Times are M-cycles; LCD-on at ON makes line 0 begin at ON - 3 for accesses (ppu.py).
+Times are M-cycles; LCD-on at ON makes line 0 begin at ON - 3 for accesses (lcd_registers.py).
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from ppu_bench import BEGIN, END, POKE_OAM, POKE_VRAM, WRITE, Bench
 
 from emulator import constants as k
 from emulator.kernels.intrinsics import Q, U
-from emulator.kernels.ppu import picture_serial
-from emulator.kernels.ppu.fifo_state import Fifo
-from emulator.kernels.ppu.picture import observe
-from emulator.kernels.ppu.picture_fifo import run_line
-from emulator.kernels.ppu.picture_line import byte_of, draw_plain
-from emulator.kernels.ppu.timing import is_plain, plain_end
+from emulator.kernels.ppu import render_serial
+from emulator.kernels.ppu.mode_timing import is_plain, plain_end
+from emulator.kernels.ppu.pixel_fifo import run_line
+from emulator.kernels.ppu.pixel_fifo_state import Fifo
+from emulator.kernels.ppu.render_parallel import observe
+from emulator.kernels.ppu.scanline import byte_of, draw_plain
 
 pytestmark = pytest.mark.warp
 
@@ -311,7 +311,7 @@ def test_the_observation_is_the_rounded_mean_of_two_by_two() -> None:
         wp.zeros_like(observation),
         wp.zeros((1, 144, 160), dtype=wp.uint8, device="cpu"),
     )
-    picture_serial.observe(bench.batch, again, wp.launch)
-    picture_serial.unpack(bench.batch, screen)
+    render_serial.observe(bench.batch, again, wp.launch)
+    render_serial.unpack(bench.batch, screen)
     np.testing.assert_array_equal(again.numpy(), observation.numpy())
     np.testing.assert_array_equal(screen.numpy()[0], shades)

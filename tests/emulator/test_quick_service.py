@@ -1,5 +1,5 @@
 """Programs that poll STAT and copy bytes to VRAM, at every phase of a line. Their requests are
-answered by a short way (sm83/quick_service.py), to which nothing may be seen to differ.
+answered by a short way (sm83/service_quick.py), to which nothing may be seen to differ.
 
 A single step never takes the short way. What else bears on it is idle skipping, and how a run is
 cut into launches: with a picture pending a store is noted, without one it finds VRAM open.
@@ -141,7 +141,7 @@ def test_objects_that_change_before_mode_3_count(executor: str) -> None:
         Emulator(games, len(games), executor=executor, idle_skip=skip) for skip in (True, False)
     )
     for emulator in (skipping, turning):
-        emulator.run(None, 3)
+        emulator.run(None, 2)  # what is written and read is over on line 7 of the second
     assert skipping.state_hash() == turning.state_hash()
     notes = turning.batch.ram.numpy()[:, 0x4200:0x421E] & 3
     assert len(np.unique(notes, axis=0)) > 5

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from emulator.launch import recorded
-from emulator.launch.recorded import RecordedLaunches
+from emulator.launch import recorded_launches
+from emulator.launch.recorded_launches import RecordedLaunches
 
 
 class Command:
@@ -36,7 +36,7 @@ def test_first_launches_of_several_threads_are_prepared_one_after_another(
             inside.release()
         return Command()
 
-    monkeypatch.setattr(recorded.wp, "launch", prepare)
+    monkeypatch.setattr(recorded_launches.wp, "launch", prepare)
     shards = [RecordedLaunches() for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda shard: shard.launch("draw", 1, [1], "cpu"), shards))  # type: ignore[arg-type]

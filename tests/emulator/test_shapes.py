@@ -12,14 +12,14 @@ import pytest
 from emulator import Cartridge, Emulator, EmulatorError
 from emulator.__main__ import main
 from emulator.constants import MAX_BLOCK
-from emulator.launch import shapes
-from emulator.launch.shapes import CANDIDATES, Shape
+from emulator.hot_code import piece_finder
+from emulator.launch import launch_shapes
+from emulator.launch.launch_shapes import CANDIDATES, Shape
 from emulator.launch.warp_start import start_warp
-from emulator.rom import hot_code
-from emulator.tools.tune import Course, climb, tune
+from emulator.tools.tune_shapes import Course, climb, tune
 
 GPU = "NVIDIA Test"
-ONE = shapes.SERVED
+ONE = launch_shapes.SERVED
 TUNED = {1024: ONE._replace(lanes=2), 16384: ONE._replace(lanes=16, running=8)}
 
 
@@ -28,18 +28,18 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of the test's own; returns the table's path in it."""
     start_warp()  # which keeps its kernels where it started: they are not compiled anew
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    shapes._tuned.cache_clear()
-    return shapes.table_path()
+    launch_shapes._tuned.cache_clear()
+    return launch_shapes.table_path()
 
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Warp as on a host with a GPU of that name."""
-    monkeypatch.setattr(shapes, "gpu_name", lambda device: GPU)
+    monkeypatch.setattr(launch_shapes, "gpu_name", lambda device: GPU)
 
 
 def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
-    for shape in [*(shape for _, shape in shapes.BUILT_IN), shapes.BUILT_IN_LARGEST]:
+    for shape in [*(shape for _, shape in launch_shapes.BUILT_IN), launch_shapes.BUILT_IN_LARGEST]:
         assert all(value in CANDIDATES[name] for name, value in shape._asdict().items())
     assert set(CANDIDATES) == set(Shape._fields)
     for name, values in CANDIDATES.items():
@@ -51,55 +51,59 @@ def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
 
 
 def test_hot_code_takes_over_more_consoles_where_there_is_a_tail() -> None:
-    for tail in (1, shapes.HOT_TAIL, shapes.HOT_TAIL + 1):
-        with_tail = shapes.SERVED._replace(tail=tail)
+    for tail in (1, launch_shapes.HOT_TAIL, launch_shapes.HOT_TAIL + 1):
+        with_tail = launch_shapes.SERVED._replace(tail=tail)
         for fetches_much in (False, True):
-            changed = shapes.with_hot_code(with_tail, 4096, fetches_much)
-            assert changed == with_tail._replace(tail=max(tail, shapes.HOT_TAIL))
-    assert shapes.with_hot_code(shapes.SERVED, 4096, True) == shapes.SERVED
+            changed = launch_shapes.with_hot_code(with_tail, 4096, fetches_much)
+            assert changed == with_tail._replace(tail=max(tail, launch_shapes.HOT_TAIL))
+    assert launch_shapes.with_hot_code(launch_shapes.SERVED, 4096, True) == launch_shapes.SERVED
 
 
 def test_hot_code_that_is_mostly_fetched_runs_the_tail_of_a_thousand_only() -> None:
     ten = (0,) * 10
-    many = [ten] * -(-hot_code.MANY_INSTRUCTIONS // len(ten))
-    assert hot_code.HotCode(many, hot_code.OFTEN).fetches_much
-    assert not hot_code.HotCode(many[:-1], hot_code.OFTEN).fetches_much
-    assert not hot_code.HotCode(many, 0.99 * hot_code.OFTEN).fetches_much
-    most = shapes.MANY_ALONE
-    chosen = [shapes.with_hot_code(shapes.ALONE, n, True) for n in (256, most, most + 1)]
-    assert chosen == [shapes.ALONE, shapes.ALONE, shapes.TWO_PHASES]
-    assert shapes.with_hot_code(shapes.ALONE, most + 1) == shapes.ALONE
-    assert shapes.built_in(most + 1) == shapes.ALONE, "else the rule above is never asked"
-    assert not shapes.impossible(shapes.TWO_PHASES)
+    many = [ten] * -(-piece_finder.MANY_INSTRUCTIONS // len(ten))
+    assert piece_finder.HotCode(many, piece_finder.OFTEN).fetches_much
+    assert not piece_finder.HotCode(many[:-1], piece_finder.OFTEN).fetches_much
+    assert not piece_finder.HotCode(many, 0.99 * piece_finder.OFTEN).fetches_much
+    most = launch_shapes.MANY_ALONE
+    chosen = [
+        launch_shapes.with_hot_code(launch_shapes.ALONE, n, True) for n in (256, most, most + 1)
+    ]
+    assert chosen == [launch_shapes.ALONE, launch_shapes.ALONE, launch_shapes.TWO_PHASES]
+    assert launch_shapes.with_hot_code(launch_shapes.ALONE, most + 1) == launch_shapes.ALONE
+    assert launch_shapes.built_in(most + 1) == launch_shapes.ALONE, (
+        "else the rule above is never asked"
+    )
+    assert not launch_shapes.impossible(launch_shapes.TWO_PHASES)
 
 
 @pytest.mark.usefixtures("gpu")
 def test_without_a_table_the_built_in_shape_is_used() -> None:
-    most, shape = shapes.BUILT_IN[0]
-    assert shapes.find_shape(most, "cuda:0") == shape
-    assert shapes.find_shape(most + 1, "cuda:0") == shapes.BUILT_IN[1][1]
-    assert shapes.find_shape(1 << 17, "cuda:0") == shapes.BUILT_IN_LARGEST
+    most, shape = launch_shapes.BUILT_IN[0]
+    assert launch_shapes.find_shape(most, "cuda:0") == shape
+    assert launch_shapes.find_shape(most + 1, "cuda:0") == launch_shapes.BUILT_IN[1][1]
+    assert launch_shapes.find_shape(1 << 17, "cuda:0") == launch_shapes.BUILT_IN_LARGEST
 
 
 @pytest.mark.usefixtures("gpu")
 def test_the_nearest_measured_batch_size_gives_the_shape(own_cache: Path) -> None:
-    assert shapes.store(GPU, TUNED) == own_cache
-    found = [shapes.find_shape(n, "cuda:0") for n in (1, 4095, 4097, 1 << 17)]
+    assert launch_shapes.store(GPU, TUNED) == own_cache
+    found = [launch_shapes.find_shape(n, "cuda:0") for n in (1, 4095, 4097, 1 << 17)]
     assert found == [TUNED[1024], TUNED[1024], TUNED[16384], TUNED[16384]]
 
 
 def test_storing_replaces_only_the_entry_of_this_device_and_these_kernels(own_cache: Path) -> None:
-    shapes.store("other", TUNED)
-    shapes.store(GPU, {1: ONE})
+    launch_shapes.store("other", TUNED)
+    launch_shapes.store(GPU, {1: ONE})
     older = json.loads(own_cache.read_text())
     older["entries"].append({"device": GPU, "kernels": "older", "shapes": "of another form"})
     own_cache.write_text(json.dumps(older))
-    shapes.store(GPU, TUNED)
+    launch_shapes.store(GPU, TUNED)
     kept = json.loads(own_cache.read_text())["entries"]
     assert [(e["device"], e["kernels"] == "older") for e in kept] == [
         ("other", False), (GPU, True), (GPU, False)
     ]  # fmt: skip
-    assert shapes.tuned_table(GPU) == TUNED
+    assert launch_shapes.tuned_table(GPU) == TUNED
 
 
 ROW = {"num_envs": 64} | ONE._asdict()
@@ -107,8 +111,8 @@ ROW = {"num_envs": 64} | ONE._asdict()
 
 def table(**changes: object) -> str:
     row = {name: value for name, value in (ROW | changes).items() if value is not None}
-    entry = {"device": GPU, "kernels": shapes.kernel_version(), "shapes": [row]}
-    return json.dumps({"format": shapes.FORMAT, "entries": [entry]})
+    entry = {"device": GPU, "kernels": launch_shapes.kernel_version(), "shapes": [row]}
+    return json.dumps({"format": launch_shapes.FORMAT, "entries": [entry]})
 
 
 @pytest.mark.parametrize(
@@ -126,19 +130,19 @@ def test_a_table_that_cannot_be_used_is_one_warning(text: str, own_cache: Path) 
     own_cache.parent.mkdir(parents=True)
     own_cache.write_bytes(text.encode("latin-1"))
     with pytest.warns(RuntimeWarning, match="emulator tune") as caught:
-        found = [shapes.find_shape(64, "cuda:0") for _ in range(3)]
+        found = [launch_shapes.find_shape(64, "cuda:0") for _ in range(3)]
     assert len(caught) == 1
-    assert found == [shapes.built_in(64)] * 3
-    shapes.store(GPU, TUNED)
+    assert found == [launch_shapes.built_in(64)] * 3
+    launch_shapes.store(GPU, TUNED)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert shapes.tuned_table(GPU) == TUNED, "tune repairs what it found"
+        assert launch_shapes.tuned_table(GPU) == TUNED, "tune repairs what it found"
 
 
 def test_the_good_row_of_the_table_above_is_read(own_cache: Path) -> None:
     own_cache.parent.mkdir(parents=True)
     own_cache.write_text(table())
-    assert shapes.tuned_table(GPU) == {64: ONE}
+    assert launch_shapes.tuned_table(GPU) == {64: ONE}
 
 
 def test_the_climb_finds_the_best_shape_and_measures_few() -> None:
@@ -174,10 +178,12 @@ def test_on_a_cpu_there_is_nothing_to_tune(
 def test_every_measurement_runs_the_same_frames(
     device: str, busy: Cartridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emulator.tools.tune.GIVE_UP", math.inf)  # a busy host cuts nothing short
+    monkeypatch.setattr(
+        "emulator.tools.tune_shapes.GIVE_UP", math.inf
+    )  # a busy host cuts nothing short
     course = Course(busy, device, 2, 3, 2)
     hashes = []
-    for shape in (ONE, shapes.BUILT_IN_LARGEST):
+    for shape in (ONE, launch_shapes.BUILT_IN_LARGEST):
         assert course.seconds(shape) > 0
         hashes.append(course.emulator.state_hash())
     assert hashes[0] == hashes[1]
@@ -190,7 +196,7 @@ def test_tune_measures_stores_and_says_so_when_it_cannot(busy: Cartridge, own_ca
     record = tune([busy, busy], "cpu", [2, 4], frames=2, launches=1)
     assert record["stored"] == str(own_cache)
     chosen = {row["num_envs"]: Shape(**row["shape"]) for row in record["shapes"]}
-    assert shapes.tuned_table(GPU) == chosen
+    assert launch_shapes.tuned_table(GPU) == chosen
     for row in record["shapes"]:
         assert row["measured"][0]["frames_per_sec"] >= row["frames_per_sec"] > 0
         assert row["gain_over_built_in"] > 0
@@ -205,7 +211,7 @@ def test_tune_measures_stores_and_says_so_when_it_cannot(busy: Cartridge, own_ca
 @pytest.mark.cuda
 @pytest.mark.warp
 def test_a_tuned_shape_is_used_and_changes_no_state(busy: Cartridge) -> None:
-    if not shapes.wp.is_cuda_available():
+    if not launch_shapes.wp.is_cuda_available():
         pytest.skip("no CUDA device")
     plain = Emulator(busy, 64, "cuda:0", shape=ONE)
     record = tune([busy], "cuda:0", [64], frames=4, launches=1)

@@ -10,8 +10,8 @@ import pytest
 
 from emulator import Cartridge, Emulator
 from emulator.sound import Synthesiser, write_wav
-from emulator.sound.sliced import CONTROLS, REGISTERS, SLICES, Slice, SlicedConsole
-from emulator.sound.waves import noise
+from emulator.sound.register_slices import CONTROLS, REGISTERS, SLICES, Slice, SlicedConsole
+from emulator.sound.waveforms import noise
 
 GAMES = Path(__file__).parents[2] / "assets" / "games"
 ROM = GAMES / "pocket_quest" / "pocket_quest.gb"

@@ -11,9 +11,9 @@ import pytest
 from micro.assembler import assemble
 
 from emulator.__main__ import main
-from emulator.tools import suite
+from emulator.tools import rom_suite
 from emulator.tools.png import read_grey, write_screen
-from emulator.verify import table
+from emulator.verify import accuracy_table
 
 pytestmark = pytest.mark.warp
 
@@ -103,21 +103,21 @@ def fibonacci(bc: str, de: str, hl: str) -> str:
 
 
 ROMS = {
-    "memory/good": (SIGNATURE.format(code=0), suite.PASS),
-    "memory/bad": (SIGNATURE.format(code=3), suite.FAIL),
-    "memory/running": (SIGNATURE.format(code="$80"), suite.NONE),
-    "serial/good": (SERIAL.format(text="x Passed"), suite.PASS),
-    "serial/bad": (SERIAL.format(text="x Failed 3"), suite.FAIL),
-    "serial/silent": (SERIAL.format(text="hello"), suite.NONE),
-    "registers/good": (fibonacci("$0305", "$080d", "$1522"), suite.PASS),
-    "registers/bad": (fibonacci("$4242", "$4242", "$4242"), suite.FAIL),
-    "registers/good-C": (fibonacci("$0305", "$080d", "$1522"), suite.SKIP),
-    "registers/own_use": (OWN_USE_OF_LD_B_B, suite.PASS),
-    "ff82/good": (FF82.format(wrong=0), suite.PASS),
-    "ff82/bad": (FF82.format(wrong=1), suite.FAIL),
-    "picture/good": (PICTURE.format(palette="$ff"), suite.PASS),
-    "picture/bad-dmgABC": (PICTURE.format(palette="$55"), suite.FAIL),
-    "picture/color_only": (PICTURE.format(palette="$00"), suite.SKIP),
+    "memory/good": (SIGNATURE.format(code=0), rom_suite.PASS),
+    "memory/bad": (SIGNATURE.format(code=3), rom_suite.FAIL),
+    "memory/running": (SIGNATURE.format(code="$80"), rom_suite.NONE),
+    "serial/good": (SERIAL.format(text="x Passed"), rom_suite.PASS),
+    "serial/bad": (SERIAL.format(text="x Failed 3"), rom_suite.FAIL),
+    "serial/silent": (SERIAL.format(text="hello"), rom_suite.NONE),
+    "registers/good": (fibonacci("$0305", "$080d", "$1522"), rom_suite.PASS),
+    "registers/bad": (fibonacci("$4242", "$4242", "$4242"), rom_suite.FAIL),
+    "registers/good-C": (fibonacci("$0305", "$080d", "$1522"), rom_suite.SKIP),
+    "registers/own_use": (OWN_USE_OF_LD_B_B, rom_suite.PASS),
+    "ff82/good": (FF82.format(wrong=0), rom_suite.PASS),
+    "ff82/bad": (FF82.format(wrong=1), rom_suite.FAIL),
+    "picture/good": (PICTURE.format(palette="$ff"), rom_suite.PASS),
+    "picture/bad-dmgABC": (PICTURE.format(palette="$55"), rom_suite.FAIL),
+    "picture/color_only": (PICTURE.format(palette="$00"), rom_suite.SKIP),
 }
 
 
@@ -138,22 +138,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def verdicts(folder: Path, device: str) -> dict[str, suite.Verdict]:
-    return {verdict.name: verdict for verdict in suite.run_suite(folder, device)}
+def verdicts(folder: Path, device: str) -> dict[str, rom_suite.Verdict]:
+    return {verdict.name: verdict for verdict in rom_suite.run_suite(folder, device)}
 
 
 @pytest.mark.parametrize("name", ROMS)
-def test_each_way_of_reporting_is_understood(name: str, verdicts: dict[str, suite.Verdict]) -> None:
+def test_each_way_of_reporting_is_understood(
+    name: str, verdicts: dict[str, rom_suite.Verdict]
+) -> None:
     assert verdicts[name].outcome == ROMS[name][1]
 
 
-def test_an_unreadable_rom_is_named_and_stops_nothing(verdicts: dict[str, suite.Verdict]) -> None:
-    assert verdicts["memory/broken"].outcome == suite.ERROR
+def test_an_unreadable_rom_is_named_and_stops_nothing(
+    verdicts: dict[str, rom_suite.Verdict],
+) -> None:
+    assert verdicts["memory/broken"].outcome == rom_suite.ERROR
     assert "5 bytes" in verdicts["memory/broken"].detail
     assert len(verdicts) == len(ROMS) + 1
 
 
-def test_verdicts_say_how_they_were_reached(verdicts: dict[str, suite.Verdict]) -> None:
+def test_verdicts_say_how_they_were_reached(verdicts: dict[str, rom_suite.Verdict]) -> None:
     ways = {name: verdict.how for name, verdict in verdicts.items() if name.endswith("/good")}
     assert ways == {
         "memory/good": "memory", "serial/good": "serial", "registers/good": "registers",
@@ -162,13 +166,14 @@ def test_verdicts_say_how_they_were_reached(verdicts: dict[str, suite.Verdict]) 
     assert verdicts["memory/bad"].detail == "code 3"
 
 
-def test_reports_count_every_rom(verdicts: dict[str, suite.Verdict]) -> None:
+def test_reports_count_every_rom(verdicts: dict[str, rom_suite.Verdict]) -> None:
     listed = list(verdicts.values())
-    assert suite.totals(listed)["registers"] == {
-        suite.PASS: 2, suite.FAIL: 1, suite.NONE: 0, suite.SKIP: 1, suite.ERROR: 0,
+    assert rom_suite.totals(listed)["registers"] == {
+        rom_suite.PASS: 2, rom_suite.FAIL: 1, rom_suite.NONE: 0,
+        rom_suite.SKIP: 1, rom_suite.ERROR: 0,
     }  # fmt: skip
-    assert "| serial | 3 | 1 | 1 | 1 | 0 |" in suite.markdown(listed)
-    assert all(verdict.name in suite.table(listed) for verdict in listed)
+    assert "| serial | 3 | 1 | 1 | 1 | 0 |" in rom_suite.markdown(listed)
+    assert all(verdict.name in rom_suite.table(listed) for verdict in listed)
 
 
 def test_command_exits_1_when_a_rom_failed(
@@ -204,7 +209,7 @@ def test_bad_arguments_are_one_line(
     ],
 )
 def test_device_tags_are_split_off(stem: str, parts: tuple[str, list[str]]) -> None:
-    assert suite.split_devices(stem) == parts
+    assert rom_suite.split_devices(stem) == parts
 
 
 @pytest.mark.parametrize(
@@ -213,7 +218,7 @@ def test_device_tags_are_split_off(stem: str, parts: tuple[str, list[str]]) -> N
      (["S"], False), (["dmg0"], False), (["cgb"], False)],
 )  # fmt: skip
 def test_device_tags_name_the_dmg(tags: list[str], expected: bool) -> None:
-    assert suite.for_dmg(tags) is expected
+    assert rom_suite.for_dmg(tags) is expected
 
 
 def test_a_written_png_reads_back(tmp_path: Path) -> None:
@@ -240,22 +245,22 @@ def test_the_users_own_test_roms_pass(device: str) -> None:
     given = os.environ.get("DMGLAB_TEST_ROMS")
     if not given:
         pytest.skip("DMGLAB_TEST_ROMS names no folder of test ROMs")
-    failed = [v for v in suite.run_suite(Path(given), device) if v.outcome == suite.FAIL]
-    assert not failed, suite.table(failed)
+    failed = [v for v in rom_suite.run_suite(Path(given), device) if v.outcome == rom_suite.FAIL]
+    assert not failed, rom_suite.table(failed)
 
 
 def test_the_documents_table_is_replaced_between_its_markers(folder: Path, tmp_path: Path) -> None:
     document = tmp_path / "accuracy.md"
-    document.write_text(f"above\n{table.BEGIN}\nold\n{table.END}\nbelow\n")
+    document.write_text(f"above\n{accuracy_table.BEGIN}\nold\n{accuracy_table.END}\nbelow\n")
     small = tmp_path / "roms"
     small.mkdir()
     (small / "good.gb").write_bytes((folder / "registers" / "good.gb").read_bytes())
-    assert table.main([str(small), str(document)]) == 0
+    assert accuracy_table.main([str(small), str(document)]) == 0
     text = document.read_text()
     assert text.startswith("above\n")
     assert text.endswith("below\n")
     assert "old" not in text
     assert "| . | 1 | 1 | 0 | 0 | 0 |" in text
     document.write_text("no markers")
-    assert table.main([str(small), str(document)]) == 1
+    assert accuracy_table.main([str(small), str(document)]) == 1
     assert document.read_text() == "no markers"

@@ -9,11 +9,11 @@ import pytest
 import warp as wp
 
 from emulator import Cartridge, Emulator
-from emulator.kernels.launch import alone, tail
-from emulator.kernels.sm83.contract import ASKED_AT
-from emulator.launch.beside import CompiledBeside
-from emulator.launch.shapes import SERVED
-from emulator.verify import fuzz
+from emulator.frame_launcher import CompiledBeside
+from emulator.kernels.executors import launch_tail, uniform_cpu
+from emulator.kernels.sm83.service_requests import ASKED_AT
+from emulator.launch.launch_shapes import SERVED
+from emulator.verify import fuzz_roms
 
 CONSOLES = 20
 DONE = 0x80000000
@@ -34,14 +34,14 @@ def test_the_last_consoles_are_listed_with_what_they_ask_for(busy: Cartridge) ->
         seen.append((words, asked[:, 0]))
 
     buttons = wp.zeros(CONSOLES, dtype=wp.uint8, device="cpu")
-    alone.launch(batch, buttons, 2, 0, SERVED._replace(tail=left), True, look)
+    uniform_cpu.launch(batch, buttons, 2, 0, SERVED._replace(tail=left), True, look)
     pair[1].run(None, 2)
     words, asked = seen[0]
     assert words[0] == CONSOLES - left, "done, one of them frozen"
     assert words[1] == left
-    envs = words[2 : 2 + left] & tail.ENV_MASK
+    envs = words[2 : 2 + left] & launch_tail.ENV_MASK
     assert envs.tolist() == [17, 18, 19]
-    assert not (words[2 : 2 + left] >> tail.ASKED_SHIFT & ~np.uint32(31)).any()
+    assert not (words[2 : 2 + left] >> launch_tail.ASKED_SHIFT & ~np.uint32(31)).any()
     assert (asked[envs] == DONE).all()
     assert pair[0].state_hash()[:17] == pair[1].state_hash()[:17]
     assert not batch.tail.numpy()[:2].any(), "the next launch begins with none"
@@ -55,7 +55,10 @@ def test_states_and_work_are_the_same_whatever_is_left(device: str, idle_skip: b
     if device == "cpu" and not os.environ.get("DMGLAB_SLOW_PROOFS"):
         pytest.skip("set DMGLAB_SLOW_PROOFS=1")
     random = np.random.default_rng(7)
-    roms = [fuzz.random_rom(random, fuzz.KINDS[i % 5], bool(i // 5 % 2)) for i in range(CONSOLES)]
+    roms = [
+        fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2))
+        for i in range(CONSOLES)
+    ]
     cartridges = [Cartridge.from_bytes(rom, f"{i}") for i, rom in enumerate(roms)]
     emulators = [
         Emulator(
@@ -76,7 +79,7 @@ def test_states_and_work_are_the_same_whatever_is_left(device: str, idle_skip: b
             assert np.array_equal(emulator.work(), first.work())
             assert np.array_equal(emulator.screens.numpy(), first.screens.numpy())
         for emulator in emulators:
-            fuzz.set_going(np.random.default_rng(launch), emulator)
+            fuzz_roms.set_going(np.random.default_rng(launch), emulator)
 
 
 def test_what_cannot_be_compiled_is_done_without() -> None:

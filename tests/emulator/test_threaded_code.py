@@ -9,16 +9,13 @@ import pytest
 import warp as wp
 
 from emulator import Cartridge, Emulator
+from emulator.hot_code import piece_finder
+from emulator.hot_code.ptx_superblocks import Superblocks
+from emulator.kernels.executors.threaded import make_kernels
 from emulator.kernels.intrinsics import Q, U
-from emulator.kernels.launch.threaded import threads_with
-from emulator.kernels.sm83 import threaded_code
-from emulator.kernels.sm83.block_text import LDH_A_N8, SETTLED, STATUS_PLAIN, WAITING
-from emulator.kernels.sm83.in_place import reads_plainly
-from emulator.kernels.sm83.ptx_in_cpp import statements
-from emulator.kernels.sm83.registers import Bases, Registers, load_row, load_word
-from emulator.kernels.sm83.superblocks import Superblocks
-from emulator.kernels.sm83.threaded_code import NOTHING_MORE
-from emulator.kernels.sm83.uniform import (
+from emulator.kernels.sm83 import ptx_threaded_code
+from emulator.kernels.sm83.cpu_registers import Bases, Registers, load_row, load_word
+from emulator.kernels.sm83.data_path import (
     CONTROL,
     FETCH,
     READ,
@@ -28,9 +25,13 @@ from emulator.kernels.sm83.uniform import (
     execute,
     watch_for_loop,
 )
-from emulator.rom import control_rows, hot_code, isa
+from emulator.kernels.sm83.ptx_as_cpp import statements
+from emulator.kernels.sm83.ptx_instructions import LDH_A_N8, SETTLED, STATUS_PLAIN, WAITING
+from emulator.kernels.sm83.ptx_threaded_code import NOTHING_MORE
+from emulator.kernels.sm83.service_inline import reads_plainly
+from emulator.rom import control_rows, isa
 from emulator.rom.idle_loops import mark_loops
-from emulator.verify import fuzz
+from emulator.verify import fuzz_roms
 
 RUNS = 4096
 PIECES = 200
@@ -89,12 +90,12 @@ def keep(r: wp.ref[Registers], found: wp.array2d[wp.uint32], run: int):
     found[run, 10] = r.seen_time
 
 
-def comparison(more: threaded_code.More, device: str) -> wp.Kernel:
+def comparison(more: ptx_threaded_code.More, device: str) -> wp.Kernel:
     """The kernel that compares threaded code with `more` blocks with the data path.
 
     On a CPU not optimized: that compiles in a third of the time, and little is run.
     """
-    run_threads = threads_with(more, "compared_threads").run
+    run_threads = make_kernels(more, "compared_threads").run
     options = {"optimization_level": 0} if device == "cpu" else {}
 
     @wp.kernel(enable_backward=False, module="unique", module_options=options)
@@ -137,10 +138,10 @@ def comparison(more: threaded_code.More, device: str) -> wp.Kernel:
 
 def some_pieces(words: np.ndarray, random: np.random.Generator) -> list[tuple[int, ...]]:
     """Pieces of random code that begin everywhere, jump and all."""
-    plain = threaded_code.own_numbers(words) != 0
+    plain = ptx_threaded_code.own_numbers(words) != 0
     executed = np.where(plain, 100, 0)
     arrived = np.where((random.random(len(words)) < 0.01) & plain, 100, 0)
-    found = hot_code.pieces(hot_code.Counts(executed, arrived), words, plain)
+    found = piece_finder.pieces(piece_finder.Counts(executed, arrived), words, plain)
     return [found[i] for i in random.permutation(len(found))[:PIECES]]
 
 
@@ -187,10 +188,10 @@ def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> No
     pieces = some_pieces(ends, random)
     numbers = blocks.add_rom(ends, pieces)
     run_both = comparison(blocks.more(), device)
-    alone = threaded_code.threads(rom, ends)
+    alone = ptx_threaded_code.code_table(rom, ends)
     compare(run_both, device, [rom, marked, control_rows.control_words(), alone, rows], values)
-    table = threaded_code.threads(rom, ends, numbers)
-    assert (table[:, 1] >> 20 > len(threaded_code.BLOCKS)).sum() == len(pieces) == PIECES
+    table = ptx_threaded_code.code_table(rom, ends, numbers)
+    assert (table[:, 1] >> 20 > len(ptx_threaded_code.BLOCKS)).sum() == len(pieces) == PIECES
     begin = random.random(RUNS) < 0.8
     values[begin, 3] = random.choice([places[0] for places in pieces], RUNS)[begin]
     compare(run_both, device, [rom, marked, control_rows.control_words(), table, rows], values)
@@ -217,20 +218,20 @@ def compare(run_both: wp.Kernel, device: str, given: list[np.ndarray], values: n
 def test_the_table_names_the_blocks_of_what_comes_next() -> None:
     rom = np.random.default_rng(3).integers(0, 256, 0x10000, dtype=np.uint8)
     words = mark_loops(rom, control_rows.predecode(rom, ends=True))
-    table = threaded_code.threads(rom, words)
+    table = ptx_threaded_code.code_table(rom, words)
     own = table[:, 1] >> 20
     rows = words & 511
     waits = words & control_rows.WAITS != 0
     immediate = words >> 16
     writes_register = (rows == 0xE0) & (immediate & 0x80 == 0)  # ldh (n8), a
     writes_mapper = (rows == 0xEA) & (immediate < 0x8000)  # ld (n16), a
-    leaves = threaded_code.always_leave(words)
+    leaves = ptx_threaded_code.always_leave(words)
     assert leaves[writes_register | writes_mapper].all()
     assert not leaves[(rows == 0xFA) & (immediate < 0xE000)].any()  # ld a, (n16)
     leaves |= words & control_rows.SLOW_FETCH != 0
     assert not own[leaves | (waits & ~np.isin(rows, WAITING))].any()
-    assert np.array_equal(own[~leaves & ~waits], threaded_code.NUMBER[rows[~leaves & ~waits]])
-    labels = [*threaded_code.BLOCKS]
+    assert np.array_equal(own[~leaves & ~waits], ptx_threaded_code.NUMBER[rows[~leaves & ~waits]])
+    labels = [*ptx_threaded_code.BLOCKS]
     waiting = np.flatnonzero(waits & np.isin(rows, WAITING)).tolist()
     assert waiting
     assert all(labels[own[at] - 1] == f"wait{rows[at]:03x}" for at in waiting)
@@ -249,11 +250,11 @@ def test_the_table_names_the_blocks_of_what_comes_next() -> None:
 def test_every_line_has_both_forms() -> None:
     """What is written for PTX says the same for a CPU: no line is left over or not understood."""
     jumps = sum(
-        one.startswith("brx.idx.uni") for one in statements(threaded_code.text(NOTHING_MORE))
+        one.startswith("brx.idx.uni") for one in statements(ptx_threaded_code.text(NOTHING_MORE))
     )
-    assert jumps == threaded_code.as_cpp(NOTHING_MORE).count("goto dispatch;") == 1
-    assert threaded_code.as_ptx(NOTHING_MORE).count("brx.idx.uni") == 1
-    assert len(threaded_code.BLOCKS) == threaded_code.NUMBER.max() + len(WAITING)
+    assert jumps == ptx_threaded_code.as_cpp(NOTHING_MORE).count("goto dispatch;") == 1
+    assert ptx_threaded_code.as_ptx(NOTHING_MORE).count("brx.idx.uni") == 1
+    assert len(ptx_threaded_code.BLOCKS) == ptx_threaded_code.NUMBER.max() + len(WAITING)
 
 
 def test_a_superblock_leaves_by_one_number_and_only_where_it_must() -> None:
@@ -282,7 +283,9 @@ def test_random_roms_come_to_the_same_states(device: str, idle_skip: bool) -> No
         pytest.skip("set DMGLAB_SLOW_PROOFS=1")
     random = np.random.default_rng(7)
     cartridges = [
-        Cartridge.from_bytes(fuzz.random_rom(random, fuzz.KINDS[i % 5], bool(i // 5 % 2)), f"{i}")
+        Cartridge.from_bytes(
+            fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)), f"{i}"
+        )
         for i in range(20)
     ]
     pair = [
@@ -296,4 +299,4 @@ def test_random_roms_come_to_the_same_states(device: str, idle_skip: bool) -> No
         assert pair[0].state_hash() == pair[1].state_hash()
         assert np.array_equal(pair[0].screens.numpy(), pair[1].screens.numpy())
         for emulator in pair:
-            fuzz.set_going(np.random.default_rng(launch), emulator)
+            fuzz_roms.set_going(np.random.default_rng(launch), emulator)

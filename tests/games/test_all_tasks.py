@@ -15,7 +15,7 @@ pytest.importorskip("warp")
 from kit.game_batch import ACTIONS, CHECKOUT, Codec, GameBatch, success_rate  # noqa: E402
 from kit.task_folder import RANDOM_ALLOWED, TASKS, Start, play, read_goal, sha256  # noqa: E402
 
-from emulator.state.snapshot_set import load_snapshots  # noqa: E402
+from emulator.state.snapshot import load_snapshots  # noqa: E402
 
 FOLDERS = sorted(path.parent for path in TASKS.glob("*/*/task.toml"))
 STEPS = 24  # of each quick rollout

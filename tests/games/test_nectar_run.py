@@ -14,7 +14,7 @@ pytest.importorskip("warp")
 from kit.game_batch import GameBatch  # noqa: E402
 from kit.task_folder import TASKS  # noqa: E402
 
-from emulator.state.snapshot_set import load_snapshots  # noqa: E402
+from emulator.state.snapshot import load_snapshots  # noqa: E402
 
 GAME = Path(__file__).resolve().parents[2] / "assets" / "games" / "nectar_run"
 sys.path.append(str(GAME))

@@ -15,7 +15,7 @@ from game_batch import ACTIONS, GameBatch  # noqa: E402
 from kit.game_batch import success_rate  # noqa: E402
 from make_tasks import STAGES  # noqa: E402
 
-from emulator.state.snapshot_set import load_snapshots  # noqa: E402
+from emulator.state.snapshot import load_snapshots  # noqa: E402
 
 
 @pytest.fixture(params=STAGES, ids=lambda stage: stage.id.split("/")[1])

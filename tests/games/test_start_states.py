@@ -15,10 +15,10 @@ import difficulty  # noqa: E402
 from game_batch import ROM  # noqa: E402
 
 from emulator import Cartridge  # noqa: E402
-from emulator.state.snapshot_set import load_snapshots  # noqa: E402
+from emulator.state.snapshot import load_snapshots  # noqa: E402
 from trainer_core.envs.start_states import load_starts  # noqa: E402
-from trainer_core.protocol.errors import TaskError  # noqa: E402
-from trainer_core.protocol.tasks import load_task  # noqa: E402
+from trainer_core.lab.tasks import load_task  # noqa: E402
+from trainer_core.wire.errors import TaskError  # noqa: E402
 
 
 @pytest.fixture

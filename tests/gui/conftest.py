@@ -10,6 +10,7 @@ import dataclasses
 import gc
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,15 +19,19 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.app import App, create_app, create_application
-from gui.bridge import release_loop
+from gui.bridge import ensure_loop, release_loop
 from gui.garbage import collect_if_due
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.banner import Banner
+from tests.gui import stage
+from tests.gui.stage import Stage
 from tests.support.made_records import update_record
 from tests.support.processes import PATIENCE_S
 from tests.support.scripted_native import scripted_native
-from trainer_core.protocol import records
 from trainer_core.service import StopLadder
+from trainer_core.wire import records
+
+STAGE = pytest.StashKey[Stage]()
 
 
 def grow(model: TelemetryModel, run_id: str, until_update: int) -> None:
@@ -44,6 +49,49 @@ def until(condition: Callable[[], object], timeout_s: float = PATIENCE_S) -> Non
         QTest.qWait(5)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Begin the stage before anything ran in this process that a fork would inherit."""
+    if not session.config.option.usepdb and any(map(_has_window, session.items)):
+        session.stash[STAGE] = Stage(session, make_first_app)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    if (forks := item.session.stash.get(STAGE, None)) is None or not _has_window(item):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in forks.run(item, nextitem):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (forks := session.stash.get(STAGE, None)) is not None:
+        forks.close()
+
+
+def _has_window(item: pytest.Item) -> bool:
+    return "make_app" in getattr(item, "fixturenames", ())
+
+
+def make_first_app(home: Path) -> App:
+    """Make the app that each test begins with, and have it on show."""
+    qapplication()
+    executors = [ThreadPoolExecutor(2), ThreadPoolExecutor(2)]
+    ensure_loop().set_default_executor(executors[0])
+    app = create_app(home, "dark")
+    use_echo(app)
+    app.window.show()
+    until(lambda: not app.bridge._tasks)  # it has read its empty home, and is painted
+    executors[0].shutdown()  # a fork would believe in its threads
+    ensure_loop().set_default_executor(executors[1])
+    gc.collect()
+    gc.freeze()
+    return app
+
+
 @pytest.fixture(autouse=True)
 def collect_on_this_thread() -> Iterator[None]:
     """As the app does: a thread that collected the widgets of a closed window would crash Qt."""
@@ -51,10 +99,15 @@ def collect_on_this_thread() -> Iterator[None]:
     yield
     collect_if_due()
     gc.enable()
+    release_loop()  # a test without an app may have asked for one, too
 
 
 @pytest.fixture(scope="session")
 def qapp() -> QApplication:
+    return qapplication()
+
+
+def qapplication() -> QApplication:
     app = create_application()
     app.setDoubleClickInterval(1)  # tests click one button twice in a row, and mean it
     return app
@@ -66,7 +119,10 @@ def make_app(qapp: QApplication, tmp_path: Path) -> Iterator[Callable[..., App]]
     made: list[App] = []
 
     def make(home: Path | None = None, **options: object) -> App:
-        app = create_app(home or tmp_path / "home", "dark")
+        if home is None and made:
+            home = made[0].bridge.home.root
+        app = _first_app() if home is None else None
+        app = app or create_app(home or tmp_path / "home", "dark")
         app.bridge.service.ladder = StopLadder(2.0, 0.5)
         use_echo(app, **options)
         made.append(app)
@@ -77,6 +133,13 @@ def make_app(qapp: QApplication, tmp_path: Path) -> Iterator[Callable[..., App]]
     for app in made:
         close(app)
     release_loop()
+
+
+def _first_app() -> App | None:
+    """The app that the stage made for this test, once."""
+    if (made := stage.take()) is not None:
+        ensure_loop()  # asyncio knows of no loop that another process ran
+    return made
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ from gui.widgets.screen import Palette, Screen
 from gui.widgets.tiles import place_of
 from tests.gui.conftest import click, find, press, until
 from tests.support.made_checkpoints import make_checkpoint
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
+from trainer_core.wire.run_record import RunState
 
 
 def card(folder: Path, steps: int) -> CheckpointCard:

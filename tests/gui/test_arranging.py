@@ -16,7 +16,7 @@ from gui.widgets.dock import Dock
 from tests.gui.conftest import find, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 
 def trial(number: int, best: float, state: RunState = RunState.FINISHED):  # type: ignore[no-untyped-def]

@@ -16,11 +16,11 @@ from gui.controllers.library import why_no_rom
 from gui.models.zipped_roms import roms_in, unpack
 from tests.gui.conftest import click, find, press, until
 from tests.support.made_checkpoints import make_checkpoint
-from trainer_core.protocol import checkpoints
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import ASSETS
-from trainer_core.protocol.roms import RegisteredRom, roms_file, sha256_of_rom
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import ASSETS
+from trainer_core.lab.roms import RegisteredRom, roms_file, sha256_of_rom
 from trainer_core.runners.catalog import registered_runners
+from trainer_core.wire.errors import LabError
 
 REAL_S = 60.0
 """For what a real player does on a busy computer."""
@@ -204,7 +204,7 @@ def test_a_checkpoint_is_looked_at_again_when_it_is_chosen(app: App, tmp_path: P
     model = app.models.checkpoints
     until(lambda: model.selected and model.selected.integrity == "verified")
     folder = model.selected.folder
-    weights = folder / checkpoints.POLICY
+    weights = folder / checkpoint_manifest.POLICY
     weights.write_bytes(weights.read_bytes() + b"x")
     model.selection_changed.emit()
     until(lambda: model.selected.integrity == "mismatch")

@@ -28,11 +28,11 @@ from gui.widgets.dock import Dock
 from tests.gui.conftest import click, find, press, replaced, until, use_echo
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
-from trainer_core.protocol import records
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.presets import PRESETS, preset_config
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.shades import GREY_LEVELS, SCREENS
+from trainer_core.lab.presets import PRESETS, preset_config
+from trainer_core.wire import records
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.shades import GREY_LEVELS, SCREENS
 
 
 def card(folder: Path, steps: int, rate: float, run_id: str = "r") -> CheckpointCard:

@@ -16,7 +16,7 @@ from gui.menus import MENUS, command_ids
 from gui.models.failures import CATALOGUE
 from tests.gui.conftest import click, find, until
 from tests.support.made_checkpoints import make_checkpoint
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 BUTTONS = {
     "start": names.START_TRAINING_BUTTON,

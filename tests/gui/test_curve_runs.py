@@ -13,8 +13,8 @@ from gui.app import App
 from gui.models.run_notes import Note
 from tests.gui.conftest import find, grow, until
 from tests.support.made_records import run_record
-from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunState
 
 WANDB_FILE = Path(__file__).parents[1] / "trainer_core" / "golden" / "run.wandb"
 

@@ -27,8 +27,8 @@ from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard
 from gui.widgets.plot_ticks import short_number, ticks
 from tests.gui.conftest import foreign_record, grow, replaced, until
 from tests.support.made_records import update_record
-from trainer_core.protocol import records
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire import records
 
 
 def card_of(model: TelemetryModel, metric: str = "reward_mean", width: int = 360) -> PlotCard:

@@ -9,8 +9,8 @@ from gui.app import App
 from gui.models.disk_rows import DiskRow, old_rows, size_text
 from gui.widgets.disk_dialog import DiskDialog
 from tests.gui.conftest import replaced, until
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.run_record import RunRecord, RunState
 
 
 def test_the_newest_and_the_young_are_spared() -> None:

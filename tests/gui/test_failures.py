@@ -24,20 +24,21 @@ from tests.gui.conftest import click, replaced, until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
-from trainer_core.preflight.checks import check_device, check_python
-from trainer_core.preflight.findings import Check
-from trainer_core.protocol import checkpoints, records
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.roms import rom_path
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import NATIVE_ID, RunSpec
-from trainer_core.protocol.tasks import list_tasks, verify_file
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.roms import rom_path
+from trainer_core.lab.tasks import list_tasks, verify_file
 from trainer_core.runners.catalog import NATIVE
-from trainer_core.runs.writer import disk_error
+from trainer_core.runs.log_writer import disk_error
 from trainer_core.service import RunChanged
-from trainer_core.service.kept import end_of
+from trainer_core.service.preflight import check_device, check_python
+from trainer_core.service.running import end_of
+from trainer_core.wire import records
+from trainer_core.wire.checks import Check
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 
 def refused(work: Callable[[], object]) -> str:
@@ -85,15 +86,15 @@ def killed(folder: Path) -> str:
 
 
 def ran_away(folder: Path) -> str:
-    from trainer_core.train.finite import check_finite
+    from trainer_core.learn.finite import check_finite
 
     return refused(lambda: check_finite({"metrics": {"policy_loss": float("nan")}}, 7))
 
 
 def damaged(folder: Path) -> str:
     made = make_checkpoint(folder / "c")
-    (made / checkpoints.POLICY).write_bytes(b"Weights")
-    return refused(lambda: checkpoints.verify(made, (checkpoints.POLICY,)))
+    (made / checkpoint_manifest.POLICY).write_bytes(b"Weights")
+    return refused(lambda: checkpoint_manifest.verify(made, (checkpoint_manifest.POLICY,)))
 
 
 def newer(folder: Path) -> str:

@@ -20,8 +20,8 @@ from gui.models.notices import Notice
 from gui.settings import Settings
 from gui.widgets.screen import Palette, Screen
 from tests.gui.conftest import click, find, until
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire import commands, records
 
 
 class VirtualPad:

@@ -21,11 +21,12 @@ from gui.widgets.config_form import ConfigForm
 from tests.gui.conftest import click, find, until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
-from trainer_core.protocol import checkpoints, records
-from trainer_core.protocol.paths import RunPaths
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import RunPaths
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.catalog import find_runner, registered_runners
 from trainer_core.runners.template import TemplateConfig
+from trainer_core.wire import records
 
 
 @dataclass(frozen=True)
@@ -144,11 +145,11 @@ def test_an_installation_shows_progress_and_can_be_cancelled(
 def test_a_checkpoint_of_another_library_is_verified_by_its_own_files(tmp_path: Path) -> None:
     paths = RunPaths(tmp_path)
     folder = make_checkpoint(paths.checkpoints / "000000004096")
-    meta = checkpoints.read_meta(folder)
-    (folder / checkpoints.POLICY).rename(folder / "model.zip")
-    sha = meta.files[checkpoints.POLICY]
+    meta = checkpoint_manifest.read_meta(folder)
+    (folder / checkpoint_manifest.POLICY).rename(folder / "model.zip")
+    sha = meta.files[checkpoint_manifest.POLICY]
     meta = msgspec.structs.replace(meta, runner="sb3", files={"model.zip": sha})
-    (folder / checkpoints.META).write_bytes(msgspec.json.encode(meta))
+    (folder / checkpoint_manifest.META).write_bytes(msgspec.json.encode(meta))
     (card,) = run_cards(run_record("r"), paths)
     assert (card.integrity, card.size_bytes, card.sha256) == ("unverified", 7, sha)
     assert verify(card).integrity == "verified"

@@ -15,8 +15,8 @@ from gui.__main__ import main
 from gui.app import App
 from tests.gui.conftest import until
 from tests.support.rubbish import FILES, put, rich_home
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.runs.found_again import UNREADABLE
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.rebuild_index import UNREADABLE
 
 OF_THE_APP = {"settings/app.json", "settings/app.ini", "settings/run_notes.json"}
 """What the app alone reads has tests of its own."""

@@ -21,11 +21,11 @@ from gui.models.session import Mode
 from gui.models.task_draft import LEAST_DISTANCE, distance, observe
 from gui.widgets.screen import Screen
 from tests.gui.conftest import click, find, press, replaced, until
-from trainer_core.play.authoring import goals
-from trainer_core.play.judge import goal_distance
-from trainer_core.protocol.buttons import TWO_BUTTONS_ID
-from trainer_core.protocol.paths import ASSETS
-from trainer_core.protocol.roms import registered_roms
+from trainer_core.author import goals
+from trainer_core.envs.judge import goal_distance
+from trainer_core.lab.paths import ASSETS
+from trainer_core.lab.roms import registered_roms
+from trainer_core.wire.buttons import TWO_BUTTONS_ID
 
 PROBE = {"ok": True, "tau": 0.004, "suggested_tau": 0.004, "false_positive_rate": 0.125,
          "consoles": 16, "why": ""}  # fmt: skip
@@ -196,7 +196,7 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(
 def register(app: App, path: Path, title: str) -> str:
     import msgspec
 
-    from trainer_core.protocol.roms import RegisteredRom, roms_file, sha256_of_rom
+    from trainer_core.lab.roms import RegisteredRom, roms_file, sha256_of_rom
 
     sha256 = sha256_of_rom(path)
     file = roms_file(app.bridge.home)
@@ -412,7 +412,7 @@ def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
 def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
     app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from trainer_core.protocol.errors import LabError
+    from trainer_core.wire.errors import LabError
 
     async def run(argv: list[str], **_: object) -> dict[str, Any]:
         raise LabError("1 different start pictures were found ... (--walk)")

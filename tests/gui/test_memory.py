@@ -16,10 +16,10 @@ from gui.models.memory_search import EQUAL, MemorySearch, parse_number
 from gui.models.memory_watches import MemoryWatches, Watch
 from gui.models.wall_order import WallOrder
 from tests.gui.conftest import click, find, until
-from trainer_core.play.game import ConsoleGame, open_game
-from trainer_core.protocol.memory import BASE
-from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.envs.single_game import ConsoleGame, open_game
+from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.runners.catalog import registered_runners
+from trainer_core.wire.frames import BASE
 
 ROM = ASSETS / "games/pocket_quest/pocket_quest.gb"
 TASK = "pocket_quest/leave_bedroom"

@@ -16,7 +16,7 @@ from gui.models.smoothing import DECAYING, GAUSSIAN, RUNNING, gaussian, running_
 from gui.widgets.plot_ticks import x_ticks
 from tests.gui.conftest import foreign_record, replaced
 from tests.support.made_records import update_record
-from trainer_core.protocol import records
+from trainer_core.wire import records
 
 
 def reference_ema(values: np.ndarray, weight: float) -> np.ndarray:

@@ -57,7 +57,7 @@ def test_the_app_opens_no_port_and_killing_it_leaves_no_process(tmp_path: Path) 
     finally:
         app.send_signal(signal.SIGKILL)
         app.wait()
-    deadline = time.monotonic() + 30  # 3 s on a quiet computer; proofs/kills.py measures that
+    deadline = time.monotonic() + 30  # 3 s on a quiet computer; tests/proofs/kills.py measures that
     while (group_of(trainer) or group_of(player)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not group_of(trainer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,14 @@ from gui.models.recording_names import recording_name
 from gui.models.replay import Replay
 from gui.widgets.piano_roll import HEAD, NUMBER, ROW, PianoRoll
 from tests.gui.conftest import click, until
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import ConsoleGame, open_game
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import MANIFEST, read_buttons, read_recording
 from trainer_core.play.episode import Script, play_episode
-from trainer_core.play.game import ConsoleGame, open_game
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol import records
-from trainer_core.protocol.buttons import ALL_ACTIONS
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.recording import MANIFEST, read_buttons, read_recording
+from trainer_core.wire import records
+from trainer_core.wire.buttons import ALL_ACTIONS
+from trainer_core.wire.playing import PlayerConfig
 
 TASK = "pocket_quest/leave_bedroom"
 DOWN, A = 8, 16
@@ -36,11 +37,20 @@ B = 5
 A_RIGHT = ALL_ACTIONS.index("A+RIGHT")
 
 
-@pytest.fixture(scope="module")
-def game() -> ConsoleGame:
+@cache
+def opened_game() -> ConsoleGame:
     found = open_game(TASK, HomePaths(Path("/nowhere")))
     assert isinstance(found, ConsoleGame)
     return found
+
+
+before_forks = opened_game
+"""To load the emulator takes 0.5 s: the stage does it for all tests of this file."""
+
+
+@pytest.fixture
+def game() -> ConsoleGame:
+    return opened_game()
 
 
 def record(game: ConsoleGame, folder: Path, way: list[int], steps: int = 6) -> Path:

@@ -20,7 +20,7 @@ from gui.widgets.export_sheet import ExportSheet
 from gui.widgets.lane import ACTION, ActionLane
 from gui.widgets.policy_bars import PolicyBars
 from tests.gui.conftest import click, find, until
-from trainer_core.protocol import commands, records
+from trainer_core.wire import commands, records
 
 
 def play(app: App) -> None:

@@ -23,8 +23,8 @@ from gui.widgets.tiles import best_columns
 from tests.gui.conftest import click, find, until
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
-from trainer_core.protocol.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
-from trainer_core.protocol.shades import SCREENS
+from trainer_core.wire.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
+from trainer_core.wire.shades import SCREENS
 
 
 def card(folder: Path, integrity: str = "verified") -> CheckpointCard:

@@ -12,7 +12,7 @@ from gui.app import App, create_app
 from gui.bridge import release_loop
 from gui.models.navigation import Place
 from tests.gui.conftest import close, until
-from trainer_core.protocol import records
+from trainer_core.wire import records
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from gui.models.navigation import Place
 from gui.models.run_notes import Note
 from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_records import run_record, update_record
-from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunState
 
 
 def put(app: App, run_id: str, rate: float, *log: records.Record) -> None:

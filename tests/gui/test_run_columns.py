@@ -16,7 +16,7 @@ from gui.models.run_list import RunList
 from gui.models.text_search import TextSearch
 from tests.gui.conftest import click, find, replaced, until
 from tests.support.made_records import run_record
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 
 def tell(app: App, run_id: str, **config: object) -> None:

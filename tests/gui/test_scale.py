@@ -20,7 +20,7 @@ from gui.models.run_telemetry import KEPT, TelemetryModel
 from tests.gui.conftest import close, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record, update_record
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire.run_record import RunState
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from gui.widgets.plot_shapes import Band
 from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import update_record
-from trainer_core.protocol import records
+from trainer_core.wire import records
 
 
 def told(model: TelemetryModel, run_id: str, values: list[float], **config: object) -> None:

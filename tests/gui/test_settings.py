@@ -24,7 +24,7 @@ from gui.models.view_memory import ViewMemory
 from gui.old_settings import read_ini
 from gui.settings import DAMAGED, LAYOUT_VERSION, LONGEST_TEXT, MOST_BYTES, Settings
 from tests.gui.conftest import until
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
 
 
 class Attack:

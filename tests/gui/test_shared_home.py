@@ -14,15 +14,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from gui.app import App
+from gui.bridge import ensure_loop
 from gui.models.run_list import COLUMNS
 from gui.widgets import run_table
 from gui.widgets.run_table import RunTable
 from tests.gui.conftest import until, use_echo
 from tests.support.processes import SPEC
 from tests.support.scripted_native import scripted_native
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import StopLadder, TrainerService
+from trainer_core.wire.run_record import RunState
 
 LONG_S = 60.0
 
@@ -35,18 +36,18 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def other(make_app: Callable[..., App], home: Path) -> Iterator[TrainerService]:
     """Another process of the home, as far as files and locks can tell."""
-    app = make_app(home)  # whose loop it shares
+    ensure_loop()  # which it shares with the apps
     runner = scripted_native(updates=100_000, interval_s=0.01)
     service = TrainerService(HomePaths(home), runners=(runner,), ladder=StopLadder(2.0, 0.5))
     service.works_queue = False
     service.open()
     yield service
-    done(app, service.close())
+    done(service.close())
 
 
-def done(app: App, work: Coroutine[Any, Any, Any]) -> None:
-    """Run `work` to its end on the app's loop."""
-    task = app.bridge.loop.create_task(work)
+def done(work: Coroutine[Any, Any, Any]) -> None:
+    """Run `work` to its end on the loop of this process."""
+    task = ensure_loop().create_task(work)
     until(task.done, LONG_S)
     task.result()
 
@@ -60,7 +61,7 @@ def leave(app: App, keep: bool = False) -> None:
 def running(app: App, other: TrainerService) -> str:
     """A run that the other keeps, as the app sees it."""
     plan = other.plan(SPEC)
-    done(app, other.start(plan))
+    done(other.start(plan))
     runs = app.bridge.service.runs
     until(lambda: plan.run_id in runs and runs[plan.run_id].state is RunState.RUNNING, LONG_S)
     return plan.run_id
@@ -110,7 +111,7 @@ def test_apps_share_one_queue_and_what_waits_outlives_the_app_that_ordered_it(
     first = running(app, other)
     use_echo(app, updates=2, interval_s=0.01)
     plan = app.bridge.service.plan(SPEC)
-    done(app, app.bridge.service.start(plan))
+    done(app.bridge.service.start(plan))
     assert app.bridge.service.runs[plan.run_id].state is RunState.QUEUED
     until(lambda: plan.run_id in other.runs, LONG_S)
     leave(app)
@@ -168,7 +169,7 @@ def test_runs_that_wait_change_places_in_every_app(
     use_echo(app)
     plans = [app.bridge.service.plan(SPEC) for _ in range(2)]
     for plan in plans:
-        done(app, app.bridge.service.start(plan))
+        done(app.bridge.service.start(plan))
     before, behind = (plan.run_id for plan in plans)
     list_, state = app.models.runs, COLUMNS.index("State")
 
@@ -193,8 +194,8 @@ def test_runs_that_wait_change_places_in_every_app(
     assert said() == ["Queued 2", "Queued 1"], "a run that runs has no place to give"
     app.controllers.runs.show(first)
     assert not app.actions["queueEarlier"].isVisible()
-    done(app, app.bridge.service.stop(behind))
-    done(app, app.bridge.service.stop(before))
+    done(app.bridge.service.stop(behind))
+    done(app.bridge.service.stop(before))
 
 
 def test_an_app_that_closes_leaves_its_run_to_a_keeper(
@@ -203,9 +204,9 @@ def test_an_app_that_closes_leaves_its_run_to_a_keeper(
     called: list[HomePaths] = []
     app = make_app(home, updates=100_000, interval_s=0.01)
     service = app.bridge.service
-    service._call_keeper = called.append
+    service._start_detached_host = called.append
     plan = service.plan(SPEC)
-    done(app, service.start(plan))
+    done(service.start(plan))
     until(lambda: service.runs[plan.run_id].env_steps > 0, LONG_S)
     leave(app, keep=True)
     assert called == [service.home]

@@ -15,9 +15,9 @@ from gui.app import App
 from gui.models.sweep_draft import SweepDraft
 from gui.widgets.sweep_sheet import SweepSheet
 from tests.gui.conftest import find, until
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.index import RunRegistry
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.run_record import RunRecord, RunState
 
 LONG_S = 120.0
 """A sweep is a process, and its trial another."""

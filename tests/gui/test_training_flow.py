@@ -16,8 +16,8 @@ from gui.models.navigation import Place
 from gui.models.session import Mode
 from gui.widgets.action_button import action_button
 from tests.gui.conftest import click, find, until
-from trainer_core.preflight import checks as preflight
-from trainer_core.protocol.runs import RunState
+from trainer_core.service import preflight
+from trainer_core.wire.run_record import RunState
 
 
 def start(app: App) -> None:
@@ -301,7 +301,7 @@ def test_keep_running_closes_the_app_and_hands_its_runs_over(
 
     async def noted(*, keep: bool = False) -> None:
         kept.append(keep)
-        await close()  # the test leaves no keeper behind
+        await close()  # the test leaves no detached host behind
 
     monkeypatch.setattr(service, "close", noted)
     app.window.close()
@@ -312,7 +312,7 @@ def test_keep_running_closes_the_app_and_hands_its_runs_over(
 
 def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: App) -> None:
     service, called = app.bridge.service, []
-    service._call_keeper = called.append
+    service._start_detached_host = called.append
     click(app, names.DETACH_CHECK)
     assert app.docks.training.equivalent.text().endswith(" --detach")
     start(app)
@@ -329,7 +329,7 @@ def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> No
     app = make_app(updates=1000, interval_s=0.01, compiles=True)
     wall, curves = app.center.wall, app.center.curves
     start(app)
-    until(lambda: "part 2, ppu.picture" in wall.card.words.text())
+    until(lambda: "part 2, ppu.render_parallel" in wall.card.words.text())
     assert app.window.center.currentWidget() is wall
     assert wall.card.isVisible()
     assert wall.card.bar.value() == round(0.87 * wall.card.bar.maximum())

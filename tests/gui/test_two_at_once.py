@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from gui import object_names as names
 from gui.app import App
 from tests.gui.conftest import click, until
-from trainer_core.protocol import commands
+from trainer_core.wire import commands
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ import gui
 from gui import words
 from gui.models.session import Mode
 from gui.settings import Settings
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
 
 LEAST_SHARE = 0.85
 """Of the texts in the source that a language must have; what it lacks is English."""

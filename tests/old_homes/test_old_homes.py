@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +15,7 @@ from gui.app import create_app, create_application
 from gui.bridge import release_loop
 from tests.gui.conftest import close
 from trainer_core.cli.main import main
-from trainer_core.protocol.paths import CHECKOUT
+from trainer_core.lab.paths import CHECKOUT
 
 FOLDER = Path(__file__).parent
 GAME_RUN, KILLED, QUEUED = "20261124-171913-9f15", "20261124-172040-86f6", "20261124-172200-0968"
@@ -99,11 +97,10 @@ def test_a_run_goes_on_where_it_was(dmglab: Call, home: Path) -> None:
     assert rollout["steps"] > 0
 
 
+@pytest.mark.usefixtures("warm")
 def test_the_queue_is_worked(dmglab: Call, home: Path) -> None:
     assert dmglab("queue", "release", QUEUED)[0] == 0
-    command = [sys.executable, "-m", "trainer_core.cli.main", "queue", "run", "--home", str(home)]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    assert dmglab("queue", "run")[0] == 0
     log = (home / "training" / "runs" / QUEUED / "train_log.jsonl").read_text()
     assert json.loads(log.splitlines()[-1])["env_steps"] == 2048
 

@@ -92,8 +92,8 @@ def test_what_is_installed_finds_tasks_and_keeps_data_in_the_users_folder(
     code = f"""
 import json, sys
 sys.path.insert(0, {str(site)!r})
-from trainer_core.protocol import paths
-from trainer_core.protocol.tasks import list_tasks, verify_file
+from trainer_core.lab import paths
+from trainer_core.lab.tasks import list_tasks, verify_file
 assert paths.__file__.startswith({str(site)!r}), paths.__file__
 home = paths.HomePaths(paths.default_home())
 tasks = list_tasks(home)

@@ -26,7 +26,7 @@ import numpy as np
 from PIL import Image
 
 from emulator import Cartridge, EmulatorError
-from emulator.state.snapshot_set import load_snapshots
+from emulator.state.snapshot import load_snapshots
 from emulator.tools.job_files import read_jobs
 from gui.layout_state import is_sound_geometry, is_sound_state
 from gui.models import view_memory
@@ -43,51 +43,51 @@ from gui.settings import LAYOUT_VERSION, Settings
 from tests.support.imports import CHECKOUT
 from tests.support.made_records import eval_record, run_record, update_record
 from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record
-from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.arc import rest
-from trainer_core.arc.game import ArcGame
-from trainer_core.arc.rest import RestGame
+from trainer_core.author.archive import export_task, import_task
+from trainer_core.author.demonstration import save_demonstrations
+from trainer_core.author.inputs import read_inputs
+from trainer_core.envs.arc import rest
+from trainer_core.envs.arc.game import ArcGame
+from trainer_core.envs.arc.rest import RestGame
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
+from trainer_core.envs.recording_writer import RecordingWriter, first_difference
+from trainer_core.envs.single_game import TinyGame
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, save_goal
-from trainer_core.exports.plot import read_series
-from trainer_core.play.authoring.archive import export_task, import_task
-from trainer_core.play.authoring.demonstration import save_demonstrations
-from trainer_core.play.authoring.inputs import read_inputs
+from trainer_core.formats.import_curves import import_curves
+from trainer_core.formats.plot import read_series
+from trainer_core.host.checkpoint import load_policy, load_trainer_state, pack_state
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.arc_games import read_game
+from trainer_core.lab.guest_environment import RunnerEnvironment
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.recording import MANIFEST
+from trainer_core.lab.roms import load_profiles, registered_roms
+from trainer_core.lab.tasks import find_task, list_tasks, load_task
+from trainer_core.lab.text_episodes import read_episode
+from trainer_core.lab.unfinished_recordings import UNFINISHED, recover
+from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.play.clips.movies import read_movie
 from trainer_core.play.clips.opening import open_clip
-from trainer_core.play.game import TinyGame
 from trainer_core.play.league.llm import LlmPlayer
-from trainer_core.play.recording_writer import RecordingWriter, first_difference
-from trainer_core.protocol import checkpoints, commands, frames, records
-from trainer_core.protocol.arc import read_game
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.playing import PlayerConfig, read_player_config, write_player_config
-from trainer_core.protocol.profiles import load_profiles
-from trainer_core.protocol.recording import MANIFEST
-from trainer_core.protocol.roms import registered_roms
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.protocol.tasks import find_task, list_tasks, load_task
-from trainer_core.protocol.text_episodes import read_episode
-from trainer_core.protocol.unfinished import UNFINISHED, recover
 from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.d3rlpy.runner import is_demonstration
-from trainer_core.runners.environments import RunnerEnvironment
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runs.archive import archive, restore
-from trainer_core.runs.asking import ask
+from trainer_core.runs.command_files import Mailbox
 from trainer_core.runs.config_file import read_spec, write_config
-from trainer_core.runs.history import read_history
-from trainer_core.runs.importing_curves import import_curves
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.lock import RunLock
 from trainer_core.runs.log_check import check_log
-from trainer_core.runs.mailbox import Mailbox
+from trainer_core.runs.log_reader import read_history
 from trainer_core.runs.queue import RunQueue
+from trainer_core.runs.run_lock import RunLock
+from trainer_core.runs.sql import ask
 from trainer_core.sweeps.sweep import load_ended, load_sweep
-from trainer_core.train.checkpoint import load_policy, load_trainer_state, pack_state
+from trainer_core.wire import commands, frames, records
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.playing import PlayerConfig, read_player_config, write_player_config
+from trainer_core.wire.spec import RunSpec
 
 PROJECT_ERRORS = (LabError, EmulatorError)
 GOLDEN = Path(__file__).resolve().parents[1] / "trainer_core" / "golden"
@@ -148,25 +148,25 @@ def _checkpoint(folder: Path) -> None:
     torch = __import__("torch")
     policy = PixelActorCritic("small", (1, 72, 80), 7)
     files = {
-        checkpoints.POLICY: __import__("safetensors.torch").torch.save(policy.state_dict()),
-        checkpoints.MACHINES: pack_state({"obs": torch.zeros(2, 3), "episodes": {"a": 1}}),
+        checkpoint_manifest.POLICY: __import__("safetensors.torch").torch.save(policy.state_dict()),
+        checkpoint_manifest.MACHINES: pack_state({"obs": torch.zeros(2, 3), "episodes": {"a": 1}}),
     }
     for name, data in files.items():
         _put(folder / name, data)
-    torch.save({"trainer": {}, "metrics": {}, "run": {}}, folder / checkpoints.TRAINER)
+    torch.save({"trainer": {}, "metrics": {}, "run": {}}, folder / checkpoint_manifest.TRAINER)
     _sealed(folder)
 
 
 def _sealed(folder: Path) -> None:
     """The manifest, with the hashes of the files as they are."""
-    names = (checkpoints.POLICY, checkpoints.TRAINER, checkpoints.MACHINES)
-    meta = checkpoints.CheckpointMeta(
+    names = (checkpoint_manifest.POLICY, checkpoint_manifest.TRAINER, checkpoint_manifest.MACHINES)
+    meta = checkpoint_manifest.CheckpointMeta(
         run_id=RUN, task="tiny_goal", env_steps=4096, update=2, policy="small",
         obs_shape=(1, 72, 80), num_actions=7, codec="buttons7.v1", observation_rule="mean2x2.v1",
         config=RunConfig(task="tiny_goal", num_envs=2).to_dict(), hashes={},
-        files={name: checkpoints.file_sha256(folder / name) for name in names},
+        files={name: checkpoint_manifest.file_sha256(folder / name) for name in names},
     )  # fmt: skip
-    _put(folder / checkpoints.META, msgspec.json.encode(meta))
+    _put(folder / checkpoint_manifest.META, msgspec.json.encode(meta))
 
 
 def _weights(folder: Path) -> None:
@@ -611,7 +611,7 @@ _DECODERS = (
     Decoder(
         "checkpoint's manifest",
         _checkpoint,
-        lambda f: (checkpoints.verify(f), load_policy(f), load_trainer_state(f)),
+        lambda f: (checkpoint_manifest.verify(f), load_policy(f), load_trainer_state(f)),
         (META,),
     ),
     Decoder(

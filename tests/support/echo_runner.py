@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.template import TemplateConfig, TemplateRunner
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.spec import RunSpec
 
 TRAINER = Path(__file__).with_name("echo_trainer.py")
 

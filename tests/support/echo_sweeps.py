@@ -10,13 +10,12 @@ import sys
 from pathlib import Path
 
 from tests.support.scripted_native import scripted_native
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import StopLadder
 from trainer_core.sweeps.conductor import Conductor
-from trainer_core.sweeps.local import LocalSlots
-from trainer_core.sweeps.slot import TrialSlot
+from trainer_core.sweeps.slot import LocalSlots, TrialSlot
 from trainer_core.sweeps.sweep import EarlyStop, Sweep, Trial, save_sweep
+from trainer_core.wire.config import RunConfig
 
 ENDLESS = 10**9
 """As `total_env_steps`: this trial only ends when it is stopped."""

@@ -12,15 +12,16 @@ import pytest
 
 from tests.support.extras import need_extras
 from tests.support.processes import until
-from trainer_core.protocol import checkpoints, commands, records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths, default_home
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.runs import RunRecord
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.service import PlayerService, TrainerService
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.playing import PlayerConfig
+from trainer_core.wire.run_record import RunRecord
+from trainer_core.wire.spec import RunSpec
 
 PATIENCE_S = 180.0
 """Libraries load for seconds, and a busy computer takes several times that."""
@@ -84,7 +85,7 @@ async def history(service: TrainerService, run_id: str, kind: type) -> list[Any]
 
 
 def newest(home: HomePaths, run_id: str) -> Path:
-    return checkpoints.list_checkpoints(home.run(run_id))[-1]
+    return checkpoint_manifest.list_checkpoints(home.run(run_id))[-1]
 
 
 async def plays(home: HomePaths, folder: Path, task: str = "tiny_goal") -> None:

@@ -29,8 +29,8 @@ def long_validation() -> LongValidation:
 
 
 if __name__ == "__main__":
-    from trainer_core import worker
     from trainer_core.envs import toy
+    from trainer_core.host import worker
 
     toy.HORIZON = toy.TinyGoalEnv.horizon = toy.TinyGoalEnv.shortest_limit = HORIZON
     worker.main()

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from tests.support.made_records import run_record, update_record
-from trainer_core.protocol import records
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunState
 
 
 def make_home(root: Path, runs: int, log_records: int, checkpoints: int = 0) -> HomePaths:

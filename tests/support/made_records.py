@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunRecord, RunState
 
 
 def update_record(run_id: str, seq: int, update: int, sps: float) -> records.UpdateRecord:

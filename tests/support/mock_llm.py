@@ -20,8 +20,8 @@ import numpy as np
 from PIL import Image
 
 from trainer_core.play.league.llm import SCALE
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.shades import GREY_LEVELS
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.shades import GREY_LEVELS
 
 Model = Callable[[np.ndarray, dict[str, Any]], str]
 """What it says to a picture, shades u8[72, 80], and to the whole request."""

@@ -199,7 +199,7 @@ def mutated_proto(good: bytes) -> Bytes:
 
 def _proto_fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
     """Number, wire type and value. Raises ValueError, IndexError where it is no protobuf."""
-    from trainer_core.imports.protobuf import varint
+    from trainer_core.formats.protobuf import varint
 
     at = 0
     while at < len(message):
@@ -279,7 +279,7 @@ ZLIB: Inside = (zlib.decompress, zlib.compress)
 
 def tfrecords(data: bytes) -> bytes:
     """One TFRecord around the bytes, its check sums right."""
-    from trainer_core.imports.tfrecord_crc import masked_crc
+    from trainer_core.formats.protobuf import masked_crc
 
     head = struct.pack("<Q", len(data))
     return head + struct.pack("<I", masked_crc(head)) + data + struct.pack("<I", masked_crc(data))
@@ -295,15 +295,15 @@ def first_tfrecord(data: bytes) -> bytes:
 
 def wandb_record(data: bytes) -> bytes:
     """The last record but one of a `.wandb` file: rows of a history come last."""
-    from trainer_core.imports.logged_run import LoggedRun
-    from trainer_core.imports.wandb_files import _messages
+    from trainer_core.formats.logged_run import LoggedRun
+    from trainer_core.formats.wandb_reader import _messages
 
     return list(_messages(Path(), data, LoggedRun()))[-2]
 
 
 def wandb_log(data: bytes) -> bytes:
     """A `.wandb` file of one record, in as many pieces as it needs, their check sums right."""
-    from trainer_core.imports.wandb_files import HEAD
+    from trainer_core.formats.wandb_reader import HEAD
 
     out, left, first = bytearray(HEAD), data, True
     while left or first:

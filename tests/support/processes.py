@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 
 from tests.support.scripted_native import scripted_native
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.base import AgentRunner
 from trainer_core.service import StopLadder, TrainerService
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.spec import RunSpec
 
 PATIENCE_S = 60.0
 """Of a wait for what must come: a computer at load 8 is that slow, and who gets it waits no longer.

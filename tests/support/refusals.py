@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trainer_core.protocol import checkpoints
+from trainer_core.lab import checkpoint_manifest
 
 EXAMPLES = int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "40"))
 TORN = settings(
@@ -28,7 +28,7 @@ any_data = given(data=st.data())
 def rewrite(path: Path, data: bytes) -> None:
     """Put `data` in, and its hash into the checkpoint's manifest: the decoder itself is tried."""
     path.write_bytes(data)
-    manifest = path.parent / checkpoints.META
+    manifest = path.parent / checkpoint_manifest.META
     meta = json.loads(manifest.read_bytes())
     meta["files"][path.name] = hashlib.sha256(data).hexdigest()
     manifest.write_text(json.dumps(meta))

@@ -14,12 +14,12 @@ from tests.support.echo_sweeps import made_sweep
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import eval_record, update_record
 from tests.support.processes import SPEC
-from trainer_core.protocol import records
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.runs import waiting
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.runs import queue_steps
 from trainer_core.runs.life import RunLife
-from trainer_core.runs.writer import RunWriter
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunState
 
 SHIPPED = ASSETS / "tasks" / "pocket_quest" / "leave_bedroom"
 ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
@@ -36,7 +36,7 @@ def rich_home(root: Path) -> HomePaths:
         log.write(records.encode(eval_record("done", 2, success_rate=0.5)))
     make_checkpoint(life.paths.checkpoint(4096))
     life.end(RunState.FINISHED, "target reached")
-    waiting.enqueue(home, "waits", SPEC, algo="ppo")
+    queue_steps.enqueue(home, "waits", SPEC, algo="ppo")
     task = home.tasks / "mine" / "door"
     shutil.copytree(SHIPPED, task)
     manifest = (task / "task.toml").read_text("utf-8")

@@ -6,19 +6,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
-from trainer_core.algo.learner import Learner
-from trainer_core.algo.policy import policy_for
+from trainer_core.envs import toy
 from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.envs.vec_env import VecEnv
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.runs.writer import RunWriter
-from trainer_core.train.control import Control
-from trainer_core.train.run import Outcome, TrainingRun, run_training
-from trainer_core.train.update import ActorLearner
+from trainer_core.host.control import Control
+from trainer_core.host.run import Outcome, TrainingRun, run_training
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.learn.learner import Learner
+from trainer_core.learn.policy import policy_for
+from trainer_core.learn.update import ActorLearner
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.wire.config import RunConfig
 
 CPU = torch.device("cpu")
 
@@ -43,6 +45,14 @@ def tiny_trainer(config: RunConfig) -> ActorLearner:
     return ActorLearner(env, Learner(policy, config, CPU), config)
 
 
+def shorten_episodes(monkeypatch: pytest.MonkeyPatch, horizon: int = 8) -> None:
+    """End episodes of tiny_goal sooner: most of what a validation costs is steps of a policy that
+    does not get there."""
+    monkeypatch.setattr(toy, "HORIZON", horizon)
+    for name in ("horizon", "shortest_limit"):
+        monkeypatch.setattr(TinyGoalEnv, name, horizon)
+
+
 def train_in(
     home: Path, config: RunConfig, *, run_id: str = "run", control: Control | None = None
 ) -> Outcome:
@@ -59,7 +69,7 @@ def train_in(
 
 def prepared_run(home: Path, config: RunConfig, run_id: str = "run") -> TrainingRun:
     """A run that is ready to train but has not begun."""
-    from trainer_core.train.ranks import Ranks
+    from trainer_core.host.ranks import Ranks
 
     paths = HomePaths(home).run(run_id)
     run = TrainingRun(config, paths, HomePaths(home), RunWriter(paths), Control(), Ranks())

@@ -18,21 +18,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.trainer_core.building import tiny_config, weights_of
 from trainer_core.cli.running import SilentWriter
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.runs.writer import RunWriter
-from trainer_core.train import attending
-from trainer_core.train import run as train_run
-from trainer_core.train.attending import Attending
-from trainer_core.train.control import Control
-from trainer_core.train.evaluate import Course
-from trainer_core.train.ranks import Ranks
-from trainer_core.train.run import TrainingRun
+from trainer_core.host import commands_while_validating
+from trainer_core.host import run as train_run
+from trainer_core.host.commands_while_validating import Attending
+from trainer_core.host.control import Control
+from trainer_core.host.evaluate import Course
+from trainer_core.host.ranks import Ranks
+from trainer_core.host.run import TrainingRun
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.wire.config import RunConfig
 
 
 def main(home: HomePaths) -> None:
     ranks = Ranks()
-    attending.SAVE_AFTER_S = attending.TELL_S = 0.0  # as in a validation that takes long
+    commands_while_validating.SAVE_AFTER_S = commands_while_validating.TELL_S = (
+        0.0  # as in a validation that takes long
+    )
     # Two ranks of 8 machines: 4 updates of 2 x 8 x 8 steps.
     config = tiny_config(num_envs=8, total_env_steps=4 * 128, checkpoint_every=2, eval_every=2)
     found = train(home, "run", config, ranks, asking(ranks))

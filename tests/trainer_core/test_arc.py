@@ -20,25 +20,25 @@ import torch
 
 from tests.support.guests import ended, history, home_with, in_service
 from tests.support.processes import until
-from trainer_core.arc import session
-from trainer_core.arc.agents import Explorer, parse_turn, patches
-from trainer_core.arc.env import ArcVecEnv
-from trainer_core.arc.game import FRAMES_PER_PICTURE, ArcGame, Turn, open_arc_game
-from trainer_core.arc.rest import RestGame
-from trainer_core.arc.rules import encode
-from trainer_core.arc.session import HostedGames, Shown
+from trainer_core.envs.arc import session
+from trainer_core.envs.arc.agents import Explorer, parse_turn, patches
+from trainer_core.envs.arc.env import ArcVecEnv
+from trainer_core.envs.arc.game import FRAMES_PER_PICTURE, ArcGame, Turn, open_arc_game
+from trainer_core.envs.arc.rest import RestGame
+from trainer_core.envs.arc.rules import encode
+from trainer_core.envs.arc.session import HostedGames, Shown
+from trainer_core.lab.arc_games import CLICK, PALETTE, RESET, ArcGameInfo, find_game, list_games
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import read_recording, read_steps
+from trainer_core.lab.trust import sha256_of, trust
 from trainer_core.play.clips.opening import open_clip
-from trainer_core.protocol import records
-from trainer_core.protocol.arc import CLICK, PALETTE, RESET, ArcGameInfo, find_game, list_games
-from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
-from trainer_core.protocol.errors import ConfigError, LabError, TaskError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import with_click
-from trainer_core.protocol.recording import read_recording, read_steps
-from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.arc.runner import ARC
-from trainer_core.runs.trust import sha256_of, trust
 from trainer_core.service import TrainerService
+from trainer_core.wire import records
+from trainer_core.wire.buttons import ACTION_MASKS, ACTIONS
+from trainer_core.wire.errors import ConfigError, LabError, TaskError
+from trainer_core.wire.playing import with_click
+from trainer_core.wire.spec import RunSpec
 
 SLIDE = [2, 4, 1, 3, 1, 3, 4, 2, 4, 2, 4, 1]
 """Solves sl01 in as few actions as can be."""
@@ -124,7 +124,7 @@ def test_the_client_sees_on_the_librarys_server_what_its_process_shows(home: Hom
         port = probe.getsockname()[1]
     info = find_game("arc/sl01", home)
     python = ARC.environment(home).python
-    argv = [str(python), "-P", "-m", "trainer_core.arc.host", str(info.folder), str(home.root)]
+    argv = [str(python), "-P", "-m", "trainer_core.envs.arc.host", str(info.folder), str(home.root)]
     server = subprocess.Popen([*argv, str(port)], stderr=subprocess.DEVNULL, cwd=home.root)
     here = open_arc_game("arc/sl01", home)
     try:

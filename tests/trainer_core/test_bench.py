@@ -96,6 +96,7 @@ def test_train_says_what_learning_costs_and_fails_under_its_floor(
     assert "fewer than 1,000,000,000,000" in found["error"]
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.slow
 def test_train_on_two_ranks_counts_both(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", *map(str, TINY), "--gpus", "2"]) == 0

@@ -11,8 +11,8 @@ import torch
 
 from trainer_core.cli.main import main
 from trainer_core.envs.game_env import GameEnv
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import find_task
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import find_task
 
 pytestmark = [
     pytest.mark.warp,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emulator.launch.shapes import built_in
+from emulator.launch.launch_shapes import built_in
 from trainer_core.cli.bench import replays, rig
 from trainer_core.cli.main import main
 

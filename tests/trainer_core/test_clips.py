@@ -16,18 +16,18 @@ from PIL import Image
 
 from gui.models.replay import Replay
 from tests.support.decoders import DECODERS
-from trainer_core.exports.gif import GREENS, save_gif, shades_image
-from trainer_core.exports.video import Clip, export_clip
+from trainer_core.envs.recording_writer import first_difference
+from trainer_core.envs.single_game import ConsoleGame, open_game
+from trainer_core.formats.gif import GREENS, save_gif, shades_image
+from trainer_core.formats.video import Clip, export_clip
+from trainer_core.lab.arc_games import PALETTE
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.recording import read_steps
 from trainer_core.play.clips.movies import PYBOY_BOOT_FRAMES, VBM_BUTTONS
 from trainer_core.play.clips.opening import open_clip
-from trainer_core.play.game import ConsoleGame, open_game
-from trainer_core.play.recording_writer import first_difference
 from trainer_core.play.rollout import Rollout
-from trainer_core.protocol.arc import PALETTE
-from trainer_core.protocol.buttons import ACTION_MASKS, MASK_BITS
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.recording import read_steps
+from trainer_core.wire.buttons import ACTION_MASKS, MASK_BITS
+from trainer_core.wire.errors import LabError
 
 ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
 TASK = "pocket_quest/leave_bedroom"
@@ -308,7 +308,7 @@ def game() -> ConsoleGame:
 
 
 def written_rollout(folder: Path, game: ConsoleGame, every: int, **meta: Any) -> Rollout:
-    from trainer_core.exports.gif import true_delays
+    from trainer_core.formats.gif import true_delays
 
     rollout = Rollout(game, Walker(), every)  # type: ignore[arg-type]
     rollout.play(2, 8)

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.trainer_core.building import prepared_run, read_log, tiny_config
-from trainer_core.protocol.records import EvalRecord, StateEvent
-from trainer_core.train.progress import Rates, RunProgress
-from trainer_core.train.run import TrainingRun
-from trainer_core.train.validator import Validator
+from tests.trainer_core.building import prepared_run, read_log, shorten_episodes, tiny_config
+from trainer_core.host.progress import Rates, RunProgress
+from trainer_core.host.run import TrainingRun
+from trainer_core.host.validator import Validator
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.records import VALIDATING, EvalRecord, StateEvent
 
-UPDATE = 16 * 8
+UPDATE = 4 * 4
 GOOD, LUCKY, BAD = (1.0, 0.8), (1.0, 0.38), (0.5, 0.5)
 """(greedy, sampled) of a validation."""
 
@@ -110,13 +111,18 @@ class Lucky(Validator):
         self.rates = rates(greedy, 0.25)
 
 
+def small_config(**changes: Any) -> RunConfig:
+    return tiny_config(num_envs=4, num_steps=4, eval_episodes=2, **changes)
+
+
 def test_a_run_says_so_and_is_validated_again_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainer_core.train.run.Validator", Lucky)
+    shorten_episodes(monkeypatch)
+    monkeypatch.setattr("trainer_core.host.run.Validator", Lucky)
     told = []
     run = prepared_run(
-        tmp_path, tiny_config(eval_every=10, target_success=0.95, total_env_steps=90 * UPDATE)
+        tmp_path, small_config(eval_every=10, target_success=0.95, total_env_steps=90 * UPDATE)
     )
     tell = run.writer.tell
     monkeypatch.setattr(
@@ -136,14 +142,16 @@ def test_a_run_says_so_and_is_validated_again_soon(
         "validation reached 1.000 in greedy play, 0.000 leaving loops, 0.250 sampled"
     )
     said = [fields["detail"] for kind, fields in told if kind is StateEvent and fields["detail"]]
+    # A validation that takes long, on a busy computer, tells how far it came.
+    said = [detail for detail in said if not detail.startswith(VALIDATING)]
     assert said == ["greedy 1.00, sampled 0.25: not confirmed"]
 
 
 def test_a_run_that_ends_unconfirmed_says_that_in_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainer_core.train.run.Validator", Lucky)
-    config = tiny_config(eval_every=1, target_success=0.95, total_env_steps=2 * UPDATE)
+    monkeypatch.setattr("trainer_core.host.run.Validator", Lucky)
+    config = small_config(eval_every=1, target_success=0.95, total_env_steps=2 * UPDATE)
     run: TrainingRun = prepared_run(tmp_path, config)
     outcome = run.train()
     run.close()

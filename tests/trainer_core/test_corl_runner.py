@@ -16,14 +16,14 @@ import pytest
 
 from tests.support.extras import need_extras
 from tests.support.guests import home_with, in_service, newest, run_to_end
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths, default_home
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.corl.flags import SCRIPTS, arguments
 from trainer_core.runners.corl.runner import CORL, CorlConfig
 from trainer_core.service import TrainerService
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 BOX = {"type": "Box", "shape": [3]}
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from gui.models.replay import Replay
+from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.play.player import Player
-from trainer_core.protocol import records
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.wire import records
+from trainer_core.wire.playing import PlayerConfig
 
 ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
 WAIT_THEN_CRASH = bytes.fromhex("0600 0E00 0D 20FD 05 20FA D3")

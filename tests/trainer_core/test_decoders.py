@@ -16,13 +16,14 @@ import pytest
 from tests.support.refusals import rewrite
 from tests.trainer_core.building import tiny_config, train_in
 from trainer_core.cli.main import main
-from trainer_core.play.game import TinyGame
-from trainer_core.play.recording_writer import RecordingWriter, first_difference
-from trainer_core.protocol import checkpoints, recording, records
-from trainer_core.protocol.errors import CheckpointError, ProtocolError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.envs.recording_writer import RecordingWriter, first_difference
+from trainer_core.envs.single_game import TinyGame
+from trainer_core.host.checkpoint import load_policy, load_trainer_state, read_state, unpack_state
+from trainer_core.lab import checkpoint_manifest, recording
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
-from trainer_core.train.checkpoint import load_policy, load_trainer_state, read_state, unpack_state
+from trainer_core.wire import records
+from trainer_core.wire.errors import CheckpointError, ProtocolError
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +68,15 @@ def recorded(folder: Path) -> Path:
 def test_weights_that_are_no_numbers_are_named(copy: Path) -> None:
     import safetensors.torch
 
-    weights = safetensors.torch.load_file(copy / checkpoints.POLICY)
+    weights = safetensors.torch.load_file(copy / checkpoint_manifest.POLICY)
     name = sorted(weights)[0]
     weights[name].flatten()[3] = float("nan")
-    rewrite(copy / checkpoints.POLICY, safetensors.torch.save(weights))
+    rewrite(copy / checkpoint_manifest.POLICY, safetensors.torch.save(weights))
     with pytest.raises(CheckpointError, match=f"{name} holds NaN or infinity"):
         load_policy(copy)
 
 
-@pytest.mark.parametrize("name", [checkpoints.POLICY, checkpoints.META])
+@pytest.mark.parametrize("name", [checkpoint_manifest.POLICY, checkpoint_manifest.META])
 def test_a_checkpoint_of_pipes_and_devices_is_refused_at_once(name: str, copy: Path) -> None:
     (copy / name).unlink()
     os.mkfifo(copy / name)
@@ -88,7 +89,7 @@ def test_a_checkpoint_of_pipes_and_devices_is_refused_at_once(name: str, copy: P
 
 
 def test_a_file_that_is_too_large_is_not_even_read(copy: Path) -> None:
-    with (copy / checkpoints.POLICY).open("ab") as file:
+    with (copy / checkpoint_manifest.POLICY).open("ab") as file:
         file.truncate(5 << 30)  # sparse
     with pytest.raises(CheckpointError, match="5368709120 bytes, at most 1073741824 are read"):
         load_policy(copy)
@@ -102,7 +103,7 @@ def test_a_pickle_with_code_is_one_line(copy: Path) -> None:
             return (os.system, ("true",))
 
     for data in (pickle.dumps(Evil()), pickle.dumps(149), b"\x95" * 40):
-        rewrite(copy / checkpoints.TRAINER, data)
+        rewrite(copy / checkpoint_manifest.TRAINER, data)
         with pytest.raises(
             CheckpointError, match=r"trainer\.pt: holds no trainer's state"
         ) as found:
@@ -137,9 +138,9 @@ def test_many_small_pieces_unpack_to_no_more_than_the_envs_can_have(tmp_path: Pa
 def test_threads_of_a_checkpoint_are_held_to_their_range(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    meta = json.loads((copy / checkpoints.META).read_text())
+    meta = json.loads((copy / checkpoint_manifest.META).read_text())
     meta["config"]["threads"] = 2**70
-    (copy / checkpoints.META).write_text(json.dumps(meta))
+    (copy / checkpoint_manifest.META).write_text(json.dumps(meta))
     assert main(["eval", "--checkpoint", str(copy)]) == 1
     assert "threads must be 0 to 256" in json.loads(capsys.readouterr().out)["error"]
 
@@ -148,9 +149,9 @@ def test_another_librarys_checkpoint_names_what_can_play_it(
     copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Eval plays it in that library's own interpreter, which is not installed in this home."""
-    meta = json.loads((copy / checkpoints.META).read_text())
+    meta = json.loads((copy / checkpoint_manifest.META).read_text())
     meta |= {"runner": "sb3", "config": {"task": "tiny_goal", "buffer_size": 3}}
-    (copy / checkpoints.META).write_text(json.dumps(meta))
+    (copy / checkpoint_manifest.META).write_text(json.dumps(meta))
     home = ["--home", str(tmp_path / "home")]
     for command, said in (
         (["eval", *home], "dmglab runner install sb3"),

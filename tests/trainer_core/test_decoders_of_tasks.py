@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emulator.state.snapshot_set import load_snapshots
+from emulator.state.snapshot import load_snapshots
+from trainer_core.author.archive import export_task, import_task
+from trainer_core.author.demonstration import save_demonstrations
+from trainer_core.author.inputs import read_inputs
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
+from trainer_core.envs.single_game import TinyGame
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal
-from trainer_core.play.authoring.archive import export_task, import_task
-from trainer_core.play.authoring.demonstration import save_demonstrations
-from trainer_core.play.authoring.inputs import read_inputs
-from trainer_core.play.game import TinyGame
-from trainer_core.protocol.errors import ConfigError, LabError, TaskError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.roms import registered_roms, roms_file
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.protocol.tasks import find_task, load_task, verify_file
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.roms import registered_roms, roms_file
+from trainer_core.lab.tasks import find_task, load_task, verify_file
 from trainer_core.runs.config_file import read_spec
+from trainer_core.wire.errors import ConfigError, LabError, TaskError
+from trainer_core.wire.spec import RunSpec
 
 ASSETS = Path(__file__).parents[2] / "assets"
 TASK = ASSETS / "tasks" / "pocket_quest" / "leave_bedroom"

@@ -17,13 +17,13 @@ from trainer_core.envs.curriculum import (
     successors,
 )
 from trainer_core.envs.demonstrations import Demonstration, states_along
-from trainer_core.envs.places import cells_of
+from trainer_core.envs.exploring import cells_of
 from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.toy import TinyGoalEnv
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.tasks import Codec
-from trainer_core.train.progress import ENOUGH, RunProgress
+from trainer_core.host.progress import ENOUGH, RunProgress
+from trainer_core.lab.tasks import Codec
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.errors import TaskError
 
 TASK = "pocket_quest/leave_bedroom"
 
@@ -167,9 +167,9 @@ def test_recent_success_outlives_a_record_and_is_resumed():
 def test_only_training_begins_along_demonstrations(tmp_path):
     pytest.importorskip("warp")
     from trainer_core.envs.build import make_env
-    from trainer_core.protocol.config import RunConfig
-    from trainer_core.protocol.paths import HomePaths
-    from trainer_core.protocol.tasks import find_task
+    from trainer_core.lab.paths import HomePaths
+    from trainer_core.lab.tasks import find_task
+    from trainer_core.wire.config import RunConfig
 
     home = HomePaths(tmp_path)
     task = find_task(TASK, home)
@@ -216,11 +216,11 @@ def test_only_training_begins_along_demonstrations(tmp_path):
 def test_states_along_a_demonstration_end_at_its_goal(tmp_path):
     pytest.importorskip("warp")
     from emulator import Emulator
+    from trainer_core.author.demonstration import play_demonstration
     from trainer_core.envs.demonstrations import task_demonstrations
-    from trainer_core.envs.roms import load_rom
-    from trainer_core.play.authoring.demonstration import play_demonstration
-    from trainer_core.protocol.paths import HomePaths
-    from trainer_core.protocol.tasks import find_task
+    from trainer_core.envs.task_files import load_rom
+    from trainer_core.lab.paths import HomePaths
+    from trainer_core.lab.tasks import find_task
 
     home = HomePaths(tmp_path)
     task = find_task(TASK, home)

@@ -44,8 +44,8 @@ def test_estimates_and_weights_are_the_same() -> None:
 def test_walks_states_along_and_episodes_are_the_same(tmp_path: Path) -> None:
     """Until the first draw, which every device makes with random numbers of its own."""
     from trainer_core.envs.game_env import GameEnv
-    from trainer_core.protocol.paths import HomePaths
-    from trainer_core.protocol.tasks import find_task
+    from trainer_core.lab.paths import HomePaths
+    from trainer_core.lab.tasks import find_task
 
     home = HomePaths(tmp_path)
     here, there = (

@@ -7,18 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.trainer_core.building import shorten_episodes
 from trainer_core.envs import toy
+from trainer_core.envs.recording_writer import first_difference
+from trainer_core.envs.single_game import TinyGame
+from trainer_core.lab.recording import list_recordings, read_recording, read_steps
 from trainer_core.play.demonstrating import (
     record_demonstrations,
     require_new_folder,
     train_starts,
 )
 from trainer_core.play.episode import Script, play_episode
-from trainer_core.play.game import TinyGame
-from trainer_core.play.recording_writer import first_difference
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.recording import list_recordings, read_recording, read_steps
 from trainer_core.runners.d3rlpy.runner import describe_data
+from trainer_core.wire.errors import ConfigError
 
 
 class Walker:
@@ -64,7 +65,10 @@ def test_recordings_are_whole_successes_of_training_starts(tmp_path: Path) -> No
         assert first_difference(folder, game) == -1
 
 
-def test_what_fails_is_not_kept_and_too_many_failures_are_said(tmp_path: Path) -> None:
+def test_what_fails_is_not_kept_and_too_many_failures_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_episodes(monkeypatch)
     game = TinyGame()
     with pytest.raises(ConfigError, match="only 0 of 10 episodes reached the goal of tiny_goal"):
         record_demonstrations(tmp_path / "out", game, lambda start: Script([0]), 1, "script")

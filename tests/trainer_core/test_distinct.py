@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from tests.trainer_core.building import tiny_config, tiny_trainer
-from trainer_core.algo import distinct
-from trainer_core.algo.distinct import Remembering, distinct_rows
-from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.algo.rollout import Forward
-from trainer_core.algo.tiles import TileNetwork, Tiles
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.train import validator
+from trainer_core.host import validator
+from trainer_core.lab.paths import HomePaths
+from trainer_core.learn import distinct
+from trainer_core.learn.distinct import Remembering, distinct_rows
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.learn.rollout import Forward
+from trainer_core.learn.tiles import TileNetwork, Tiles
 
 
 def pictures_of_tiles(count: int, planes: int, tiles: int) -> Tensor:

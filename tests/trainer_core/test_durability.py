@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.proofs import faults
 from tests.support.made_records import run_record
 from tests.trainer_core.building import tiny_config, train_in
-from trainer_core.proofs import faults
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.runs import durable
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index import RunRegistry
 
 Call = tuple[str, str]
@@ -42,7 +42,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
 
 def test_a_file_is_synced_renamed_and_its_folder_synced(tmp_path: Path, calls: list[Call]) -> None:
     target = tmp_path / "a.json"
-    durable.replace_file(target, b"{}")
+    durable_files.replace_file(target, b"{}")
     assert calls == [
         ("write", f"{target}.tmp"),
         ("fsync", f"{target}.tmp"),
@@ -55,14 +55,14 @@ def test_a_file_that_does_not_fit_leaves_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "a.json"
-    durable.replace_file(target, b"old")
+    durable_files.replace_file(target, b"old")
 
     def full(descriptor: int, data: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match=r"No space left.*a\.json"):
-        durable.replace_file(target, b"new")
+        durable_files.replace_file(target, b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
     assert target.read_bytes() == b"old"
 
@@ -103,10 +103,10 @@ def test_a_fault_comes_at_its_call_and_not_before(
     faults.arm("write:2:ENOSPC")
     reader, writer = os.pipe()
     os.write(writer, b"pipes do not count")
-    durable.write_file(tmp_path / "first", b"1")
+    durable_files.write_file(tmp_path / "first", b"1")
     for name in ("second", "third"):
         with pytest.raises(OSError, match="No space left"):
-            durable.write_file(tmp_path / name, b"2")
+            durable_files.write_file(tmp_path / name, b"2")
     assert faults.CALLED["fsync"] == 1
     os.close(reader)
     os.close(writer)

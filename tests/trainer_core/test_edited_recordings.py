@@ -9,16 +9,16 @@ import msgspec
 import numpy as np
 import pytest
 
+from trainer_core.envs.recording_writer import RecordingWriter, first_difference
+from trainer_core.envs.single_game import ConsoleGame, TinyGame, open_game
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import read_buttons, read_recording, read_steps
 from trainer_core.play.branching import observation, write_branch
 from trainer_core.play.episode import Script, play_episode
-from trainer_core.play.game import ConsoleGame, TinyGame, open_game
 from trainer_core.play.player import Player
-from trainer_core.play.recording_writer import RecordingWriter, first_difference
 from trainer_core.play.roll import Roll
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.recording import read_buttons, read_recording, read_steps
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.playing import PlayerConfig
 
 TASK = "pocket_quest/leave_bedroom"
 DOWN, A = 8, 16

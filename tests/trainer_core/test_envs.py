@@ -15,13 +15,13 @@ from trainer_core.envs.episodes import GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.noise import NoiseEnv
 from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
-from trainer_core.envs.success import find_success_function
+from trainer_core.envs.scoring import find_success_function
 from trainer_core.envs.toy import HELD_OUT, TinyGoalEnv
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import Reward
-from trainer_core.train.evaluate import run_episodes, spread_starts, uniform
+from trainer_core.host.evaluate import run_episodes, spread_starts, uniform
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import Reward
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.errors import TaskError
 
 CPU = torch.device("cpu")
 
@@ -139,10 +139,10 @@ def test_the_success_function_drives_bonus_done_and_success_together() -> None:
     assert find_success_function("goal_touched") is not find_success_function("goal_template")
     with pytest.raises(TaskError, match="goal_template"):
         find_success_function("no such")
-    from trainer_core.envs import success
+    from trainer_core.envs import scoring
 
-    @success.success_function("test_always")
-    def always(progress: success.Progress) -> torch.Tensor:
+    @scoring.success_function("test_always")
+    def always(progress: scoring.Progress) -> torch.Tensor:
         return progress.dist >= 0
 
     try:
@@ -156,7 +156,7 @@ def test_the_success_function_drives_bonus_done_and_success_together() -> None:
         assert bool(soft.info.success[0])
         assert float(soft.reward[0] - hard.reward[0]) == pytest.approx(1.0)
     finally:
-        del success._FUNCTIONS["test_always"]
+        del scoring._FUNCTIONS["test_always"]
 
 
 def test_novelty_falls_with_the_root_of_the_count() -> None:

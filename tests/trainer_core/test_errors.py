@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.made_records import run_record
 from trainer_core.cli.main import main
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import ConfigError, LabError, in_words, shortened, visible
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index import RunRegistry
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import ConfigError, LabError, in_words, shortened, visible
+from trainer_core.wire.run_record import RunState
 
 ESCAPE = "a\x1b[2J\nb\u202ec\ud800"
 
@@ -98,6 +98,6 @@ def test_only_one_function_prints_words_of_files_for_the_command_line() -> None:
         if "print(" in (text := path.read_text(encoding="utf-8"))
     }
     known = {"main.py", "query.py", "record.py", "running.py", "train.py", "verbs.py", "demo.py",
-             "saying.py", "progress.py"}  # fmt: skip
+             "output.py"}  # fmt: skip
     assert {name for name, count in printing.items() if count} <= known
     assert json.dumps("\x1b") == r'"\u001b"', "results are JSON and need nothing more"

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 
 from trainer_core.envs import exploring
-from trainer_core.envs.exploring import MOST_FOUND, WALKS, WAYS, Explorer
-from trainer_core.envs.places import cells_of
+from trainer_core.envs.exploring import MOST_FOUND, WALKS, WAYS, Explorer, cells_of
 
 LONG = 24
 LEFT, RIGHT, NOTHING = range(3)

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tests.support.made_records import update_record
-from trainer_core.exports.tensorboard import export, main, tags_of
-from trainer_core.imports.tfrecord_crc import crc32c, masked_crc
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import RunPaths
+from trainer_core.formats.protobuf import crc32c, masked_crc
+from trainer_core.formats.tensorboard import export, main, tags_of
+from trainer_core.lab.paths import RunPaths
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:

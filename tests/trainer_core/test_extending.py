@@ -15,24 +15,26 @@ import torch
 from torch import Tensor
 
 from tests.trainer_core.building import read_log, tiny_config, train_in
-from trainer_core.algo.registry import implementation
-from trainer_core.algo.rollout import RolloutBuffer
 from trainer_core.cli.main import main
-from trainer_core.exports.tensorboard import tags_of
-from trainer_core.protocol import algorithms, metrics, records
-from trainer_core.protocol.algorithms import ALGORITHMS, ignored_fields
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.metrics import METRICS, Metric, scalars
-from trainer_core.protocol.paths import CHECKOUT, HomePaths
+from trainer_core.formats.tensorboard import tags_of
+from trainer_core.lab.paths import CHECKOUT, HomePaths
+from trainer_core.learn import measures
+from trainer_core.learn.measures import MEASURES, Measure
+from trainer_core.learn.registry import implementation
+from trainer_core.learn.rollout import RolloutBuffer
 from trainer_core.runners.catalog import NATIVE
 from trainer_core.runs.log_check import check_log
-from trainer_core.train import measures
-from trainer_core.train.measures import MEASURES, Measure
+from trainer_core.wire import algorithms, metric_names, records
+from trainer_core.wire.algorithms import ALGORITHMS, ignored_fields
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.metric_names import METRICS, Metric, scalars
 
 ROW_AND_COMMAND = """
 import sys
-from trainer_core.protocol.algorithms import ALGORITHMS, Algorithm
+for name in [name for name in sys.modules if name.startswith("trainer_core")]:
+    del sys.modules[name]
+from trainer_core.wire.algorithms import ALGORITHMS, Algorithm
 
 ALGORITHMS["reinforce"] = Algorithm(
     name="reinforce",
@@ -44,7 +46,8 @@ from trainer_core.cli.main import main
 
 sys.exit(main(sys.argv[1:]))
 """
-"""In the tree the row stands in protocol/algorithms.py; here a process of its own adds it."""
+"""In the tree the row stands in wire/algorithms.py; here a process of its own adds it, before
+anything is loaded that reads the rows: a warm one has loaded that already."""
 
 
 def dmglab(*words: object) -> tuple[int, dict]:
@@ -55,6 +58,7 @@ def dmglab(*words: object) -> tuple[int, dict]:
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.usefixtures("warm")
 def test_an_algorithm_is_its_file_and_its_row(tmp_path: Path) -> None:
     code, found = dmglab(
         "train", "--task", "tiny_goal", "--algo", "reinforce", "--num-envs", 16, "--num-steps", 16,
@@ -79,6 +83,7 @@ def test_an_algorithm_is_its_file_and_its_row(tmp_path: Path) -> None:
     assert last > first, "it does not learn"
 
 
+@pytest.mark.usefixtures("warm")
 def test_the_command_line_offers_the_rows(tmp_path: Path) -> None:
     code, found = dmglab("train", "--algo", "dqn", "--home", tmp_path)
     assert code == 1
@@ -151,7 +156,7 @@ def walking(actions: Tensor) -> Tensor:
 @pytest.fixture
 def _with_walking(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row and the measure, as if they stood in their tables."""
-    monkeypatch.setattr(metrics, "METRICS", (*METRICS, WALKING))
+    monkeypatch.setattr(metric_names, "METRICS", (*METRICS, WALKING))
     added = Measure(("walk_rate",), ("actions",), walking)
     monkeypatch.setattr(measures, "MEASURES", (*MEASURES, added))
 
@@ -170,7 +175,7 @@ def test_a_metric_is_a_row_and_a_measure(tmp_path: Path) -> None:
         record = records.decode(json.dumps(line))
         assert scalars(record)["walk_rate"] == pytest.approx(share)
         assert tags_of(record)["train/walk_rate"] == pytest.approx(share)
-    assert metrics.metric("walk_rate").title == "Walking"
+    assert metric_names.metric("walk_rate").title == "Walking"
 
 
 @pytest.mark.usefixtures("_with_walking")

@@ -15,13 +15,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from trainer_core.faces.gymnasium_env import DmgLabEnv
-from trainer_core.faces.gymnasium_vector import DmgLabVectorEnv
-from trainer_core.owned import kill_group
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.paths import CHECKOUT
+from trainer_core.envs.gymnasium_env import DmgLabEnv
+from trainer_core.envs.gymnasium_vector import DmgLabVectorEnv
+from trainer_core.lab.paths import CHECKOUT
+from trainer_core.wire.errors import TaskError
+from trainer_core.wire.process_guard import kill_group
 
-MADE = "trainer_core.faces.gymnasium_env:DMGLab-v0"
+MADE = "trainer_core.envs.gymnasium_env:DMGLab-v0"
 HORIZON = 32
 INFO_MODES = ("full", "stats", "none")
 REAL_GAME = "pocket_quest/leave_bedroom"
@@ -156,7 +156,7 @@ def test_info_mode_thins_the_infos_and_keeps_the_final_pictures() -> None:
 
 def test_sb3_gets_empty_infos_until_an_episode_ends() -> None:
     pytest.importorskip("stable_baselines3")
-    from trainer_core.faces.sb3_vec_env import DmgLabSb3VecEnv
+    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
 
     full, none = (DmgLabSb3VecEnv("tiny_goal", 2, info_mode=mode) for mode in ("full", "none"))
     for env in (full, none):
@@ -186,7 +186,7 @@ def test_sb3_sees_ends_truncations_and_returns() -> None:
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import VecMonitor
 
-    from trainer_core.faces.sb3_vec_env import DmgLabSb3VecEnv
+    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
 
     env = DmgLabSb3VecEnv("tiny_goal", num_envs=4)
     env.set_options({"start": 3})
@@ -221,9 +221,9 @@ def test_the_docs_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
 FORKED = """
 import sys
 from gymnasium.vector import AsyncVectorEnv
-from trainer_core.faces.gymnasium_env import DmgLabEnv
-from trainer_core.faces.translation import open_env
-from trainer_core.protocol.errors import LabError
+from trainer_core.envs.gymnasium_env import DmgLabEnv
+from trainer_core.envs.translation import open_env
+from trainer_core.wire.errors import LabError
 
 def make():
     try:
@@ -241,6 +241,7 @@ print("closed", file=open(sys.argv[1], "w"))
 """
 
 
+@pytest.mark.usefixtures("warm")
 def test_forked_environments_do_not_wait_for_threads_that_they_do_not_have(tmp_path: Path) -> None:
     """Gymnasium's AsyncVectorEnv opens one in the parent first; its constructor never returned."""
     said = tmp_path / "said"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.runs.finding import find_run
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.names import find_run
+from trainer_core.wire.errors import LabError
 
 
 def test_latest_is_never_the_run_that_asks(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from trainer_core.train.finite import NonFiniteLossError, check_finite, check_weights
+from trainer_core.learn.finite import NonFiniteLossError, check_finite, check_weights
 
 
 @pytest.mark.parametrize("name", ["policy_loss", "value_loss", "grad_norm"])

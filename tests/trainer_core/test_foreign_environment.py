@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from trainer_core.cli.main import main
+from trainer_core.lab.paths import HomePaths
 from trainer_core.play.league.contestant import Contestant
-from trainer_core.preflight.checks import run_checks
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.sb3.runner import SB3
 from trainer_core.service.child import start_child
+from trainer_core.service.preflight import run_checks
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.spec import RunSpec
 
 
 @pytest.fixture

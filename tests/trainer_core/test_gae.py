@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from trainer_core.algo.gae import compute_gae
+from trainer_core.learn.gae import compute_gae
 
 
 def column(*values: float) -> torch.Tensor:

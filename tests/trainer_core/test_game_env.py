@@ -15,8 +15,8 @@ from trainer_core.envs.exploring import Way
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.sharded_emulator import ShardedEmulator
 from trainer_core.envs.vec_env import StepStats
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import Episode, Task, find_task
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import Episode, Task, find_task
 
 pytestmark = pytest.mark.warp
 HORIZON = 5

@@ -13,28 +13,29 @@ from torch import Tensor, nn
 
 from tests.trainer_core.building import (
     read_log,
+    shorten_episodes,
     tiny_config,
     tiny_trainer,
     train_in,
     weights_of,
     without_clocks,
 )
-from trainer_core.algo import ppo
-from trainer_core.algo.adam import ADAM_EPS, Adam
-from trainer_core.algo.gemm.adam import FlatAdam
-from trainer_core.algo.gemm.columns import LANES
-from trainer_core.algo.gemm.learner import GemmLearner
-from trainer_core.algo.gemm.network import Buffers, GemmNetwork
-from trainer_core.algo.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
-from trainer_core.algo.learner import Learner
-from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.algo.ppo import PPOLosses, ppo_losses
 from trainer_core.envs.press_marks import MOST, draw
-from trainer_core.preflight.memory import network_bytes
-from trainer_core.protocol.checkpoints import list_checkpoints
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.train.update import ActorLearner
+from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.memory_estimate import network_bytes
+from trainer_core.lab.paths import HomePaths
+from trainer_core.learn import ppo
+from trainer_core.learn.adam import ADAM_EPS, Adam
+from trainer_core.learn.gemm.adam import FlatAdam
+from trainer_core.learn.gemm.columns import LANES
+from trainer_core.learn.gemm.learner import GemmLearner
+from trainer_core.learn.gemm.network import Buffers, GemmNetwork
+from trainer_core.learn.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
+from trainer_core.learn.learner import Learner
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.learn.ppo import PPOLosses, ppo_losses
+from trainer_core.learn.update import ActorLearner
+from trainer_core.wire.config import RunConfig
 
 pytestmark = pytest.mark.warp
 CPU = torch.device("cpu")
@@ -259,7 +260,7 @@ def test_epochs_end_early_at_the_target_kl() -> None:
 
 
 def test_acting_in_chunks_is_acting_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainer_core.algo.gemm.learner.ACTING_CHUNK", 1)
+    monkeypatch.setattr("trainer_core.learn.gemm.learner.ACTING_CHUNK", 1)
     policy = made_policy()
     cut = GemmLearner(policy, tiny_config(num_envs=16, num_steps=1, num_minibatches=4), CPU)
     whole = GemmLearner(policy, tiny_config(num_envs=16, num_steps=1, num_minibatches=1), CPU)
@@ -299,11 +300,12 @@ def by_products(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_by_products_resumes_bit_for_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shorten_episodes(monkeypatch)
     by_products(monkeypatch)
     steps = 8 * 4  # of an update
     config = tiny_config(
         amp="bf16", checkpoint_every=2, eval_every=2, obs_source="marked", num_envs=8,
-        num_steps=4, total_env_steps=4 * steps,
+        num_steps=4, eval_episodes=2, total_env_steps=4 * steps,
     )  # fmt: skip
     train_in(tmp_path / "whole", config)
     train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=2 * steps))
@@ -320,6 +322,7 @@ def test_a_run_by_products_resumes_bit_for_bit(
     assert weights[0] == weights[1]
     # Another life by autograd takes the checkpoint as its own, and a warm start its weights.
     monkeypatch.undo()
+    shorten_episodes(monkeypatch)
     train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=5 * steps))
     warm = dataclasses.replace(config, warm_start=str(newest[0]), total_env_steps=steps)
     by_products(monkeypatch)

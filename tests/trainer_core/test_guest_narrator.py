@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from trainer_core.cli.train_guest import Narrator
-from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.service import EventReceived, RunChanged
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunRecord, RunState
 
 
 def test_only_its_own_run_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:

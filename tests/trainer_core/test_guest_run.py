@@ -10,19 +10,19 @@ import pytest
 import torch
 
 from tests.trainer_core.building import read_log
-from trainer_core.protocol import records
-from trainer_core.protocol.checkpoints import list_checkpoints
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.host.commands_while_validating import Attending
+from trainer_core.host.control import Control
+from trainer_core.host.evaluate import Course
+from trainer_core.host.progress import Rates
+from trainer_core.host.validator import Validator
+from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.guest import run as guest_run
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
-from trainer_core.runs.writer import MovedError, RunWriter
-from trainer_core.train.attending import Attending
-from trainer_core.train.control import Control
-from trainer_core.train.evaluate import Course
-from trainer_core.train.progress import Rates
-from trainer_core.train.validator import Validator
+from trainer_core.runs.log_writer import MovedError, RunWriter
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 FILE = "model.bin"
 

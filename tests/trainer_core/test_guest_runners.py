@@ -29,15 +29,16 @@ from tests.support.guests import (
     run_to_end,
 )
 from tests.support.processes import until
-from trainer_core.preflight.checks import run_checks
-from trainer_core.protocol import checkpoints, commands, records
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab import checkpoint_manifest
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runs.config_file import read_spec, write_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.service import TrainerService
+from trainer_core.service.preflight import run_checks
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 SMALL: dict[str, dict[str, Any]] = {
     "ppo": {"num_envs": 8, "n_steps": 16, "batch_size": 64},
@@ -114,8 +115,8 @@ def test_sb3_does_what_its_capabilities_say(tmp_path: Path) -> None:
         assert "best" in {event.reason for event in saved}
         evals = await history(service, run_id, records.EvalRecord)
         assert {event.mode for event in evals} == {"greedy", "sample", "leave_loops"}
-        for folder in checkpoints.list_checkpoints(paths):
-            assert checkpoints.verify(folder).runner == "sb3"
+        for folder in checkpoint_manifest.list_checkpoints(paths):
+            assert checkpoint_manifest.verify(folder).runner == "sb3"
 
     in_service(home, body)
 
@@ -146,7 +147,7 @@ def test_sb3_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
 
 REMEMBERING = """
 import sys; from pathlib import Path; import numpy as np, torch
-from trainer_core.faces.translation import GREY_STEP
+from trainer_core.envs.translation import GREY_STEP
 from trainer_core.runners.sb3.player import Sb3Agent
 folder, draw = Path(sys.argv[1]), np.random.default_rng(1)
 mine, memory, differs = Sb3Agent(folder, mode="greedy"), None, 0.0
@@ -222,7 +223,7 @@ def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(
         await service.stop(run_id)
         stopped = service.runs[run_id]
         assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
-        meta = checkpoints.verify(newest(home, run_id))
+        meta = checkpoint_manifest.verify(newest(home, run_id))
         assert (meta.runner, meta.task, meta.num_actions) == ("cleanrl", "CartPole-v1", 2)
         assert check_log(log).errors == []
         with pytest.raises(ConfigError, match="CleanRL cannot resume a run"):
@@ -255,7 +256,7 @@ def test_cleanrl_trains_on_our_task_is_validated_and_plays(
         evals = await history(service, record.run_id, records.EvalRecord)
         assert {event.mode for event in evals} == {"greedy", "sample", "leave_loops"}
         folder = newest(home, record.run_id)
-        assert checkpoints.verify(folder).reason in ("final", "best")
+        assert checkpoint_manifest.verify(folder).reason in ("final", "best")
         await plays(home, folder)
         if algo != "ppo":
             return
@@ -287,7 +288,7 @@ def test_a_stop_does_not_wait_for_the_end_of_an_update(tmp_path: Path) -> None:
         await service.stop(record.run_id)
         stopped = service.runs[record.run_id]
         assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
-        assert checkpoints.verify(newest(home, record.run_id)).reason == "stop"
+        assert checkpoint_manifest.verify(newest(home, record.run_id)).reason == "stop"
 
     in_service(home, body)
 

@@ -13,13 +13,13 @@ import pytest
 
 from tests.support.rubbish import RUBBISH, put, rich_home
 from trainer_core.cli.main import main
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig, write_player_config
-from trainer_core.runs import durable
-from trainer_core.runs.devices import run_on
-from trainer_core.runs.lock import is_locked
-from trainer_core.service.keeper import KeeperLock
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.device_lock import run_on
+from trainer_core.runs.run_lock import is_locked
+from trainer_core.service.detached import DetachedLock
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.playing import PlayerConfig, write_player_config
 
 READS = {
     "training/runs.jsonl": ("runs", "disk"),
@@ -138,12 +138,12 @@ def test_nothing_is_written_through_a_link_or_into_a_pipe_of_somebody_else(tmp_p
     os.mkfifo(pipe)
     for path in (link, pipe):
         with pytest.raises(OSError, match=r"symbolic links|No such device"):
-            durable.write_file(path, b"theirs")
+            durable_files.write_file(path, b"theirs")
         with pytest.raises(OSError, match=r"symbolic links|No such device"):
-            durable.open_log(path)
+            durable_files.open_log(path)
     target = tmp_path / "queue.json"
     (tmp_path / "queue.json.tmp").symlink_to(outside)
-    durable.replace_file(target, b"whole")
+    durable_files.replace_file(target, b"whole")
     assert target.read_bytes() == b"whole"
     assert not target.is_symlink()
     assert outside.read_text() == "mine\n"
@@ -151,9 +151,9 @@ def test_nothing_is_written_through_a_link_or_into_a_pipe_of_somebody_else(tmp_p
 
 def test_a_lock_that_is_a_pipe_is_asked_without_waiting(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
-    for path in (home.run("a").lock, home.keeper_lock, home.devices / "cpu.lock"):
+    for path in (home.run("a").lock, home.detached_lock, home.devices / "cpu.lock"):
         path.parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(path)
     assert not is_locked(home.run("a"))
     assert run_on(home, "cpu") == ""
-    assert KeeperLock(home).holder() == "?"
+    assert DetachedLock(home).holder() == "?"

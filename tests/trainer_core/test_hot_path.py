@@ -10,30 +10,32 @@ from pathlib import Path
 
 import pytest
 
-from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.algo.registry import implementation
-from trainer_core.protocol.algorithms import ALGORITHMS
-from trainer_core.protocol.paths import CHECKOUT
-from trainer_core.train.measures import MEASURES
+from trainer_core.lab.paths import CHECKOUT
+from trainer_core.learn.measures import MEASURES
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.learn.registry import implementation
+from trainer_core.wire.algorithms import ALGORITHMS
 
 HOT = {
-    "train/update.py": {"run_update", "_collect", "sample"},
-    "algo/gae.py": {"compute_gae"},
-    "algo/ppo.py": {"ppo_losses", "ppo_update"},
-    "algo/a2c.py": {"a2c_losses", "a2c_update"},
-    "algo/policy.py": {"forward"},
-    "algo/learner.py": {"forward", "step", "add", "add_all", "scalars_of", "_all_reduce_gradients"},
-    "algo/adam.py": {"step"},
-    "algo/gemm/learner.py": {"forward", "_heads", "epoch", "set_learning_rate"},
-    "algo/gemm/network.py": {"forward", "backward", "launch", "_stream"},
-    "algo/gemm/ppo_epoch.py": {"run", "_play", "_steps", "_step", "_differentiate"},
-    "algo/gemm/adam.py": {"step"},
-    "algo/rollout.py": {
+    "learn/update.py": {"run_update", "_collect", "sample"},
+    "learn/gae.py": {"compute_gae"},
+    "learn/ppo.py": {"ppo_losses", "ppo_update"},
+    "learn/a2c.py": {"a2c_losses", "a2c_update"},
+    "learn/policy.py": {"forward"},
+    "learn/learner.py": {
+        "forward", "step", "add", "add_all", "scalars_of", "_all_reduce_gradients",
+    },
+    "learn/adam.py": {"step"},
+    "learn/gemm/learner.py": {"forward", "_heads", "epoch", "set_learning_rate"},
+    "learn/gemm/network.py": {"forward", "backward", "launch", "_stream"},
+    "learn/gemm/ppo_epoch.py": {"run", "_play", "_steps", "_step", "_differentiate"},
+    "learn/gemm/adam.py": {"step"},
+    "learn/rollout.py": {
         "begin", "add_decision", "add_outcome", "end", "finish", "observations",
         "final_observations",
     },
-    "train/metrics.py": {"add", "_sums"},
-    "train/measures.py": {
+    "learn/metrics.py": {"add", "_sums"},
+    "learn/measures.py": {
         "as_stored", "percentiles", "explained_variance", "own_successes", "demo_successes",
         "demo_episodes", "own_goals", "own_return", "own_length",
     },
@@ -96,8 +98,8 @@ def test_every_algorithm_and_every_measure_is_read() -> None:
     updates = {
         implementation(name, PixelActorCritic.HEADS).update.__qualname__ for name in ALGORITHMS
     }
-    assert updates <= HOT["algo/ppo.py"] | HOT["algo/a2c.py"]
-    assert {measure.function.__name__ for measure in MEASURES} <= HOT["train/measures.py"]
+    assert updates <= HOT["learn/ppo.py"] | HOT["learn/a2c.py"]
+    assert {measure.function.__name__ for measure in MEASURES} <= HOT["learn/measures.py"]
 
 
 def test_the_check_finds_what_it_looks_for(tmp_path: Path) -> None:

@@ -19,17 +19,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.made_records import update_record
-from trainer_core.exports.tensorboard import export as export_events
-from trainer_core.exports.wandb_history import export
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.metrics import scalars
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.runs.history import read_history
-from trainer_core.runs.importing_curves import import_curves, import_wandb
+from trainer_core.formats.import_curves import import_curves, import_wandb
+from trainer_core.formats.tensorboard import export as export_events
+from trainer_core.formats.wandb_history import export
+from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_check import check_log
+from trainer_core.runs.log_reader import read_history
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.metric_names import scalars
+from trainer_core.wire.run_record import RunState
 
 REAL = Path(__file__).with_name("golden") / "run.wandb"
 EVENTS = Path(__file__).with_name("golden") / "tensorboard"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from trainer_core.cli.demo import dmglab_command
 from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
-from trainer_core.cli.invocation import dmglab_command
 from trainer_core.cli.main import main
-from trainer_core.cli.progress import tell_progress
-from trainer_core.protocol.errors import LabError
+from trainer_core.cli.output import tell_progress
+from trainer_core.wire.errors import LabError
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.made_checkpoints import make_checkpoint
-from trainer_core.protocol import records
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.runs.importing import import_checkpoint
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.runs.import_run import import_checkpoint
 from trainer_core.runs.log_check import check_log
-from trainer_core.runs.writer import RunWriter
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.wire import records
 
 SHA = "ab" * 32
 

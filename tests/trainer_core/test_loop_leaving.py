@@ -12,19 +12,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.trainer_core.building import tiny_config, train_in
+from tests.trainer_core.building import shorten_episodes, tiny_config, train_in
 from trainer_core.envs.toy import TinyGoalEnv, start_tiles
-from trainer_core.play.agent import StackedAgent
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints, merit, read_meta
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.records import EvalRecord
+from trainer_core.host.agent import StackedAgent
+from trainer_core.host.evaluate import Act, greedy, run_episodes
+from trainer_core.host.loop_leaving import leaving_loops
+from trainer_core.host.progress import Rates, RunProgress
+from trainer_core.host.reward_check import PATIENCE, DawdlingWatch
+from trainer_core.host.validator import Validator
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, merit, read_meta
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
-from trainer_core.train.dawdling import PATIENCE, DawdlingWatch
-from trainer_core.train.evaluate import Act, greedy, run_episodes
-from trainer_core.train.loop_leaving import leaving_loops
-from trainer_core.train.progress import Rates, RunProgress
-from trainer_core.train.validator import Validator
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.records import EvalRecord
 
 
 def towards_a_wall(obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -137,20 +137,23 @@ class Leaves(Validator):
 def test_a_run_ends_by_it_and_a_resumed_one_at_the_same_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainer_core.train.run.Validator", Leaves)
-    config = tiny_config(eval_every=1, target_success=0.95, total_env_steps=0)
+    shorten_episodes(monkeypatch)
+    monkeypatch.setattr("trainer_core.host.run.Validator", Leaves)
+    update = 4 * 4
+    config = tiny_config(num_envs=4, num_steps=4, eval_every=1, eval_episodes=2,
+                         target_success=0.95, total_env_steps=0)  # fmt: skip
     whole = train_in(tmp_path / "whole", config)
-    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=4 * 128))
+    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=4 * update))
     cut = train_in(tmp_path / "cut", config)
     for outcome in (whole, cut):
-        assert (outcome.reached_by, outcome.env_steps) == ("leave_loops", 6 * 128)
-        assert outcome.reason.endswith("leaving loops since 256 steps; best greedy 0.500")
+        assert (outcome.reached_by, outcome.env_steps) == ("leave_loops", 6 * update)
+        assert outcome.reason.endswith(f"leaving loops since {2 * update} steps; best greedy 0.500")
         assert (outcome.success_rate, outcome.leaving_success_rate) == (0.5, 1.0)
         assert outcome.best == (0.5, 1.0)
     paths = HomePaths(tmp_path / "cut").run("run")
     assert check_log(paths.train_log).errors == []
     best = max(map(read_meta, list_checkpoints(paths)), key=merit)
-    assert (best.env_steps, best.leaving_success_rate) == (256, 1.0)
+    assert (best.env_steps, best.leaving_success_rate) == (2 * update, 1.0)
 
 
 def test_reward_without_goals_is_said_once_and_only_when_it_lasts() -> None:

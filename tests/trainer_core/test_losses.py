@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from tests.trainer_core.building import tiny_config, tiny_trainer, weights_of
-from trainer_core.algo import parts, tiles
-from trainer_core.algo.a2c import a2c_losses
-from trainer_core.algo.learner import Learner
-from trainer_core.algo.ppo import ppo_learner, ppo_losses
-from trainer_core.algo.ppo_gradient import ppo_gradient
+from trainer_core.learn import parts, tiles
+from trainer_core.learn.a2c import a2c_losses
+from trainer_core.learn.learner import Learner
+from trainer_core.learn.ppo import ppo_learner, ppo_losses
+from trainer_core.learn.ppo_gradient import ppo_gradient
 
 PPO = {
     "clip_range": 0.2, "clip_range_vf": 0.0, "ent_coef": 0.01, "vf_coef": 0.5,

@@ -7,9 +7,9 @@ import pytest
 
 from emulator import Cartridge, Emulator, Snapshot
 from emulator.tools.warmup import blank_rom
-from trainer_core.play.authoring.goals import GoalPictures
-from trainer_core.play.authoring.lost import Way, find_lost
-from trainer_core.protocol.tasks import Codec
+from trainer_core.author.goals import GoalPictures
+from trainer_core.author.lost import Way, find_lost
+from trainer_core.lab.tasks import Codec
 
 pytestmark = pytest.mark.warp
 

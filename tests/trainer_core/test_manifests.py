@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from trainer_core.cli.main import main
 from trainer_core.envs.task_files import load_goal, save_goal
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.tasks import broken_tasks, find_task, list_tasks, load_task
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.tasks import broken_tasks, find_task, list_tasks, load_task
+from trainer_core.wire.errors import TaskError
 
 SHIPPED = ASSETS / "tasks" / "pocket_quest" / "leave_bedroom"
 GOOD = (SHIPPED / "task.toml").read_text(encoding="utf-8")

@@ -14,15 +14,15 @@ from trainer_core.cli.train import with_joined_tasks
 from trainer_core.envs.build import make_env
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.mixed_env import MixedEnv
-from trainer_core.preflight.task import check_task, check_tasks
-from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import CheckpointError, ConfigError
-from trainer_core.protocol.metrics import metric
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.task_lists import envs_of, expand_tasks, one_of, short_task
-from trainer_core.protocol.tasks import Episode, Task, find_task
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, read_meta
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.preflight import check_task, check_tasks
+from trainer_core.lab.task_lists import envs_of, expand_tasks, one_of, short_task
+from trainer_core.lab.tasks import Episode, Task, find_task
 from trainer_core.runs.log_check import check_log
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import CheckpointError, ConfigError
+from trainer_core.wire.metric_names import metric
 
 BEDROOM, HOUSE, MOTHS = "pocket_quest/leave_bedroom", "pocket_quest/leave_house", (
     "mirror_moths/level_2"

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from tests.trainer_core.building import tiny_config
-from trainer_core.algo.gemm.learner import GemmLearner
-from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.algo.ppo import ppo_learner
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.press_marks import presses_marked
 from trainer_core.envs.pressed import PressedEnv
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import find_task
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import find_task
+from trainer_core.learn.gemm.learner import GemmLearner
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.learn.ppo import ppo_learner
 
 pytestmark = [
     pytest.mark.warp,

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainer_core.play.game import ConsoleGame
+from trainer_core.envs.single_game import ConsoleGame
+from trainer_core.lab.paths import HomePaths
 from trainer_core.play.loop import PlayLoop
 from trainer_core.play.player import Player
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.frames import FrameReader
-from trainer_core.protocol.memory import BASE, MEMORY_FILE
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.wire import commands, records
+from trainer_core.wire.frames import BASE, MEMORY_FILE, FrameReader
+from trainer_core.wire.playing import PlayerConfig
 
 TASK = "pocket_quest/leave_bedroom"
 

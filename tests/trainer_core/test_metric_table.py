@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from trainer_core.protocol import records
-from trainer_core.protocol.metrics import FLAT_SCALARS, METRICS, metric, scalars
-from trainer_core.protocol.paths import CHECKOUT
+from trainer_core.lab.paths import CHECKOUT
+from trainer_core.wire import records
+from trainer_core.wire.metric_names import FLAT_SCALARS, METRICS, metric, scalars
 
 GOLDEN = Path(__file__).parent / "golden" / "records.jsonl"
 

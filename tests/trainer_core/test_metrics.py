@@ -13,14 +13,15 @@ import torch
 from tests.trainer_core.building import (
     prepared_run,
     read_log,
+    shorten_episodes,
     tiny_config,
     tiny_trainer,
     train_in,
     weights_of,
 )
-from trainer_core.train.measures import percentiles
-from trainer_core.train.metrics import MetricsAccumulator
-from trainer_core.train.update import ActorLearner
+from trainer_core.learn.measures import percentiles
+from trainer_core.learn.metrics import MetricsAccumulator
+from trainer_core.learn.update import ActorLearner
 
 ENVS, STEPS = 8, 32
 
@@ -141,7 +142,10 @@ def test_no_episode_ended_gives_success_rate_zero() -> None:
 
 
 @pytest.mark.parametrize("algo", ["ppo", "a2c"])
-def test_weights_do_not_depend_on_how_often_is_logged(algo: str, tmp_path: Path) -> None:
+def test_weights_do_not_depend_on_how_often_is_logged(
+    algo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_episodes(monkeypatch)
     found = []
     for log_every, eval_every in ((1, 2), (3, 0), (100, 0)):
         config = tiny_config(algo=algo, log_every=log_every, eval_every=eval_every)
@@ -154,7 +158,10 @@ def test_weights_do_not_depend_on_how_often_is_logged(algo: str, tmp_path: Path)
     assert torch.equal(found[0], found[2])
 
 
-def test_every_logged_number_is_finite_and_the_histogram_complete(tmp_path: Path) -> None:
+def test_every_logged_number_is_finite_and_the_histogram_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_episodes(monkeypatch)
     train_in(tmp_path, tiny_config(eval_every=2))
     for record in read_log(tmp_path):
         for value in record.values():

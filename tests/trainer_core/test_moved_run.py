@@ -12,13 +12,13 @@ import pytest
 from tests.support.processes import run as with_service
 from tests.support.processes import until
 from tests.trainer_core.building import prepared_run, read_log, tiny_config, train_in
-from trainer_core.protocol.checkpoints import list_checkpoints
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.runs.writer import MovedError
+from trainer_core.host.run import TrainingRun
+from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.runs.log_writer import MovedError
 from trainer_core.service import EventReceived, TrainerService
-from trainer_core.train.run import TrainingRun
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 UPDATE = 16 * 8
 
@@ -93,6 +93,7 @@ def test_a_run_whose_log_is_lost_goes_on_from_its_checkpoint(tmp_path: Path) -> 
     assert kinds == ["meta", "resume", "update", "checkpoint"]
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.slow
 def test_the_app_hears_of_it_and_the_run_has_failed(tmp_path: Path) -> None:
     """The real worker behind the real service."""

@@ -16,16 +16,18 @@ import numpy as np
 import pytest
 import torch
 
+from tests.support.extras import need_extras
 from tests.support.guests import ended, history, home_with, in_service, newest, plays, run_to_end
 from tests.support.imports import CHECKOUT
-from trainer_core.preflight.checks import run_checks
-from trainer_core.protocol import checkpoints, records
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab import checkpoint_manifest
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.service import TrainerService
+from trainer_core.service.preflight import run_checks
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 TASK = "pocket_quest/leave_bedroom"
 WALKER = CHECKOUT / "assets/games/pocket_quest/make_demonstrations.py"
@@ -34,6 +36,7 @@ WALKER = CHECKOUT / "assets/games/pocket_quest/make_demonstrations.py"
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three recordings of somebody who knows the way out of the bedroom."""
+    need_extras()
     out = tmp_path_factory.mktemp("recordings") / "walks"
     done = subprocess.run(
         [sys.executable, str(WALKER), str(out), "--episodes", "3"],
@@ -79,7 +82,7 @@ def test_resumed_is_the_run_that_was_never_stopped(
         await service.resume(half.run_id)
         again = await ended(service, half.run_id)
         assert (again.state, again.env_steps) == (RunState.FINISHED, 40), again.reason
-        early = checkpoints.list_checkpoints(paths)[0]
+        early = checkpoint_manifest.list_checkpoints(paths)[0]
         one, other, before = (
             weights(folder)
             for folder in (newest(home, whole.run_id), newest(home, again.run_id), early)
@@ -106,7 +109,7 @@ def test_recordings_become_a_dataset_that_trains_validates_and_plays(
         assert first.state is RunState.FINISHED, first.reason
         meta = (await history(service, first.run_id, records.MetaRecord))[0]
         dataset = home.run(first.run_id).root / "minari" / "dmglab" / "demonstrations-v0"
-        hdf5 = checkpoints.file_sha256(dataset / "data" / "main_data.hdf5")
+        hdf5 = checkpoint_manifest.file_sha256(dataset / "data" / "main_data.hdf5")
         assert meta.versions["dataset_sha256"] == hdf5
         folder = newest(home, first.run_id)
         # The dataset does for another run, under its hash and no other.

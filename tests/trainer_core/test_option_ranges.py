@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from trainer_core.cli.main import main
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import check_fields, limits
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_fields, limits
 
 NUMBERS = [spec for spec in dataclasses.fields(RunConfig) if spec.type in ("int", "float")]
 

@@ -17,16 +17,16 @@ import pytest
 
 from tests.support.processes import PATIENCE_S, run, start, until
 from tests.support.sockets import listening
-from trainer_core import owned
 from trainer_core.service import TrainerService, run_job
+from trainer_core.wire import process_guard
 
 BUSY = """
 import sys, time, hashlib
-from trainer_core import owned
-owned.GRACE_S = 0.5
+from trainer_core.wire import process_guard
+process_guard.GRACE_S = 0.5
 {first}
-owned.die_with_parent()
-print(owned.os.getpid(), flush=True)
+process_guard.die_with_parent()
+print(process_guard.os.getpid(), flush=True)
 {body}
 """
 HOLDS_THE_GIL = "sum(iter(int, 1))  # one call into C that never returns to Python's loop"
@@ -36,7 +36,8 @@ def child_of_a_parent(body: str, first: str = "") -> tuple[subprocess.Popen[str]
     """(a parent, the number of its child), which runs `body` after it armed itself."""
     code = BUSY.format(body=body, first=first)
     parent = subprocess.Popen(
-        [sys.executable, "-c", "import subprocess, sys; from trainer_core.owned import *;"
+        [sys.executable, "-c", "import subprocess, sys;"
+         "from trainer_core.wire.process_guard import *;"
          "import os, time; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]],"
          "env={**os.environ, **family()}, start_new_session=True); print(child.pid, flush=True);"
          "time.sleep(60)", code],
@@ -61,7 +62,7 @@ def gone(pid: int) -> bool:
 
 @pytest.mark.parametrize(("first", "body"), [
     ("", "time.sleep(60)"),
-    ("owned.signal.signal(15, lambda *_: None)", HOLDS_THE_GIL),
+    ("process_guard.signal.signal(15, lambda *_: None)", HOLDS_THE_GIL),
 ])  # fmt: skip
 def test_a_child_ends_with_its_parent_even_busy_in_c(first: str, body: str) -> None:
     parent, child = child_of_a_parent(body, first)
@@ -93,13 +94,13 @@ def test_a_grandchild_in_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
 
 
 def test_a_family_is_told_from_its_neighbours() -> None:
-    mine, other = owned.family(), owned.family()
+    mine, other = process_guard.family(), process_guard.family()
     children = [
         subprocess.Popen(["sleep", "60"], env={**os.environ, **marks}, start_new_session=True)
         for marks in (mine, other)
     ]
     try:
-        owned.end_family(mine[owned.FAMILY])
+        process_guard.end_family(mine[process_guard.FAMILY])
         assert children[0].wait(PATIENCE_S) == -signal.SIGKILL
         assert children[1].poll() is None
     finally:
@@ -144,7 +145,7 @@ def test_a_tool_is_started_without_a_port() -> None:
 
 SAYS_MUCH = """
 import signal
-from trainer_core.owned import LossyPipe
+from trainer_core.wire.event_pipe import LossyPipe
 signal.alarm(60)  # a pipe that waits for its reader would wait for ever
 pipe = LossyPipe()
 for number in range(10_000):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from trainer_core.protocol import paths
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.tasks import load_task
+from trainer_core.lab import paths
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.lab.tasks import load_task
+from trainer_core.wire.errors import TaskError
 
 
 def test_a_run_and_a_player_know_the_home_that_holds_them(tmp_path: Path) -> None:

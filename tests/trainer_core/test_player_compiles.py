@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from trainer_core import player
-from trainer_core.envs import compiling
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.envs import compile_progress
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import player as service
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
 
 
 class Silent:
@@ -32,14 +32,14 @@ class Lines:
 
 
 def test_what_compiles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "_story", compiling._Story())
-    monkeypatch.setattr(compiling._story.watch, "install", lambda: True)
+    monkeypatch.setattr(compile_progress, "_story", compile_progress._Story())
+    monkeypatch.setattr(compile_progress._story.watch, "install", lambda: True)
     pipe = Lines()
     player._tell_compiling(player.Events(pipe, "player"))  # type: ignore[arg-type]
-    compiling._story.on_part(1, "launch.native", -1.0)
+    compile_progress._story.on_part(1, "executors.native", -1.0)
     event = pipe.told[0]
     assert isinstance(event, records.StateEvent)
-    assert event.detail == f"{records.COMPILING}: part 1, launch.native"
+    assert event.detail == f"{records.COMPILING}: part 1, executors.native"
 
 
 def test_kernels_are_waited_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.playing import PlayerConfig, read_player_config, write_player_config
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.playing import PlayerConfig, read_player_config, write_player_config
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.processes import until
 from tests.support.scripted_native import scripted_native
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import PlayerService, player
+from trainer_core.wire.playing import PlayerConfig
 
 
 def test_a_deaf_player_ends_although_the_start_that_replaces_it_is_given_up(

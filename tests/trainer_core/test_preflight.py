@@ -15,24 +15,24 @@ import psutil
 import pytest
 
 from tests.support.processes import until
-from trainer_core.preflight import checks as preflight
-from trainer_core.preflight.checks import run_checks
-from trainer_core.preflight.findings import Check, Found, require
-from trainer_core.preflight.memory import (
+from trainer_core.envs.startable import check_startable
+from trainer_core.lab.memory_estimate import (
     available_for,
     cartridge_ram,
     check_memory,
     memory_estimate,
 )
-from trainer_core.preflight.startable import check_startable
-from trainer_core.preflight.task import check_task
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import ASSETS, CHECKOUT, HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import ASSETS, CHECKOUT, HomePaths
+from trainer_core.lab.preflight import check_task
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.native import NATIVE, NativeRunner
+from trainer_core.service import preflight
+from trainer_core.service.preflight import run_checks
+from trainer_core.wire.checks import Check, Found, require
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.spec import RunSpec
 
 HOME = HomePaths(Path("/nowhere"))
 SPEC = RunSpec.of(RunConfig())
@@ -180,12 +180,12 @@ def test_a_probe_that_hangs_is_a_finding_after_its_time(
 REFUSED = """
 import asyncio, dataclasses, sys
 from pathlib import Path
-from trainer_core.preflight.checks import run_checks
-from trainer_core.preflight.findings import require
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.service.preflight import run_checks
+from trainer_core.wire.checks import require
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.spec import RunSpec
 from trainer_core.runners.native import NATIVE
 
 async def refused():

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset, wishes_of
-from trainer_core.protocol.tasks import load_task
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.presets import PRESETS, preset_config, suggest_preset, wishes_of
+from trainer_core.lab.tasks import load_task
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import TaskError
 
 
 @pytest.mark.parametrize("name", PRESETS)

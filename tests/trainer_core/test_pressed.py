@@ -10,20 +10,20 @@ import pytest
 import torch
 
 from tests.trainer_core.building import tiny_config, train_in
-from trainer_core.algo.policy import OFF_FOR_PRESSES, PixelActorCritic
 from trainer_core.envs import press_marks
 from trainer_core.envs.build import make_env
 from trainer_core.envs.press_marks import MOST, ROWS, WIDTH, draw, has_room, presses_marked
 from trainer_core.envs.pressed import Pressed, PressedEnv
 from trainer_core.envs.toy import TinyGoalEnv, start_tiles
 from trainer_core.envs.vec_env import VecEnv
-from trainer_core.play.agent import Agent
-from trainer_core.preflight.memory import memory_estimate
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.checkpoints import list_checkpoints
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.train.evaluate import greedy, run_episodes
+from trainer_core.host.agent import Agent
+from trainer_core.host.evaluate import greedy, run_episodes
+from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.memory_estimate import memory_estimate
+from trainer_core.lab.paths import HomePaths
+from trainer_core.learn.policy import OFF_FOR_PRESSES, PixelActorCritic
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.config import RunConfig
 
 LEFT, RIGHT, START = (ACTIONS.index(name) for name in ("LEFT", "RIGHT", "START"))
 CPU = torch.device("cpu")

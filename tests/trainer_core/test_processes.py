@@ -17,15 +17,17 @@ from typing import Any
 import pytest
 
 from tests.trainer_core.building import read_log, tiny_config
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.checkpoints import list_checkpoints, verify
-from trainer_core.protocol.frames import FrameReader
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import read_recording
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, verify
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import read_recording
 from trainer_core.runs.log_check import check_log
-from trainer_core.runs.writer import write_json
+from trainer_core.runs.log_writer import write_json
+from trainer_core.wire import commands, records
+from trainer_core.wire.frames import FrameReader
 
 LIMIT_S = 60
+warm = pytest.mark.usefixtures("warm")
+"""Without it, a test starts a new interpreter."""
 
 
 class Child:
@@ -147,6 +149,7 @@ def test_a_worker_obeys_and_stops_with_a_checkpoint(tmp_path: Path, start: Any) 
     assert [e.seq for e in announced] == [r["seq"] for r in log], "the pipe tells what is logged"
 
 
+@warm
 @pytest.mark.parametrize("how", ["stdin", "sigterm"])
 def test_a_worker_whose_parent_goes_saves_and_ends(how: str, tmp_path: Path, start: Any) -> None:
     worker = start("worker", run_directory(tmp_path))
@@ -162,6 +165,7 @@ def test_a_worker_whose_parent_goes_saves_and_ends(how: str, tmp_path: Path, sta
     assert check_log(HomePaths(tmp_path).run("run").train_log).errors == []
 
 
+@warm
 @pytest.mark.parametrize("module", ["worker", "player"])
 def test_a_configuration_that_is_garbage_is_one_line(
     module: str, tmp_path: Path, start: Any
@@ -209,6 +213,7 @@ def test_a_player_obeys_a_person_and_keeps_a_recording(tmp_path: Path, start: An
     assert player.end() == 0
 
 
+@warm
 @pytest.mark.parametrize("how", ["stdin", "sigterm"])
 def test_a_player_ends_with_its_parent(how: str, tmp_path: Path, start: Any) -> None:
     player = start("player", player_directory(tmp_path))
@@ -220,6 +225,7 @@ def test_a_player_ends_with_its_parent(how: str, tmp_path: Path, start: Any) -> 
     assert player.end() == 0
 
 
+@warm
 def test_a_player_of_an_unknown_task_says_so(tmp_path: Path, start: Any) -> None:
     player = start("player", player_directory(tmp_path, task="nope"))
     player.wait_for(lambda e: isinstance(e, records.ErrorRecord) and "no task 'nope'" in e.message)

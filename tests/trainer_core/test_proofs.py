@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trainer_core.proofs.resume import Options, Verdict, differences, prove
+from tests.proofs.resume import Options, Verdict, differences, prove
 
 
 def test_a_changed_bit_is_a_difference() -> None:
@@ -30,6 +30,7 @@ def test_a_verdict_holds_only_when_nothing_is_wrong() -> None:
         assert not Verdict(**(good | bad)).holds
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.slow
 def test_a_killed_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     found = prove(Options(kills=1, num_envs=16, num_steps=8, updates=12), tmp_path)

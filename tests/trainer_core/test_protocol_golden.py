@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import ProtocolError
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import ProtocolError
 
 GOLDEN = Path(__file__).parent / "golden"
 

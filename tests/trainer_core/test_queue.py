@@ -15,21 +15,21 @@ import pytest
 from tests.support.made_records import run_record
 from tests.support.processes import SPEC
 from trainer_core.cli.main import main
-from trainer_core.protocol import commands
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.catalog import NATIVE
-from trainer_core.runs import waiting
+from trainer_core.runs import queue_steps
+from trainer_core.runs.command_files import Mailbox
 from trainer_core.runs.config_file import read_config, tags_of
-from trainer_core.runs.devices import DeviceLock, run_on
+from trainer_core.runs.device_lock import DeviceLock, run_on
 from trainer_core.runs.index import FORGOTTEN, RunRegistry
-from trainer_core.runs.lock import RunLock
-from trainer_core.runs.mailbox import Mailbox
+from trainer_core.runs.log_writer import DiskError
 from trainer_core.runs.queue import QueueBusyError, QueueEntry, RunQueue
-from trainer_core.runs.writer import DiskError
-from trainer_core.service.keeper import KeeperLock
-from trainer_core.service.turns import Turns
+from trainer_core.runs.run_lock import RunLock
+from trainer_core.service.detached import DetachedLock
+from trainer_core.service.next_run import NextRun
+from trainer_core.wire import commands
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.run_record import RunState
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def everybody(runner_id: str) -> bool:
 
 def put(home: HomePaths, *run_ids: str, **how: object) -> None:
     for run_id in run_ids:
-        waiting.enqueue(home, run_id, SPEC, algo="ppo", **how)  # type: ignore[arg-type]
+        queue_steps.enqueue(home, run_id, SPEC, algo="ppo", **how)  # type: ignore[arg-type]
 
 
 def order(home: HomePaths) -> list[str]:
@@ -70,22 +70,22 @@ def test_the_first_whose_device_is_free_is_taken_and_stays_until_its_process_is_
     put(home, "a", "b")
     put(home, "g", devices=("cuda:0", "cuda:1"))
     RunQueue(home).hold("a")
-    found = waiting.claim(home, everybody)
+    found = queue_steps.claim(home, everybody)
     assert found is not None
     assert found.life.record.run_id == "b"
     assert found.life.record.state is RunState.PREFLIGHT
     assert order(home) == ["a", "b", "g"]  # a kill here leaves it waiting
     RunQueue(home).hold("a", held=False)
-    other = waiting.claim(home, everybody)
+    other = queue_steps.claim(home, everybody)
     assert other is not None
     assert other.life.record.run_id == "g"  # cpu is b's
     assert (other.spec.device, other.life.record.device) == ("cuda:0", "cuda:0")
-    waiting.started(home, "b")
-    assert waiting.claim(home, everybody) is None
+    queue_steps.started(home, "b")
+    assert queue_steps.claim(home, everybody) is None
     found.life.end(RunState.FINISHED, "")
     assert found.device is not None
     found.device.release()
-    third = waiting.claim(home, everybody)
+    third = queue_steps.claim(home, everybody)
     assert third is not None
     assert third.life.record.run_id == "a"
 
@@ -96,7 +96,7 @@ def test_the_second_device_is_taken_when_the_first_is_busy_and_written_down(
     busy = DeviceLock.take(home, "cuda", "elsewhere")
     assert busy is not None
     put(home, "g", devices=("cuda", "cuda:1"), tags={"sweep": "s"})
-    found = waiting.claim(home, everybody)
+    found = queue_steps.claim(home, everybody)
     assert found is not None
     assert found.spec.device == "cuda:1"
     assert RunRegistry(home).load()["g"].device == "cuda:1"
@@ -107,22 +107,22 @@ def test_the_second_device_is_taken_when_the_first_is_busy_and_written_down(
 def test_a_detached_run_is_left_to_the_keeper_while_there_is_one_or_one_may_come(
     home: HomePaths,
 ) -> None:
-    waiting.enqueue(home, "d", SPEC, algo="ppo", detached=True)
+    queue_steps.enqueue(home, "d", SPEC, algo="ppo", detached=True)
     put(home, "behind")
-    assert waiting.claim(home, everybody) is None  # nor does who waits behind it overtake
-    put_back(home, "d", added_at=time.time() - 2 * waiting.KEEPER_START_S)
-    keeper = KeeperLock(home)
+    assert queue_steps.claim(home, everybody) is None  # nor does who waits behind it overtake
+    put_back(home, "d", added_at=time.time() - 2 * queue_steps.DETACHED_START_S)
+    keeper = DetachedLock(home)
     assert keeper.take()
-    assert waiting.claim(home, everybody) is None
-    kept = waiting.claim(home, everybody, is_keeper=True)
+    assert queue_steps.claim(home, everybody) is None
+    kept = queue_steps.claim(home, everybody, is_detached_host=True)
     assert kept is not None
     assert kept.life.record.run_id == "d"
     kept.life.end(RunState.STOPPED, "")
     kept.device.release()
     keeper.release()
-    waiting.enqueue_again(home, RunRegistry(home).load()["d"], first=True)
-    put_back(home, "d", added_at=time.time() - 2 * waiting.KEEPER_START_S)
-    found = waiting.claim(home, everybody)
+    queue_steps.enqueue_again(home, RunRegistry(home).load()["d"], first=True)
+    put_back(home, "d", added_at=time.time() - 2 * queue_steps.DETACHED_START_S)
+    found = queue_steps.claim(home, everybody)
     assert found is not None
     assert found.life.record.run_id == "d"  # nobody else will
 
@@ -136,9 +136,9 @@ def put_back(home: HomePaths, run_id: str, **fields: object) -> None:
 
 def test_a_runner_that_this_process_does_not_know_is_left_to_others(home: HomePaths) -> None:
     put(home, "a")
-    assert waiting.claim(home, lambda runner_id: False) is None
+    assert queue_steps.claim(home, lambda runner_id: False) is None
     assert order(home) == ["a"]
-    assert waiting.claim(home, everybody) is not None  # the device was given back
+    assert queue_steps.claim(home, everybody) is not None  # the device was given back
 
 
 def test_a_claim_whose_process_died_waits_again_where_it_was(home: HomePaths) -> None:
@@ -146,9 +146,9 @@ def test_a_claim_whose_process_died_waits_again_where_it_was(home: HomePaths) ->
     code = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from trainer_core.protocol.paths import HomePaths\n"
-        "from trainer_core.runs import waiting\n"
-        "found = waiting.claim(HomePaths(Path(sys.argv[1])), lambda runner: True)\n"
+        "from trainer_core.lab.paths import HomePaths\n"
+        "from trainer_core.runs import queue_steps\n"
+        "found = queue_steps.claim(HomePaths(Path(sys.argv[1])), lambda runner: True)\n"
         "assert found.life.record.run_id == 'a'\n"
         "os.kill(os.getpid(), 9)\n"
     )
@@ -157,7 +157,7 @@ def test_a_claim_whose_process_died_waits_again_where_it_was(home: HomePaths) ->
     assert RunRegistry(home).load()["a"].state is RunState.PREFLIGHT
     assert RunRegistry(home).reconcile()["a"].state is RunState.QUEUED
     assert order(home) == ["a", "b"]
-    found = waiting.claim(home, everybody)
+    found = queue_steps.claim(home, everybody)
     assert found is not None
     assert found.life.record.run_id == "a"
 
@@ -186,7 +186,7 @@ def test_what_waits_in_the_index_alone_is_lost_and_said_so(home: HomePaths) -> N
 def test_a_run_whose_order_cannot_be_read_fails_and_the_next_has_its_turn(home: HomePaths) -> None:
     put(home, "a", "b")
     home.run("a").config.write_text("{")
-    found = waiting.claim(home, everybody)
+    found = queue_steps.claim(home, everybody)
     record = RunRegistry(home).load()
     assert record["a"].state is RunState.FAILED
     assert "config.json" in record["a"].reason
@@ -199,7 +199,7 @@ def test_a_run_that_its_runner_refuses_fails_and_the_next_has_its_device(home: H
     put(home, "a", "b")
     config = home.run("a").config
     config.write_text(config.read_text().replace('"stack_k"', '"of_another_version"'))
-    turns = Turns(home, is_keeper=False)
+    turns = NextRun(home, is_detached_host=False)
     assert turns.next((NATIVE,)) is None
     kept = turns.next((NATIVE,))
     record = RunRegistry(home).load()["a"]
@@ -214,10 +214,10 @@ def test_a_run_that_its_runner_refuses_fails_and_the_next_has_its_device(home: H
 
 def test_a_waiting_run_is_dropped_once(home: HomePaths) -> None:
     put(home, "a")
-    dropped = waiting.drop(home, "a", "not wanted")
+    dropped = queue_steps.drop(home, "a", "not wanted")
     assert dropped is not None
     assert (dropped.state, dropped.reason) == (RunState.STOPPED, "not wanted")
-    assert waiting.drop(home, "a", "again") is None
+    assert queue_steps.drop(home, "a", "again") is None
     assert RunRegistry(home).reconcile()["a"].state is RunState.STOPPED
 
 
@@ -242,8 +242,8 @@ def test_a_process_that_holds_the_queue_for_good_is_named_not_waited_for(home: H
             RunQueue(home).locked(0.05),
         ):
             pass
-        assert waiting.claim(home, everybody) is None
-    assert waiting.claim(home, everybody) is not None
+        assert queue_steps.claim(home, everybody) is None
+    assert queue_steps.claim(home, everybody) is not None
 
 
 def test_a_device_belongs_to_one_run_until_its_last_process_is_gone(home: HomePaths) -> None:
@@ -299,7 +299,7 @@ def test_rubbish_in_the_box_is_answered_or_passed_over(home: HomePaths) -> None:
 def test_mail_for_an_earlier_life_does_not_count(home: HomePaths) -> None:
     put(home, "a")
     Mailbox(home.run("a")).post(commands.Stop)
-    assert waiting.claim(home, everybody) is not None
+    assert queue_steps.claim(home, everybody) is not None
     assert Mailbox(home.run("a")).take() == []
 
 
@@ -353,8 +353,8 @@ def test_a_device_that_becomes_free_meanwhile_belongs_to_who_asked_first(
         return real(home, device, run_id) if len(asked) > 1 else None
 
     monkeypatch.setattr(DeviceLock, "take", busy_at_first)
-    assert waiting.claim(home, everybody) is None
-    found = waiting.claim(home, everybody)
+    assert queue_steps.claim(home, everybody) is None
+    found = queue_steps.claim(home, everybody)
     assert found is not None
     assert found.life.record.run_id == "a"
 
@@ -368,12 +368,12 @@ def test_a_full_disk_lets_go_of_no_lock(home: HomePaths, monkeypatch: pytest.Mon
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(os, "pwrite", full)
-    lock, keeper = RunLock.take(paths), KeeperLock(home)
+    lock, keeper = RunLock.take(paths), DetachedLock(home)
     assert keeper.take(0.0)
     lock.name_holder(7)
     with pytest.raises(LabError, match="is being trained by process"):
         RunLock.take(paths)
-    assert not KeeperLock(home).take(0.0)
+    assert not DetachedLock(home).take(0.0)
     lock.release()
     keeper.release()
 
@@ -404,7 +404,7 @@ def test_an_entry_that_can_never_start_is_told_taken_out_and_the_next_has_its_tu
     assert said in shown
     assert shown.count("\n") == 3
     assert shown.replace("\n", "").isprintable()
-    found = waiting.claim(home, everybody)
+    found = queue_steps.claim(home, everybody)
     assert found is not None
     assert found.life.record.run_id == "b"
     assert order(home) == ["b"]
@@ -464,7 +464,7 @@ def test_a_device_names_the_run_that_took_it_last_and_that_alone(home: HomePaths
 def test_who_is_held_waits_for_no_device(home: HomePaths) -> None:
     """A new run starts at once beside one that waits to be released."""
     put(home, "a", held=True)
-    turns = Turns(home, is_keeper=False)
+    turns = NextRun(home, is_detached_host=False)
     assert not turns.others_wait("cpu")
     RunQueue(home).hold("a", held=False)
     assert turns.others_wait("cpu")
@@ -472,9 +472,9 @@ def test_who_is_held_waits_for_no_device(home: HomePaths) -> None:
 
 def test_a_run_that_was_taken_up_is_not_dropped(home: HomePaths) -> None:
     put(home, "a")
-    found = waiting.claim(home, everybody)
+    found = queue_steps.claim(home, everybody)
     assert found is not None
-    assert waiting.drop(home, "a", "too late") is None
+    assert queue_steps.drop(home, "a", "too late") is None
     assert order(home) == ["a"]
     assert RunRegistry(home).load()["a"].state is RunState.PREFLIGHT
     found.life.lock.release()

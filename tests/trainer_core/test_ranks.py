@@ -20,14 +20,15 @@ from tests.trainer_core.building import read_log, without_clocks
 from trainer_core.cli import launch_ranks
 from trainer_core.cli.launch_ranks import Nodes, interface_towards, spread, start_ranks, supervise
 from trainer_core.cli.main import main
-from trainer_core.protocol.checkpoints import list_checkpoints, verify
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, verify
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
-from trainer_core.train.meeting import MEETING
+from trainer_core.wire.environment import MEETING
 
 SCRIPT = Path(__file__).with_name("rank_training.py")
 
 
+@pytest.mark.usefixtures("warm")
 def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -163,6 +164,7 @@ def test_the_folders_of_killed_launchers_are_removed(
     assert left == {"dmglab-ranks-70-a", "dmglab-ranks-72-new", "other-71-c"}
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_ranks_end_with_the_command_that_started_them(how: int, tmp_path: Path) -> None:

@@ -17,16 +17,10 @@ import pytest
 
 from gui.models.replay import Replay
 from tests.support.made_homes import make_home
-from trainer_core.play.agent import Agent
-from trainer_core.play.clips.opening import open_clip
-from trainer_core.play.player import Player
-from trainer_core.protocol import recording
-from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
-from trainer_core.protocol.errors import LabError, ProtocolError
-from trainer_core.protocol.frames import FrameReader
-from trainer_core.protocol.paths import CHECKOUT, HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.recording import (
+from trainer_core.host.agent import Agent
+from trainer_core.lab import recording
+from trainer_core.lab.paths import CHECKOUT, HomePaths
+from trainer_core.lab.recording import (
     PICTURE_BYTES,
     RecordedStep,
     Recording,
@@ -36,14 +30,20 @@ from trainer_core.protocol.recording import (
     read_steps,
     write_recording,
 )
-from trainer_core.protocol.unfinished import (
+from trainer_core.lab.unfinished_recordings import (
     UNFINISHED,
     is_unfinished,
     note_unfinished,
     recover,
     recover_below,
 )
+from trainer_core.play.clips.opening import open_clip
+from trainer_core.play.player import Player
 from trainer_core.service import PlayerService
+from trainer_core.wire.buttons import ACTION_MASKS, ACTIONS
+from trainer_core.wire.errors import LabError, ProtocolError
+from trainer_core.wire.frames import FrameReader
+from trainer_core.wire.playing import PlayerConfig
 
 WALK = [ACTIONS.index(name) for name in ("DOWN", "LEFT", "A", "UP", "RIGHT", "DOWN", "LEFT", "UP")]
 
@@ -261,8 +261,8 @@ import sys, time
 from pathlib import Path
 from types import SimpleNamespace
 import numpy as np
-from trainer_core.play import recording_writer
-from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.envs import recording_writer
+from trainer_core.envs.recording_writer import RecordingWriter
 
 def save_state(path):
     path.write_bytes(b"state")

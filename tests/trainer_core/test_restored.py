@@ -22,10 +22,10 @@ from tests.support.refusals import EXAMPLES, TORN, any_data, rewrite
 from tests.trainer_core.building import tiny_config, tiny_trainer, train_in
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.toy import TinyGoalEnv
-from trainer_core.protocol.errors import CheckpointError, LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import find_task
-from trainer_core.train.checkpoint import pack_state
+from trainer_core.host.checkpoint import pack_state
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import find_task
+from trainer_core.wire.errors import CheckpointError, LabError
 
 GAMES = Path(__file__).parents[2] / "assets" / "games"
 ROMS = sorted(GAMES.glob("*/*.gb"))

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from trainer_core.envs.recording_writer import first_difference
+from trainer_core.envs.single_game import ConsoleGame, TinyGame, open_game
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.recording import read_recording, read_steps
 from trainer_core.play import history as history_module
-from trainer_core.play.game import ConsoleGame, TinyGame, open_game
 from trainer_core.play.history import History
 from trainer_core.play.player import Player
-from trainer_core.play.recording_writer import first_difference
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError, ProtocolError, TaskError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.recording import read_recording, read_steps
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError, ProtocolError, TaskError
+from trainer_core.wire.playing import PlayerConfig
 
 ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
 KEYS = (0, 1, 2, 4, 8, 16, 32)
@@ -261,8 +261,8 @@ def test_a_disk_too_full_to_close_gives_up_the_last_frames(player: Player) -> No
 
 
 def test_a_way_with_a_jump_in_it_is_no_demonstration(player: Player) -> None:
-    from trainer_core.play.authoring.inputs import read_inputs
-    from trainer_core.protocol.tasks import Codec
+    from trainer_core.author.inputs import read_inputs
+    from trainer_core.lab.tasks import Codec
 
     player.record(True)
     play(player, 10)

@@ -29,22 +29,23 @@ from tests.support.guests import (
     run_to_end,
 )
 from tests.support.processes import until
-from trainer_core.preflight.checks import run_checks
-from trainer_core.protocol import checkpoints, commands, records
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths, default_home
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.protocol.text_episodes import batches, read_batch
+from trainer_core.host.control import Control
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.lab.text_episodes import batches, read_batch
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runners.rllm.runner import ENGINE, RLLM, RllmConfig, _check_checkpoints
 from trainer_core.runners.rllm.verl_process import POINTER, Supervisor
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
-from trainer_core.runs.writer import RunWriter
+from trainer_core.runs.log_writer import RunWriter
 from trainer_core.service import TrainerService
-from trainer_core.train.control import Control
+from trainer_core.service.preflight import run_checks
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 
 def rllm_spec(steps: int, **options: Any) -> RunSpec:
@@ -243,7 +244,7 @@ def test_a_verl_processs_files_become_records(supervised: Any) -> None:
     assert [(line.env_steps, line.reward_mean) for line in updates] == [(1, 0.1), (2, 0.2)]
     evals = [line for line in lines if isinstance(line, records.EvalRecord)]
     assert [line.success_rate for line in evals] == [0.25, 0.5]
-    (folder,) = checkpoints.list_checkpoints(run.paths)
+    (folder,) = checkpoint_manifest.list_checkpoints(run.paths)
     assert json.loads((folder / POINTER).read_text())["path"] == "verl/global_step_2"
     assert check_log(run.paths.train_log).errors == []
 
@@ -311,7 +312,7 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
         assert (again.state, again.env_steps) == (RunState.FINISHED, 8), again.reason
         one, other = newest(home, whole.run_id), newest(home, again.run_id)
         assert weights(one) == weights(other)
-        assert weights(checkpoints.list_checkpoints(paths)[0]) != weights(other)
+        assert weights(checkpoint_manifest.list_checkpoints(paths)[0]) != weights(other)
         assert check_log(paths.train_log).errors == []
         updates = await history(service, again.run_id, records.UpdateRecord)
         learned = [event for event in updates if "critic/score/mean" in event.metrics]

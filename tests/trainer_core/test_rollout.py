@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from trainer_core.algo.rollout import RolloutBuffer
 from trainer_core.envs.vec_env import StepInfo, StepResult
+from trainer_core.learn.rollout import RolloutBuffer
 
 CPU = torch.device("cpu")
 ENVS, STEPS, SHAPE = 2, 4, (1, 2, 2)

@@ -20,18 +20,18 @@ from tests.support.sockets import listening
 from tests.trainer_core.building import tiny_config
 from trainer_core.cli import resume, runs, train
 from trainer_core.cli.running import Narrator
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.runners.environments import RunnerEnvironment
+from trainer_core.host.control import Control
+from trainer_core.host.worker import obey
+from trainer_core.lab.guest_environment import RunnerEnvironment
+from trainer_core.lab.paths import CHECKOUT, HomePaths
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.life import RunLife
-from trainer_core.runs.lock import INHERITED, RunLock
-from trainer_core.runs.writer import RunWriter
-from trainer_core.train.control import Control
-from trainer_core.worker import obey
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.runs.run_lock import INHERITED, RunLock
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 SPEC = RunSpec.of(tiny_config())
 CHECKPOINT = {
@@ -110,6 +110,7 @@ def test_what_a_run_says_of_its_end_waits_for_its_process(tmp_path: Path) -> Non
     life.end(RunState.STOPPED, "by you")
 
 
+@pytest.mark.usefixtures("warm")
 def test_one_trainer_a_run_directory(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     life = begin(home)
@@ -147,6 +148,7 @@ def test_a_child_holds_the_lock_for_its_own_life(tmp_path: Path) -> None:
     RunLock.take(life.paths).release()
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_killed_run_of_the_command_line_shows_how_far_it_came(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,13 +228,14 @@ def test_a_closed_terminal_saves_and_a_closed_reader_does_not_matter(tmp_path: P
     assert Path(result["checkpoint"]).is_dir()
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("k", [4, 60])
 def test_a_full_disk_is_one_clear_line(k: int, tmp_path: Path) -> None:
     words = train_words(tmp_path, "--total-env-steps", 4096, "--eval-every", 0)
     done = subprocess.run(
-        [sys.executable, "-m", "trainer_core.cli.main", "train", *words, "--checkpoint-every", "4"],
-        capture_output=True, text=True, check=False,
-        env={**os.environ, "DMGLAB_FAULT": f"write:{k}:ENOSPC"},
+        [sys.executable, "-m", "tests.proofs.faults", f"write:{k}:ENOSPC", "trainer_core.cli.main",
+         "train", *words, "--checkpoint-every", "4"],
+        capture_output=True, text=True, check=False, cwd=CHECKOUT,
     )  # fmt: skip
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if "No space left" in line]

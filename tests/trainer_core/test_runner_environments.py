@@ -18,19 +18,19 @@ import psutil
 import pytest
 
 from trainer_core.cli.main import main
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import CHECKOUT, HomePaths
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.runners import environments
-from trainer_core.runners.catalog import find_runner, registered_runners
-from trainer_core.runners.environments import (
+from trainer_core.lab import guest_environment
+from trainer_core.lab.guest_environment import (
     PACKAGES,
     REQUIREMENTS,
     TORCH,
     RunnerEnvironment,
     explain,
 )
+from trainer_core.lab.paths import CHECKOUT, HomePaths
+from trainer_core.runners.catalog import find_runner, registered_runners
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.spec import RunSpec
 
 GUESTS = [runner for runner in registered_runners() if isinstance(runner, GuestRunner)]
 
@@ -150,8 +150,10 @@ def test_torch_is_built_for_what_the_machine_has(
     for build, cpu in (("None", True), ("'13.0'", False)):
         (tmp_path / "version.py").write_text(f"cuda: Optional[str] = {build}\n")
         spec = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
-        monkeypatch.setattr(environments.importlib.util, "find_spec", lambda name, spec=spec: spec)
-        assert environments.wants_cpu_torch() == cpu
+        monkeypatch.setattr(
+            guest_environment.importlib.util, "find_spec", lambda name, spec=spec: spec
+        )
+        assert guest_environment.wants_cpu_torch() == cpu
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -212,14 +214,14 @@ def test_a_second_ctrl_c_while_it_clears_up_leaves_nothing_either(
     environment: RunnerEnvironment, python: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_SCRIPT", 'echo "ERROR: no"; exit 1')
-    remove = environments._delete
+    remove = guest_environment._delete
 
     def interrupted(folder: Path) -> None:
         if folder.exists():
             os.kill(os.getpid(), signal.SIGINT)
         remove(folder)
 
-    monkeypatch.setattr(environments, "_delete", interrupted)
+    monkeypatch.setattr(guest_environment, "_delete", interrupted)
     with pytest.raises(LabError, match=r"^no$"):
         environment.install(lambda *_: None, str(python))
     assert left_in(environment) == []
@@ -250,7 +252,7 @@ def test_a_wrong_python_and_a_full_disk_are_one_line(
         environment.install(lambda *_: None, str(old))
     with pytest.raises(LabError, match="no Python that starts"):
         environment.install(lambda *_: None, str(tmp_path / "none"))
-    monkeypatch.setattr(environments, "NEEDED_BYTES", 1 << 60)
+    monkeypatch.setattr(guest_environment, "NEEDED_BYTES", 1 << 60)
     with pytest.raises(LabError, match="GiB free, an environment needs"):
         environment.install(lambda *_: None)
     assert left_in(environment) == []
@@ -266,7 +268,7 @@ def test_check_says_what_is_wrong_and_the_command_that_mends_it(
     lacking = RunnerEnvironment("sb3", ("json", "stable_baselines3"), environment.home)
     with pytest.raises(LabError, match="lacks stable_baselines3; run: dmglab runner install"):
         lacking.check()
-    monkeypatch.setattr(environments, "TORCH", "torch==9")
+    monkeypatch.setattr(guest_environment, "TORCH", "torch==9")
     with pytest.raises(LabError, match="for other requirements than this version's"):
         environment.check()
 

@@ -19,17 +19,17 @@ import pytest
 from tests.support.made_homes import make_home
 from trainer_core.cli.archive import ended_before
 from trainer_core.cli.main import main
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.runs import durable, waiting
-from trainer_core.runs.archive import archive, check, restore
-from trainer_core.runs.disk import disk_use
-from trainer_core.runs.finding import find_checkpoint, find_run
-from trainer_core.runs.half_moved import alone
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import CHECKOUT, HomePaths
+from trainer_core.runs import queue_steps
+from trainer_core.runs.archive import alone, archive, check, restore
+from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.lock import RunLock
-from trainer_core.runs.writer import DiskError
+from trainer_core.runs.log_writer import DiskError
+from trainer_core.runs.names import find_checkpoint, find_run
+from trainer_core.runs.run_lock import RunLock
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.run_record import RunState
 
 RUN = "run-00000"
 
@@ -91,9 +91,9 @@ def test_what_a_killed_archiving_left_is_put_right_by_the_next(
 ) -> None:
     before = contents(home.run(RUN).root)
     words = ["archive", RUN, "--remove", "--home", str(home.root)]
-    command = [sys.executable, "-m", "trainer_core.cli.main", *words]
-    env = os.environ | {"DMGLAB_FAULT": f"{fault}:KILL"}
-    assert subprocess.run(command, env=env, check=False, capture_output=True).returncode == -9
+    faulty = [sys.executable, "-m", "tests.proofs.faults", f"{fault}:KILL", "trainer_core.cli.main"]
+    done = subprocess.run([*faulty, *words], cwd=CHECKOUT, check=False, capture_output=True)
+    assert done.returncode == -9
     if is_here:
         archive(home, RUN, home.archives, remove=True)
     else:
@@ -142,7 +142,7 @@ def test_a_run_that_goes_on_or_is_in_use_is_not_archived(home: HomePaths) -> Non
     with pytest.raises(LabError, match="is being trained by process"):
         archive(home, RUN, home.archives)
     lock.release()
-    waiting.enqueue_again(home, RunRegistry(home).load()[RUN])
+    queue_steps.enqueue_again(home, RunRegistry(home).load()[RUN])
     with pytest.raises(ConfigError, match="is queued: only an ended run"):
         archive(home, RUN, home.archives, remove=True)
     with pytest.raises(ConfigError, match="no run 'x'"):
@@ -272,7 +272,7 @@ def test_a_run_is_not_removed_for_an_archive_that_cannot_be_read_back(
     home: HomePaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(home.run(RUN).root)
-    rename = durable.rename
+    rename = durable_files.rename
 
     def damaging(source: Path, target: Path) -> None:
         rename(source, target)
@@ -280,7 +280,7 @@ def test_a_run_is_not_removed_for_an_archive_that_cannot_be_read_back(
         data[len(data) // 2] ^= 0xFF
         target.write_bytes(data)
 
-    monkeypatch.setattr("trainer_core.runs.archive.durable.rename", damaging)
+    monkeypatch.setattr("trainer_core.runs.archive.durable_files.rename", damaging)
     with pytest.raises(LabError):
         archive(home, RUN, tmp_path / "archives", remove=True)
     assert contents(home.run(RUN).root) == before

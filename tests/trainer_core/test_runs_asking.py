@@ -11,13 +11,13 @@ import pytest
 
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record, update_record
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.runs.asking import Table, ask
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.writer import RunWriter
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.runs.sql import Table, ask
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunState
 
 
 @pytest.fixture
@@ -132,8 +132,8 @@ def test_a_home_that_may_only_be_read_is_asked_in_memory(
 def test_two_may_ask_at_once(home: HomePaths) -> None:
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from trainer_core.protocol.paths import HomePaths\n"
-        "from trainer_core.runs.asking import ask\n"
+        "from trainer_core.lab.paths import HomePaths\n"
+        "from trainer_core.runs.sql import ask\n"
         "print(ask(HomePaths(Path(sys.argv[1])), 'SELECT count(*) FROM updates').rows)\n"
     )
     both = [

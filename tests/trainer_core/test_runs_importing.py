@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from tests.support.made_checkpoints import make_checkpoint
-from trainer_core.protocol import checkpoints
-from trainer_core.protocol.errors import CheckpointError, LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.lock import RunLock
+from trainer_core.runs.run_lock import RunLock
 from trainer_core.service import import_checkpoint, read_history
+from trainer_core.wire.errors import CheckpointError, LabError
+from trainer_core.wire.run_record import RunState
 
 
 def test_the_copy_is_a_run_with_one_verified_checkpoint(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_the_copy_is_a_run_with_one_verified_checkpoint(tmp_path: Path) -> None:
     run, copy = import_checkpoint(source, home)
     assert run.state is RunState.FINISHED
     assert (run.task, run.env_steps, run.best_success_rate) == ("tiny_goal", 4096, 0.75)
-    checkpoints.verify(copy)
+    checkpoint_manifest.verify(copy)
     assert RunRegistry(home).load()[run.run_id] == run
     meta, record = read_history(home.run(run.run_id).train_log).events
     assert meta.config["task"] == "tiny_goal"
@@ -51,8 +51,8 @@ def test_an_import_that_was_resumed_is_never_written_over(tmp_path: Path) -> Non
     shutil.rmtree(copy)  # retention thinned the imported checkpoint out
     again, copy_again = import_checkpoint(source, home)
     assert (again.run_id, copy_again) == (run.run_id, copy)
-    checkpoints.verify(copy)
-    checkpoints.verify(later)
+    checkpoint_manifest.verify(copy)
+    checkpoint_manifest.verify(later)
     assert paths.train_log.read_bytes() == said
 
 
@@ -62,7 +62,7 @@ def test_the_homes_own_copy_is_found_when_the_index_is_lost(tmp_path: Path) -> N
     home.runs_index.unlink()
     again, same = import_checkpoint(copy, home)
     assert same == copy
-    checkpoints.verify(copy)
+    checkpoint_manifest.verify(copy)
     assert RunRegistry(home).load()[run.run_id] == again
     assert (again.run_id, again.env_steps) == (run.run_id, run.env_steps)
 
@@ -80,10 +80,10 @@ def test_an_import_waits_for_nobody_who_trains_there(tmp_path: Path) -> None:
 def test_a_manifest_cannot_name_files_of_other_folders(tmp_path: Path) -> None:
     source, home = make_checkpoint(tmp_path / "mail"), HomePaths(tmp_path / "home")
     (tmp_path / "secret").write_bytes(b"secret")
-    meta = checkpoints.read_meta(source)
-    files = {**meta.files, "../secret": checkpoints.file_sha256(tmp_path / "secret")}
+    meta = checkpoint_manifest.read_meta(source)
+    files = {**meta.files, "../secret": checkpoint_manifest.file_sha256(tmp_path / "secret")}
     raw = msgspec.json.encode(msgspec.structs.replace(meta, files=files))
-    (source / checkpoints.META).write_bytes(raw)
+    (source / checkpoint_manifest.META).write_bytes(raw)
     with pytest.raises(CheckpointError, match="mail"):
         import_checkpoint(source, home)
     assert not list(home.root.rglob("secret"))
@@ -95,9 +95,9 @@ def test_what_is_no_checkpoint_is_refused_and_leaves_nothing(tmp_path: Path, dam
     if damage != "no folder":
         make_checkpoint(folder)
     if damage == "no manifest":
-        (folder / checkpoints.META).unlink()
+        (folder / checkpoint_manifest.META).unlink()
     if damage == "flipped byte":
-        (folder / checkpoints.POLICY).write_bytes(b"weightz")
+        (folder / checkpoint_manifest.POLICY).write_bytes(b"weightz")
     with pytest.raises(CheckpointError, match="mail"):
         import_checkpoint(folder, home)
     assert not home.root.exists()

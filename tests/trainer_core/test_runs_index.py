@@ -17,16 +17,16 @@ import pytest
 from tests.support.made_records import run_record, update_record
 from tests.support.processes import SPEC
 from trainer_core.cli.main import main
-from trainer_core.protocol import records
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import open_regular, read_lines
-from trainer_core.protocol.runs import RunState
-from trainer_core.runs import waiting
-from trainer_core.runs.asking import ask
-from trainer_core.runs.found_again import FOUND, UNREADABLE
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs import queue_steps
 from trainer_core.runs.index import RunRegistry, create_time, is_alive
 from trainer_core.runs.life import RunLife
-from trainer_core.runs.writer import RunWriter
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.runs.rebuild_index import FOUND, UNREADABLE
+from trainer_core.runs.sql import ask
+from trainer_core.wire import records
+from trainer_core.wire.regular_files import open_regular, read_lines
+from trainer_core.wire.run_record import RunState
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_a_lost_index_is_made_again_from_the_folders_of_runs(
     begin(home, "a", reason="final")
     begin(home, "b", reason="stop")
     begin(home, "c", reason="periodic")
-    waiting.enqueue(home, "d", SPEC, algo="ppo")
+    queue_steps.enqueue(home, "d", SPEC, algo="ppo")
     home.run("no run").root.mkdir()
     bad = home.run("bad").config
     bad.parent.mkdir()

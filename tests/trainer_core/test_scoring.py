@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer_core.envs.episodes import Episodes, GoalTemplates
+from trainer_core.envs.judge import Judge
 from trainer_core.envs.scoring import Rules, Standing, make_rules, score_step
-from trainer_core.play.judge import Judge
-from trainer_core.protocol.paths import CHECKOUT
-from trainer_core.protocol.tasks import Goal, Reward
+from trainer_core.lab.paths import CHECKOUT
+from trainer_core.lab.tasks import Goal, Reward
 
 HEIGHT, WIDTH, STARTS = 4, 8, 3
 STEPS = 24
@@ -105,14 +105,9 @@ class Statement:
     def distance(self, picture: np.ndarray) -> Fraction:
         found = []
         for template, mask in zip(self.case.templates, self.case.mask, strict=True):
-            apart = [
-                Fraction(abs(int(picture[at]) - int(template[at])), 3)
-                for at in np.ndindex(picture.shape)
-                if mask[at]
-            ]
-            if self.case.goal.distance == "mse":
-                apart = [share**2 for share in apart]
-            found.append(sum(apart, Fraction(0)) / len(apart))
+            apart = abs(picture.astype(int) - template)[mask]  # in thirds
+            total, whole = (apart**2, 9) if self.case.goal.distance == "mse" else (apart, 3)
+            found.append(Fraction(int(total.sum()), whole * len(apart)))
         return min(found)
 
     def step(self, picture: np.ndarray) -> tuple[float, bool, bool]:

@@ -16,10 +16,7 @@ import pytest
 
 from tests.support.processes import SPEC, group_of, run, start, until, wait_until
 from tests.support.scripted_native import ScriptedNative, scripted_native
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.native import NATIVE
 from trainer_core.service import (
     BadLineSeen,
@@ -29,6 +26,9 @@ from trainer_core.service import (
     RunChanged,
     TrainerService,
 )
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
+from trainer_core.wire.run_record import RunState
 
 
 def test_a_run_goes_from_preflight_to_finished_and_leaves_its_record(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path.cwd())!r})
 from tests.support.processes import start, until
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import TrainerService
 async def main():
     service = TrainerService(HomePaths(Path({str(tmp_path)!r}))); service.open()

@@ -15,13 +15,13 @@ import psutil
 import pytest
 
 from tests.support.scripted_native import ScriptedNative, scripted_native
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.runs.lock import RunLock
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.runs.run_lock import RunLock
 from trainer_core.service import PlayerService, StopLadder, TrainerService
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.playing import PlayerConfig
+from trainer_core.wire.run_record import RunRecord, RunState
+from trainer_core.wire.spec import RunSpec
 
 WAITING_ECHO = Path(__file__).parents[1] / "support" / "waiting_echo.py"
 SPEC = RunSpec(task="tiny_goal")

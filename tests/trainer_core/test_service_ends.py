@@ -19,14 +19,13 @@ import pytest
 from tests.support.made_records import update_record
 from tests.support.processes import SPEC, group_of, run, start, until
 from tests.support.scripted_native import scripted_native
-from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunState
 from trainer_core.runs import index
-from trainer_core.runs.devices import same_device
+from trainer_core.runs.device_lock import same_device
 from trainer_core.service import BadLineSeen, EventReceived, Notice, RunChanged, TrainerService
-from trainer_core.service.capped_log import CappedLog
-from trainer_core.service.child import BAD_LINES_A_SECOND
-from trainer_core.service.stream import BadLine, LineParser
+from trainer_core.service.child import BAD_LINES_A_SECOND, CappedLog
+from trainer_core.service.event_stream import BadLine, LineParser
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunState
 
 ENVELOPE: dict[str, Any] = {"run_id": "RUN", "seq": 0, "time": 1.0}
 ERROR = records.encode(records.ErrorRecord(**ENVELOPE, kind="DiskError", message="it broke"))

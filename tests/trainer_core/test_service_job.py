@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes import group_of, wait_until
-from trainer_core.protocol.errors import LabError
 from trainer_core.service import Job, run_job
+from trainer_core.wire.errors import LabError
 
 TOOL = """
 import json, sys, time

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support.processes import start, until
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import TrainerService
+from trainer_core.wire.run_record import RunState
 
 
 def test_a_run_is_followed_where_a_pipe_cannot_say_whether_it_is_read(

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.made_checkpoints import make_checkpoint
-from trainer_core.arc.rest import RestGame
 from trainer_core.cli.main import main
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.envs.arc.rest import RestGame
+from trainer_core.lab.paths import HomePaths
 from trainer_core.service import folder_bytes, read_gauges, write_report
+from trainer_core.wire.errors import LabError
 
 
 def test_a_report_has_the_logs_end_without_rom_weights_and_home(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Several services on one home, as apps, shells and a keeper are: real processes, real ends."""
+"""Several services on one home: apps, shells, a detached host; real processes, real ends."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.keeper import call_keeper
+from tests.support.detached_host import start_detached_host
 from tests.support.made_records import run_record
 from tests.support.processes import SPEC, group_of, start, until
 from tests.support.scripted_native import scripted_native
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import ConfigError, ProtocolError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.runs.devices import DeviceLock
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.device_lock import DeviceLock
 from trainer_core.runs.queue import RunQueue
 from trainer_core.service import EventReceived, StopLadder, TrainerService, others
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import ConfigError, ProtocolError
+from trainer_core.wire.run_record import RunRecord, RunState
 
 SLOW_S = 60.0
 """For what takes milliseconds on an idle computer."""
@@ -40,7 +40,8 @@ async def opened(
     script = {"updates": 100_000, "interval_s": 0.01} | script
     service = TrainerService(
         home, runners=(scripted_native(**script),), ladder=StopLadder(5.0, 0.3),
-        works_queue=works_queue, call_keeper=lambda home: call_keeper(home, **script),
+        works_queue=works_queue,
+        start_detached_host=lambda home: start_detached_host(home, **script),
     )  # fmt: skip
     service.open()
     try:
@@ -52,7 +53,7 @@ async def opened(
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[HomePaths]:
-    """Afterwards no process of it is left: keepers are ended, which ends their runs."""
+    """Afterwards no process of it is left: hosts are ended, which ends their runs."""
     home = HomePaths(tmp_path / "home")
     yield home
     for process in psutil.process_iter(["cmdline"]):
@@ -128,7 +129,7 @@ def test_a_run_waits_for_the_other_apps_and_is_taken_up_by_whoever_lives(home: H
     together(body())
 
 
-def test_a_detached_run_is_kept_by_its_keeper_adopted_and_stopped(home: HomePaths) -> None:
+def test_a_detached_run_is_kept_by_its_host_adopted_and_stopped(home: HomePaths) -> None:
     async def body() -> None:
         async with opened(home) as one:
             plan = one.plan(SPEC)
@@ -143,12 +144,12 @@ def test_a_detached_run_is_kept_by_its_keeper_adopted_and_stopped(home: HomePath
             await two.stop(plan.run_id)
             assert two.runs[plan.run_id].state is RunState.STOPPED
             assert not group_of(pid)
-            await soon(lambda: not keepers(home))  # nothing is left for it to do
+            await soon(lambda: not hosts(home))  # nothing is left for it to do
 
     together(body())
 
 
-def test_an_app_that_closes_can_leave_its_run_to_a_keeper(home: HomePaths) -> None:
+def test_an_app_that_closes_can_leave_its_run_to_a_detached_host(home: HomePaths) -> None:
     async def body() -> None:
         async with opened(home) as one:
             run = await running(one)
@@ -169,7 +170,7 @@ def test_an_app_that_closes_can_leave_its_run_to_a_keeper(home: HomePaths) -> No
     together(body())
 
 
-def test_a_killed_keeper_leaves_no_process_and_what_waits_waits(home: HomePaths) -> None:
+def test_a_killed_host_leaves_no_process_and_what_waits_waits(home: HomePaths) -> None:
     async def body() -> None:
         async with opened(home) as one:
             one.works_queue = False
@@ -178,9 +179,9 @@ def test_a_killed_keeper_leaves_no_process_and_what_waits_waits(home: HomePaths)
                 await one.start(plan, detach=True)
             first = plans[0].run_id
             await soon(lambda: one.runs[first].env_steps)
-            (keeper,) = await the_keeper(home)
+            (host,) = await the_detached_host(home)
             pid = one.runs[first].pid
-            keeper.kill()
+            host.kill()
             await soon(lambda: not group_of(pid))
             await soon(lambda: one.runs[first].state is RunState.LOST)
             assert [entry.run_id for entry in one.queue.entries()] == [p.run_id for p in plans[1:]]
@@ -191,7 +192,7 @@ def test_a_killed_keeper_leaves_no_process_and_what_waits_waits(home: HomePaths)
     together(body())
 
 
-def test_a_run_whose_keeper_does_not_answer_is_ended_from_outside(
+def test_a_run_whose_host_does_not_answer_is_ended_from_outside(
     home: HomePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trainer_core.service.others.KEEPER_S", 0.5)
@@ -202,8 +203,8 @@ def test_a_run_whose_keeper_does_not_answer_is_ended_from_outside(
             plan = one.plan(SPEC)
             await one.start(plan, detach=True)
             await soon(lambda: one.runs[plan.run_id].env_steps)
-            (keeper,) = await the_keeper(home)
-            keeper.suspend()
+            (host,) = await the_detached_host(home)
+            host.suspend()
             pid = one.runs[plan.run_id].pid
             await one.stop(plan.run_id)
             assert not group_of(pid)
@@ -227,17 +228,17 @@ def test_a_run_that_nobody_trains_takes_no_commands(home: HomePaths) -> None:
     together(body())
 
 
-def test_a_second_keeper_leaves_at_once(home: HomePaths) -> None:
+def test_a_second_host_leaves_at_once(home: HomePaths) -> None:
     async def body() -> None:
         async with opened(home) as one:
             one.works_queue = False
             plan = one.plan(SPEC)
             await one.start(plan, detach=True)
             await soon(lambda: one.runs[plan.run_id].env_steps)
-            second = call_keeper(home)
+            second = start_detached_host(home)
             assert await asyncio.to_thread(second.wait, SLOW_S) == 0
-            (keeper,) = await the_keeper(home)
-            keeper.send_signal(signal.SIGTERM)
+            (host,) = await the_detached_host(home)
+            host.send_signal(signal.SIGTERM)
             await soon(lambda: one.runs[plan.run_id].state is RunState.STOPPED)
             assert one.runs[plan.run_id].last_checkpoint
 
@@ -256,19 +257,21 @@ def test_runs_that_cannot_wait_train_beside_another(home: HomePaths) -> None:
     together(body())
 
 
-async def the_keeper(home: HomePaths) -> list[psutil.Process]:
+async def the_detached_host(home: HomePaths) -> list[psutil.Process]:
     """Once those that came too late have left."""
-    await soon(lambda: len(keepers(home)) == 1)
-    return keepers(home)
+    await soon(lambda: len(hosts(home)) == 1)
+    return hosts(home)
 
 
-def keepers(home: HomePaths) -> list[psutil.Process]:
+def hosts(home: HomePaths) -> list[psutil.Process]:
     """Of this home; one that has ended and was not waited for is none."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             line = process.cmdline()
-            named = len(line) > 2 and line[1].endswith("keeper.py") and line[2] == str(home.root)
+            named = (
+                len(line) > 2 and line[1].endswith("detached_host.py") and line[2] == str(home.root)
+            )
             if named and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found

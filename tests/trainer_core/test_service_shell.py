@@ -14,16 +14,16 @@ import pytest
 from tests.support.made_homes import make_home
 from tests.support.processes import SPEC
 from trainer_core.cli.main import main
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.runs import waiting
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs import queue_steps
 from trainer_core.runs.config_file import write_config
-from trainer_core.runs.devices import DeviceLock
+from trainer_core.runs.device_lock import DeviceLock
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.lock import RunLock, is_locked_here
 from trainer_core.runs.queue import QueueEntry, RunQueue
-from trainer_core.service.keeper import KeeperLock
+from trainer_core.runs.run_lock import RunLock, is_locked_here
+from trainer_core.service.detached import DetachedLock
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunState
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def dmglab(home: HomePaths, capsys: pytest.CaptureFixture[str]) -> Shell:
 
 def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
     for run_id in ("a", "b"):
-        waiting.enqueue(home, run_id, SPEC, algo="ppo")
+        queue_steps.enqueue(home, run_id, SPEC, algo="ppo")
     added = dmglab("queue", "add", "--task", "tiny_goal", "--total-env-steps", "64",
                    "--priority", "3", "--hold", "--devices", "cpu", "--name", "mine")  # fmt: skip
     assert (added["state"], added["position"]) == ("queued", 1)
@@ -116,12 +116,12 @@ def test_what_cannot_be_done_is_one_line_and_changes_nothing(
 RESUMING = """
 import sys, time
 from pathlib import Path
-from trainer_core.protocol import commands
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.wire import commands
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.run_record import RunState
 from trainer_core.runs.life import RunLife
-from trainer_core.runs.lock import RunLock
-from trainer_core.runs.mailbox import Mailbox
+from trainer_core.runs.run_lock import RunLock
+from trainer_core.runs.command_files import Mailbox
 
 home = HomePaths(Path(sys.argv[1]))
 lock = RunLock.take(home.run("run-00000"))
@@ -173,19 +173,19 @@ def test_a_stop_reaches_a_run_that_is_taken_from_the_queue_this_moment(
     home: HomePaths, dmglab: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`drop` finds that it waits no more; the stop had then done nothing, and said ok."""
-    waiting.enqueue(home, "a", SPEC, algo="ppo")
-    taken: list[waiting.Claim] = []
+    queue_steps.enqueue(home, "a", SPEC, algo="ppo")
+    taken: list[queue_steps.Claim] = []
 
     def drop(*_: object) -> None:
-        found = waiting.claim(home, lambda runner: True)
+        found = queue_steps.claim(home, lambda runner: True)
         assert found is not None
         taken.append(found)
         assert usual(home, "a", "too late") is None
         assert [entry.run_id for entry in RunQueue(home).entries()] == ["a"]
         assert RunRegistry(home).load()["a"].state is RunState.PREFLIGHT
 
-    usual = waiting.drop
-    monkeypatch.setattr(waiting, "drop", drop)
+    usual = queue_steps.drop
+    monkeypatch.setattr(queue_steps, "drop", drop)
     monkeypatch.setattr("trainer_core.service.others.KEEPER_S", 0.1)
     found = dmglab("stop", "a")
     assert (found["ok"], found["state"]) == (True, "stopped")
@@ -197,8 +197,8 @@ def test_a_stop_reaches_a_run_that_is_taken_from_the_queue_this_moment(
 def test_a_second_worker_of_the_queue_is_told_who_the_first_is(
     home: HomePaths, dmglab: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainer_core.service.keeper.PATIENCE_S", 0.0)
-    lock = KeeperLock(home)
+    monkeypatch.setattr("trainer_core.service.detached.PATIENCE_S", 0.0)
+    lock = DetachedLock(home)
     assert lock.take()
     assert "works the queue" in dmglab("queue", "run")["error"]
     lock.release()
@@ -225,6 +225,7 @@ def test_runs_are_filtered_and_their_disk_use_told(home: HomePaths, dmglab: Shel
     assert found["bytes"] == sum(row["logs"] for row in found["runs"]) > 0
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_training_of_a_shell_is_paused_resumed_and_stopped_from_another(
     home: HomePaths, dmglab: Shell
 ) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer_core.protocol import records
-from trainer_core.runs.history import read_history
-from trainer_core.service.stream import BadLine, LineParser
+from trainer_core.runs.log_reader import read_history
+from trainer_core.service.event_stream import BadLine, LineParser
+from trainer_core.wire import records
 
 
 def heartbeat(seq: int) -> bytes:

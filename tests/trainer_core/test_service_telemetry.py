@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.made_records import update_record
 from tests.support.processes import run, start, until
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import RunPaths
+from trainer_core.lab.paths import RunPaths
 from trainer_core.service import TrainerService
 from trainer_core.service.telemetry import recent_metrics
+from trainer_core.wire import records
+from trainer_core.wire.errors import ConfigError, LabError
 
 
 def test_a_slow_listener_gets_the_newest_records_and_the_count_of_the_others(

@@ -11,16 +11,16 @@ import pytest
 
 from trainer_core.cli import running
 from trainer_core.cli.running import Narrator
-from trainer_core.envs import compiling
+from trainer_core.envs import compile_progress
 from trainer_core.envs.preparing import Preparing
-from trainer_core.protocol import records
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.life import RunLife
+from trainer_core.wire import records
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
-PART = f"{records.COMPILING}: part 1, launch.native"
+PART = f"{records.COMPILING}: part 1, executors.native"
 
 
 class Timers:
@@ -50,16 +50,16 @@ def test_who_listens_to_nothing_reads_that_kernels_compile(
 ) -> None:
     timers = Timers()
     monkeypatch.setattr(threading, "Timer", timers)
-    story = compiling._Story()
-    story.on_part(1, "launch.native", -1.0)
+    story = compile_progress._Story()
+    story.on_part(1, "executors.native", -1.0)
     assert capsys.readouterr().err == "", "what is over within two seconds is not worth a line"
-    assert timers.fire() == compiling.LINE_AFTER_S
+    assert timers.fire() == compile_progress.LINE_AFTER_S
     said = capsys.readouterr().err
     assert said.startswith(f"{PART.replace(': part', ' for this computer, once: part')}: ")
     assert said.endswith(" s so far, usually 10 to 60 s\n")
-    assert timers.fire() == compiling.LINE_EVERY_S
+    assert timers.fire() == compile_progress.LINE_EVERY_S
     assert capsys.readouterr().err.count("\n") == 1, "that it goes on is said too"
-    story.on_part(1, "launch.native", 3.0)
+    story.on_part(1, "executors.native", 3.0)
     timers.fire()
     assert capsys.readouterr().err == ""
     assert not timers.waiting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.runners.skrl import products
 
 

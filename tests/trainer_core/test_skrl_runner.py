@@ -24,15 +24,16 @@ from tests.support.guests import (
     run_to_end,
 )
 from tests.support.processes import until
-from trainer_core.protocol import checkpoints, commands, records
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.skrl.runner import SkrlConfig
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.service import TrainerService
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 
 def skrl_spec(steps: int, **options: Any) -> RunSpec:
@@ -81,7 +82,7 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
             for folder in (
                 newest(home, whole.run_id),
                 newest(home, again.run_id),
-                checkpoints.list_checkpoints(paths)[0],
+                checkpoint_manifest.list_checkpoints(paths)[0],
             )
         )
         assert all(torch.equal(one[name], other[name]) for name in one)
@@ -120,8 +121,8 @@ def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
         assert not process.is_running()
         evals = await history(service, run_id, records.EvalRecord)
         assert {event.mode for event in evals} == {"greedy", "sample", "leave_loops"}
-        for folder in checkpoints.list_checkpoints(paths):
-            assert checkpoints.verify(folder).runner == "skrl"
+        for folder in checkpoint_manifest.list_checkpoints(paths):
+            assert checkpoint_manifest.verify(folder).runner == "skrl"
 
     in_service(home, body)
 

@@ -25,17 +25,18 @@ from tests.support.guests import (
     run_to_end,
 )
 from tests.support.processes import until
-from trainer_core.protocol import checkpoints, records
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.spade_bdi.experience import Experience
 from trainer_core.runners.spade_bdi.runner import SPADE_BDI, named_skills
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.service import EventReceived, PlayerService, TrainerService
+from trainer_core.wire import records
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.playing import PlayerConfig
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 PLANS = """
 !wander.
@@ -162,10 +163,13 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path, plans: Path) 
         assert one["loop"]["recent"] == other["loop"]["recent"], "rewards know what was seen"
         assert one["mind"]["experience"]["stuck"]
         assert check_log(paths.train_log).errors == []
-        meta = checkpoints.verify(newest(home, again.run_id))
+        meta = checkpoint_manifest.verify(newest(home, again.run_id))
         assert {"plans.asl", "coach.asl", "mind.json"} <= set(meta.files)
         (announced,) = (await history(service, whole.run_id, records.CheckpointRecord))[-1:]
-        assert announced.sha256 == checkpoints.verify(newest(home, whole.run_id)).files["mind.json"]
+        assert (
+            announced.sha256
+            == checkpoint_manifest.verify(newest(home, whole.run_id)).files["mind.json"]
+        )
 
     in_service(home, body)
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainer_core.play.game import ConsoleGame, open_game
+from trainer_core.envs.single_game import ConsoleGame, open_game
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.play.pacer import Pacer
 from trainer_core.play.sdl_output import why_no_device
 from trainer_core.play.sound import (
@@ -22,10 +24,8 @@ from trainer_core.play.sound import (
     GameSound,
     Speaker,
 )
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.playing import PlayerConfig, write_player_config
-from trainer_core.protocol.recording import FRAMES_PER_SECOND
+from trainer_core.wire import commands, records
+from trainer_core.wire.playing import PlayerConfig, write_player_config
 
 ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
 
@@ -160,6 +160,7 @@ def test_a_late_frame_is_heard_for_about_as_long_as_it_is_late(
     assert 0.02 < card.longest_gap_s() < late_s - TARGET_S + step_s + 0.043
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_player_plays_to_a_real_device_and_says_so(tmp_path: Path) -> None:
     pytest.importorskip("sdl2")
     folder, tape = tmp_path / "players" / "one", tmp_path / "tape.raw"

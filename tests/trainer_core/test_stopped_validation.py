@@ -14,22 +14,22 @@ import pytest
 from tests.support.long_validation import long_validation
 from tests.support.processes import run, start, until
 from tests.trainer_core.building import read_log, tiny_config, train_in, without_clocks
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.host.commands_while_validating import Attending
+from trainer_core.host.control import Control
+from trainer_core.host.evaluate import Course, EvaluationStopped
+from trainer_core.host.validator import Validator
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, read_meta
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
 from trainer_core.service import RunChanged, TrainerService
-from trainer_core.train import attending
-from trainer_core.train.attending import Attending
-from trainer_core.train.control import Control
-from trainer_core.train.evaluate import Course, EvaluationStopped
-from trainer_core.train.validator import Validator
+from trainer_core.wire import commands, records
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 UPDATE = 16 * 8
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.slow
 def test_a_worker_that_validates_for_minutes_obeys_within_a_step(tmp_path: Path) -> None:
     """The real process behind the real service: save, hold, go on, stop."""
@@ -100,7 +100,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], Any]
         def __call__(self, course: Course) -> None:
             at(self, course)
 
-    monkeypatch.setattr("trainer_core.train.run.Attending", Watched)
+    monkeypatch.setattr("trainer_core.host.run.Attending", Watched)
     return at
 
 
@@ -170,7 +170,7 @@ def test_a_long_validation_has_a_checkpoint_and_a_short_one_costs_none(
 ) -> None:
     config = tiny_config(eval_every=2, total_env_steps=2 * UPDATE)
     train_in(tmp_path / "short", config)
-    monkeypatch.setattr(attending, "SAVE_AFTER_S", 0.0)
+    monkeypatch.setattr("trainer_core.host.commands_while_validating.SAVE_AFTER_S", 0.0)
     train_in(tmp_path / "long", config)
     reasons = {
         home: [one["reason"] for one in read_log(tmp_path / home) if one["type"] == "checkpoint"]

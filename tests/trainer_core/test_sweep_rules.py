@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from trainer_core.protocol.errors import ConfigError
 from trainer_core.sweeps import rules, space
 from trainer_core.sweeps.following import judge
 from trainer_core.sweeps.sweep import EarlyStop
+from trainer_core.wire.errors import ConfigError
 
 
 def test_a_grid_is_every_combination_with_the_last_name_fastest() -> None:

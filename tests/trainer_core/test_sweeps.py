@@ -15,12 +15,12 @@ import pytest
 from tests.support.echo_sweeps import ENDLESS, EchoSlot, conductor, made_sweep
 from tests.support.processes import PATIENCE_S, until, wait_until
 from trainer_core.cli.main import main
-from trainer_core.protocol.paths import CHECKOUT, HomePaths, RunPaths
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.lab.paths import CHECKOUT, HomePaths, RunPaths
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.lock import RunLock, is_locked
+from trainer_core.runs.run_lock import RunLock, is_locked
 from trainer_core.sweeps.results import ranking
 from trainer_core.sweeps.sweep import load_ended, load_sweep
+from trainer_core.wire.run_record import RunRecord, RunState
 
 
 def test_the_hopeless_is_ended_and_every_run_says_where_it_belongs(tmp_path: Path) -> None:

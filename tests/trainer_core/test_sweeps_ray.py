@@ -13,13 +13,13 @@ import pytest
 from tests.support.echo_sweeps import ENDLESS, EchoSlot, conductor, made_sweep
 from tests.support.extras import extra_library
 from tests.support.processes import until
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps.cluster import RaySlots, connect
 from trainer_core.sweeps.conductor import Conductor
 from trainer_core.sweeps.sweep import Sweep
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.run_record import RunRecord, RunState
 
 ray = extra_library("ray")
 CLOCKS = {"created_at", "finished_at", "pid", "pid_create_time"}

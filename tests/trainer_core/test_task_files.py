@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from trainer_core.envs.task_files import load_goal, save_goal
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.tasks import Starts
+from trainer_core.lab.tasks import Starts
+from trainer_core.wire.errors import TaskError
 
 TEMPLATES = np.random.default_rng(1).integers(0, 4, (3, 72, 80), dtype=np.uint8)
 UPPER_HALF = np.zeros((72, 80), bool)

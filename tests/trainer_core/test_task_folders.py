@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.made_checkpoints import make_checkpoint
+from trainer_core.author import folder as folders
+from trainer_core.author.folder import free_folder, new_folder, remove_left
 from trainer_core.cli.main import main
-from trainer_core.play.authoring import folder as folders
-from trainer_core.play.authoring.folder import free_folder, new_folder, remove_left
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.service.old_players import OLD_S, remove_old_players
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.service.player import OLD_S, remove_old_players
+from trainer_core.wire.errors import TaskError
 
 DOOR = ASSETS / "tasks" / "pocket_quest" / "leave_bedroom"
 
@@ -49,7 +49,7 @@ def test_what_a_killed_one_left_goes_at_the_next_use(home: HomePaths) -> None:
     code = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from trainer_core.play.authoring.folder import new_folder\n"
+        "from trainer_core.author.folder import new_folder\n"
         "with new_folder(Path(sys.argv[1])) as made:\n"
         "    (made / 'starts.npz').write_bytes(b'x')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

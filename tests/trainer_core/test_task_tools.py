@@ -15,29 +15,32 @@ import pytest
 from PIL import Image
 
 from emulator import Cartridge
-from emulator.state.snapshot_set import load_snapshots
-from emulator.tools.replay import replay
+from emulator.state.snapshot import load_snapshots
+from emulator.tools.input_script import replay
 from tests.trainer_core.building import read_log, tiny_config, train_in
+from trainer_core.author import new_task, suggestions
+from trainer_core.author.demonstration import Replay, play_demonstration, save_demonstrations
+from trainer_core.author.goals import LEAST_DISTANCE, GoalPictures, suggest_tau
+from trainer_core.author.inputs import follows_codec, read_inputs, steps_of
+from trainer_core.author.reports import HIDDEN_ALLOWED, aliasing
+from trainer_core.author.suggestions import rank_correlation, suggest_reward
+from trainer_core.author.walks import random_walks
 from trainer_core.cli.main import main
 from trainer_core.cli.queue import AddOptions
 from trainer_core.cli.train import Options, options
 from trainer_core.envs.demonstrations import Demonstration, task_demonstrations
-from trainer_core.envs.roms import load_rom
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.envs.start_states import read_scripts
-from trainer_core.envs.task_files import load_goal, save_goal
-from trainer_core.play.authoring import new_task, suggestions
-from trainer_core.play.authoring.demonstration import play_demonstration, save_demonstrations
-from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures, suggest_tau
-from trainer_core.play.authoring.inputs import follows_codec, read_inputs, steps_of
-from trainer_core.play.authoring.replaying import Replay
-from trainer_core.play.authoring.reports import HIDDEN_ALLOWED, aliasing
-from trainer_core.play.authoring.suggestions import rank_correlation, suggest_reward
-from trainer_core.play.authoring.walks import random_walks
-from trainer_core.play.game import ConsoleGame, open_game
-from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.envs.task_files import load_goal, load_rom, save_goal
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, read_meta
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.preflight import check_guest_task, check_tasks
+from trainer_core.lab.roms import registered_roms
+from trainer_core.lab.tasks import Codec, Task, find_task
 from trainer_core.play.rollout import write_rollout
-from trainer_core.preflight.task import check_guest_task, check_tasks
-from trainer_core.protocol.buttons import (
+from trainer_core.runs.log_check import check_log
+from trainer_core.wire.buttons import (
     ACTION_MASKS,
     ACTIONS,
     ALL_ACTIONS,
@@ -47,13 +50,8 @@ from trainer_core.protocol.buttons import (
     TWO_BUTTONS_ID,
     mask_of,
 )
-from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import CheckpointError, TaskError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.roms import registered_roms
-from trainer_core.protocol.tasks import Codec, Task, find_task
-from trainer_core.runs.log_check import check_log
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import CheckpointError, TaskError
 
 pytestmark = pytest.mark.warp
 

@@ -20,19 +20,19 @@ from PIL import Image
 from trainer_core import player
 from trainer_core.cli.main import main
 from trainer_core.cli.summaries import VERBS, summary
-from trainer_core.exports.gif import picked_frames
-from trainer_core.exports.plot import read_series, smooth
-from trainer_core.play.game import TinyGame
-from trainer_core.play.recording_writer import RecordingWriter, first_difference
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import CHECKOUT, HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.recording import (
+from trainer_core.envs.recording_writer import RecordingWriter, first_difference
+from trainer_core.envs.single_game import TinyGame
+from trainer_core.formats.gif import picked_frames
+from trainer_core.formats.plot import read_series, smooth
+from trainer_core.lab.paths import CHECKOUT, HomePaths
+from trainer_core.lab.recording import (
     FRAMES_PER_SECOND,
     pack_picture,
     read_recording,
     unpack_picture,
 )
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.playing import PlayerConfig
 
 TRAIN = [
     "train", "--task", "tiny_goal", "--num-envs", "16", "--num-steps", "8",

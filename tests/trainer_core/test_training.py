@@ -23,13 +23,20 @@ from PIL import Image
 from tests.trainer_core.building import (
     prepared_run,
     read_log,
+    shorten_episodes,
     tiny_config,
     train_in,
     weights_of,
     without_clocks,
 )
-from trainer_core.play.clips.opening import open_clip
-from trainer_core.protocol.checkpoints import (
+from trainer_core.host import checkpoint as ckpt
+from trainer_core.host import run as train_run
+from trainer_core.host.checkpoint import png_bytes
+from trainer_core.host.control import Control
+from trainer_core.host.progress import RunProgress
+from trainer_core.host.run import TrainingRun
+from trainer_core.lab import durable_files
+from trainer_core.lab.checkpoint_manifest import (
     MACHINES,
     META,
     POLICY,
@@ -40,19 +47,13 @@ from trainer_core.protocol.checkpoints import (
     read_meta,
     verify,
 )
-from trainer_core.protocol.errors import CheckpointError, LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import read_recording, read_steps
-from trainer_core.protocol.runs import RunState
-from trainer_core.runs import durable
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import read_recording, read_steps
+from trainer_core.play.clips.opening import open_clip
 from trainer_core.runs.log_check import check_log
-from trainer_core.runs.writer import DiskError, RunWriter
-from trainer_core.train import checkpoint as ckpt
-from trainer_core.train import run as train_run
-from trainer_core.train.checkpoint import png_bytes
-from trainer_core.train.control import Control
-from trainer_core.train.progress import RunProgress
-from trainer_core.train.run import TrainingRun
+from trainer_core.runs.log_writer import DiskError, RunWriter
+from trainer_core.wire.errors import CheckpointError, LabError
+from trainer_core.wire.run_record import RunState
 
 FOUR_UPDATES = 16 * 8 * 4
 
@@ -114,9 +115,13 @@ def test_the_same_seed_gives_the_same_weights(algo: str, tmp_path: Path) -> None
     ],
     ids=str,
 )  # fmt: skip
-def test_a_resumed_run_goes_on_bit_for_bit(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_a_resumed_run_goes_on_bit_for_bit(
+    changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_episodes(monkeypatch)
     config = tiny_config(
-        checkpoint_every=3, eval_every=3, total_env_steps=2 * FOUR_UPDATES, **changes,
+        num_envs=8, num_steps=4, checkpoint_every=3, eval_every=3, eval_episodes=2,
+        total_env_steps=8 * 8 * 4, **changes,
     )  # fmt: skip
     train_in(tmp_path / "whole", config)
     control = Control()
@@ -269,21 +274,21 @@ def test_an_error_while_preparing_is_told_as_it_is(
     def broken(*arguments: Any) -> None:
         raise ValueError("no validation today")
 
-    monkeypatch.setattr("trainer_core.train.run.Validator", broken)
+    monkeypatch.setattr("trainer_core.host.run.Validator", broken)
     with pytest.raises(LabError, match="ValueError: no validation today"):
         train_in(tmp_path, tiny_config())
 
 
 def test_a_receipt_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = prepared_run(tmp_path, tiny_config())
-    real = durable.write_file
+    real = durable_files.write_file
 
     def full(path: Path, data: bytes) -> None:
         if path.name == "receipt.json":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         real(path, data)
 
-    monkeypatch.setattr(durable, "write_file", full)
+    monkeypatch.setattr(durable_files, "write_file", full)
     run.report(ValueError("what really happened"))
     run.close()
     assert not list(run.paths.failures.iterdir())
@@ -379,7 +384,7 @@ def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(
 def test_a_line_that_does_not_fit_leaves_the_log_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from trainer_core.protocol import records
+    from trainer_core.wire import records
 
     writer = RunWriter(HomePaths(tmp_path).run("run"))
     told: list[bytes] = []

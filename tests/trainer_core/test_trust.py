@@ -12,17 +12,16 @@ import pytest
 from tests.support.imports import sources
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.cli.main import main
-from trainer_core.protocol import checkpoints
-from trainer_core.protocol.errors import CheckpointError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.host.control import Control
+from trainer_core.lab import checkpoint_manifest, trust
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.guest.run import GuestRun, Model
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runs import trust
 from trainer_core.runs.config_file import write_config
-from trainer_core.runs.writer import RunWriter
-from trainer_core.train.control import Control
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.wire.errors import CheckpointError
+from trainer_core.wire.spec import RunSpec
 
 UNPICKLED = {"sb3": "model.zip", "d3rlpy": "model.d3", "corl": "model.pt"}
 
@@ -115,10 +114,10 @@ def test_a_warm_start_is_checked_before_it_begins(runner_id: str, tmp_path: Path
     assert runner.unpickled == UNPICKLED[runner_id]
     folder = make_checkpoint(tmp_path / "donor")
     (folder / runner.unpickled).write_bytes(b"from elsewhere")
-    meta = json.loads((folder / checkpoints.META).read_text())
+    meta = json.loads((folder / checkpoint_manifest.META).read_text())
     algo = runner.algorithms[0]
     meta |= {"runner": runner_id, "config": {"algo": algo}}
-    (folder / checkpoints.META).write_text(json.dumps(meta))
+    (folder / checkpoint_manifest.META).write_text(json.dumps(meta))
     spec = RunSpec(runner=runner_id, task="tiny_goal", options={"algo": algo})
     found = runner.check_warm_start(spec, folder)
     assert (found.status, "dmglab runner trust" in found.detail) == ("fail", True)

@@ -20,14 +20,14 @@ from tests.trainer_core.building import (
     train_in,
     without_clocks,
 )
-from trainer_core.protocol.checkpoints import MACHINES, list_checkpoints, read_meta
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.runs.finding import _merit
+from trainer_core.host import validation_process
+from trainer_core.host.late_validation import LateValidation
+from trainer_core.host.persistence import _held
+from trainer_core.host.run import TrainingRun
+from trainer_core.lab.checkpoint_manifest import MACHINES, list_checkpoints, read_meta
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
-from trainer_core.train import validation_process
-from trainer_core.train.late_validation import LateValidation
-from trainer_core.train.persistence import _held
-from trainer_core.train.run import TrainingRun
+from trainer_core.runs.names import _merit
 
 UPDATE = 16 * 8
 
@@ -68,6 +68,7 @@ def test_weights_that_lie_channels_last_are_copied_whole() -> None:
     assert torch.equal(held["steps"][0], weights.permute(3, 2, 1, 0)[0])
 
 
+@pytest.mark.usefixtures("warm")
 def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Path) -> None:
     limits = {"total_env_steps": 6 * UPDATE, "learning_rate": 3e-3, "seed": 2}
     train_in(tmp_path / "here", tiny_config(eval_every=1, keep_checkpoints=99, **limits))
@@ -77,7 +78,7 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     run.train()
     run.close()
     assert process.is_over
-    assert not [child for child in psutil.Process().children() if "validation" in str(child)]
+    assert process._child.pid not in {child.pid for child in psutil.Process().children()}
 
     late, here = evals_of(tmp_path / "beside"), evals_of(tmp_path / "here")
     assert late == {place: here[place] for place in late}
@@ -94,6 +95,7 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     assert best.success_rate == late[best.env_steps, "greedy"]["success_rate"]
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_best(
     tmp_path: Path,
 ) -> None:
@@ -133,6 +135,7 @@ def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_
     assert check_log(run.paths.train_log).errors == []
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_target_that_is_reached_late_names_the_weights_that_reached_it(tmp_path: Path) -> None:
     config = tiny_config(eval_every=1, validate_on="cpu", target_success=0.01, learning_rate=3e-3,
                          total_env_steps=200 * UPDATE)  # fmt: skip
@@ -153,6 +156,7 @@ def test_a_target_that_is_reached_late_names_the_weights_that_reached_it(tmp_pat
     assert read_meta(list_checkpoints(run.paths)[-1]).env_steps == outcome.env_steps
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_process_that_dies_costs_no_validation(tmp_path: Path) -> None:
     config = tiny_config(eval_every=2, validate_on="cpu", total_env_steps=4 * UPDATE)
     run = prepared_run(tmp_path, config)
@@ -191,7 +195,7 @@ def test_a_full_disk_ends_the_process_and_not_the_run() -> None:
 def test_who_is_validated_beside_its_learner(
     device: str, where: Any, cores: int, wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validation_process, "spare_cores", lambda: cores)
+    monkeypatch.setattr(validation_process, "cores_of_rank", lambda: cores)
     config = tiny_config(device=device, eval_every=1, validate_on=where)
     assert validation_process.wanted(config) is wanted
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -204,6 +208,6 @@ def test_who_is_validated_beside_its_learner(
 def test_by_default_one_gpu_is_validated_beside_and_a_cpu_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(validation_process, "spare_cores", lambda: 4)
+    monkeypatch.setattr(validation_process, "cores_of_rank", lambda: 4)
     assert validation_process.wanted(tiny_config(device="cuda:0", eval_every=1))
     assert not validation_process.wanted(tiny_config(eval_every=1))

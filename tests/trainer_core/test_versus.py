@@ -15,19 +15,19 @@ import torch
 from torch import Tensor, nn
 
 from tests.trainer_core.building import tiny_config, train_in
-from trainer_core.play.agent import Agent, StackedAgent
-from trainer_core.play.game import TinyGame
+from trainer_core.envs.single_game import TinyGame
+from trainer_core.host.agent import Agent, StackedAgent
+from trainer_core.host.saliency import PATCH, saliency
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints
+from trainer_core.lab.paths import HomePaths
 from trainer_core.play.player import Player
-from trainer_core.play.saliency import PATCH, saliency
 from trainer_core.play.versus import Versus, VersusLoop
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.buttons import ACTION_MASKS
-from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.frames import FrameReader
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.service import PlayerService
+from trainer_core.wire import commands, records
+from trainer_core.wire.buttons import ACTION_MASKS
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.frames import FrameReader
+from trainer_core.wire.playing import PlayerConfig
 
 STEP = 24
 """Frames."""
@@ -201,6 +201,7 @@ def test_a_player_tells_what_its_policy_looks_at(home: HomePaths, tmp_path: Path
     person.close()
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_real_player_plays_two_policies(home: HomePaths) -> None:
     """A process of its own at the other end of the pipe."""
     checkpoint = checkpoint_of(home)

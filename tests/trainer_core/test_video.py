@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from trainer_core.exports import video
-from trainer_core.exports.gif import GREYS
-from trainer_core.exports.video import Clip, chosen_frames, export_clip, find_ffmpeg
-from trainer_core.play.game import TinyGame
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.recording import FRAMES_PER_SECOND
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import TinyGame
+from trainer_core.formats import video
+from trainer_core.formats.gif import GREYS
+from trainer_core.formats.video import Clip, chosen_frames, export_clip, find_ffmpeg
+from trainer_core.lab.recording import FRAMES_PER_SECOND
+from trainer_core.wire.errors import LabError
 
 FRAMES = 48
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from trainer_core.algo.learner import Learner, LossSums, scalars_of
-from trainer_core.algo.registry import Implementation
-from trainer_core.algo.rollout import Forward
 from trainer_core.envs.vec_env import StepResult
-from trainer_core.protocol.config import RunConfig
+from trainer_core.learn.learner import Learner, LossSums, scalars_of
+from trainer_core.learn.registry import Implementation
+from trainer_core.learn.rollout import Forward
+from trainer_core.wire.config import RunConfig
 
 
 class RewardsToGo:

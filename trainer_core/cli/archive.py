@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.saying import say
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import limits
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.cli.output import say
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.archive import archive
-from trainer_core.runs.disk import disk_use
+from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import limits
 
 
 @dataclass(frozen=True)

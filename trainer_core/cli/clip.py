@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.progress import tell_progress
+from trainer_core.cli.output import tell_progress
 
 
 @dataclass(frozen=True)

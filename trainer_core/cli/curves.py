@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.runs.finding import find_run
+from trainer_core.runs.names import find_run
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "curves", argv)
     paths = find_run(options.run, home_paths(options.home))
     out = options.out or paths.root / options.to
-    for _ in importlib.import_module(f"trainer_core.exports.{options.to}").export(paths, out):
+    for _ in importlib.import_module(f"trainer_core.formats.{options.to}").export(paths, out):
         pass
     return {"ok": True, "run_id": paths.run_id, "folder": str(out)}

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shlex
+import shutil
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer_core.cli.invocation import dmglab_command
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.early_start import load_torch
-from trainer_core.protocol.presets import preset_config, suggest_preset
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.host.process_start import load_torch
+from trainer_core.lab.presets import preset_config, suggest_preset
+from trainer_core.runs.names import find_checkpoint
+
+
+def dmglab_command() -> str:
+    """What to type for `dmglab` of this installation, quoted for a shell.
+
+    The bare word if PATH leads to this installation, else the program beside the interpreter,
+    else the module (not installed).
+    """
+    program = Path(sys.executable).with_name("dmglab")
+    if not os.access(program, os.X_OK):
+        return f"{shlex.quote(sys.executable)} -m trainer_core.cli.main"
+    found = shutil.which("dmglab")
+    if found and os.path.samefile(found, program):
+        return "dmglab"
+    return shlex.quote(str(program))
+
 
 LEGEND = """\
   success     share of the episodes since the line before that reached the goal
@@ -54,7 +72,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     print(LEGEND, file=sys.stderr)
     load_torch(config.device)
     from trainer_core.cli.running import train_new
-    from trainer_core.exports.plot import plot_logs
+    from trainer_core.formats.plot import plot_logs
     from trainer_core.play.rollout import write_rollout
 
     trained = train_new(config, home, name="demo")

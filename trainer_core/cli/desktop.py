@@ -10,8 +10,8 @@ from pathlib import Path
 
 import platformdirs
 
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import ASSETS
+from trainer_core.lab.paths import ASSETS
+from trainer_core.wire.errors import LabError
 
 ICONS = {"dmglab.svg": "scalable", "dmglab.png": "256x256"}
 

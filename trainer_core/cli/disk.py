@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.tables import print_table
-from trainer_core.runs.disk import disk_use
+from trainer_core.cli.output import print_table
+from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
 
 

@@ -16,11 +16,12 @@ import psutil
 
 from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.progress import on_terminal, standard_output
-from trainer_core.preflight.checks import check_home
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import BUILT_IN_TASKS, broken_tasks, list_tasks
+from trainer_core.cli.output import on_terminal, standard_output
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import BUILT_IN_TASKS, broken_tasks, list_tasks
 from trainer_core.runners.catalog import NATIVE
+from trainer_core.service.preflight import check_home
+from trainer_core.wire.environment import desktop
 
 PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "safetensors", "gymnasium", "matplotlib",
             "pillow", "msgspec", "pyside6-essentials")  # fmt: skip
@@ -114,7 +115,7 @@ def _system() -> dict[str, Any]:
         "threads": psutil.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "memory_free_bytes": psutil.virtual_memory().available,
-        "display": os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "",
+        "display": desktop().display,
     }
 
 
@@ -123,7 +124,7 @@ def _devices(problems: list[str]) -> list[dict[str, Any]]:
     try:
         import torch
 
-        from trainer_core.train.provenance import device_name, versions
+        from trainer_core.host.provenance import device_name, versions
     except ImportError:
         return [{"name": "cpu"}]
     found: list[dict[str, Any]] = [{"name": "cpu", "model": device_name(torch.device("cpu"))}]
@@ -170,14 +171,14 @@ def _launch_shapes() -> dict[str, Any]:
     """Which GPUs run with shapes measured here (`python -m emulator tune`), which with built-in."""
     import warp as wp
 
-    from emulator.launch import shapes
+    from emulator.launch import launch_shapes
 
     names = [device.name for device in wp.get_devices() if device.is_cuda]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tuned = {name: sorted(shapes.tuned_table(name)) for name in names}
+        tuned = {name: sorted(launch_shapes.tuned_table(name)) for name in names}
     return {
-        "path": str(shapes.table_path()), "kernels": shapes.kernel_version(),
+        "path": str(launch_shapes.table_path()), "kernels": launch_shapes.kernel_version(),
         "in_use": {name: "tuned" if sizes else "built-in" for name, sizes in tuned.items()},
         "tuned_for": tuned, "ignored": [str(warning.message) for warning in caught],
     }  # fmt: skip

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.checkpoints import read_meta, read_own_meta
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import CheckpointError, ConfigError
-from trainer_core.protocol.fields import MAX_SEED, limits
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import NATIVE_ID
-from trainer_core.protocol.task_lists import expand_tasks, is_list, split_tasks
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.lab.checkpoint_manifest import read_meta, read_own_meta
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.task_lists import expand_tasks, is_list, split_tasks
+from trainer_core.runs.names import find_checkpoint
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import CheckpointError, ConfigError
+from trainer_core.wire.fields import MAX_SEED, limits
+from trainer_core.wire.spec import NATIVE_ID
 
 if TYPE_CHECKING:
-    from trainer_core.train.evaluate import Evaluation
+    from trainer_core.host.evaluate import Evaluation
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _report_all(
     found: dict[str, tuple[Evaluation, str]],
 ) -> dict[str, Any]:  # fmt: skip
     """All tasks together, and each by its name."""
-    from trainer_core.train.evaluate import joined
+    from trainer_core.host.evaluate import joined
 
     every = joined([evaluation for evaluation, _ in found.values()])
     sets = sorted({played for _, played in found.values()})
@@ -144,13 +144,13 @@ def _evaluate(
     """The episodes on one task, and which starts were played."""
     import torch
 
-    from trainer_core.algo.policy import policy_for
     from trainer_core.envs.build import make_env, task_facts
-    from trainer_core.preflight.startable import find_device
-    from trainer_core.train.checkpoint import load_policy
-    from trainer_core.train.evaluate import greedy, run_episodes, sampled, spread_starts, uniform
-    from trainer_core.train.loop_leaving import leaving_loops
-    from trainer_core.train.run import default_threads
+    from trainer_core.envs.startable import find_device
+    from trainer_core.host.checkpoint import load_policy
+    from trainer_core.host.evaluate import greedy, run_episodes, sampled, spread_starts, uniform
+    from trainer_core.host.loop_leaving import leaving_loops
+    from trainer_core.host.run import default_threads
+    from trainer_core.learn.policy import policy_for
 
     find_device(config.device)
     torch.set_num_threads(config.threads or default_threads(config))

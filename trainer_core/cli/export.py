@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import parse
-from trainer_core.cli.progress import tell_progress
-from trainer_core.exports.gif import MAX_SCALE
-from trainer_core.exports.video import MAX_SPEED, Clip, export_clip
-from trainer_core.protocol.fields import limits
-from trainer_core.protocol.recording import MAX_FRAMES
+from trainer_core.cli.output import tell_progress
+from trainer_core.formats.gif import MAX_SCALE
+from trainer_core.formats.video import MAX_SPEED, Clip, export_clip
+from trainer_core.lab.recording import MAX_FRAMES
+from trainer_core.wire.fields import limits
 
 
 @dataclass(frozen=True)

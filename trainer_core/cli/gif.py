@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import parse
-from trainer_core.cli.progress import tell_progress
-from trainer_core.exports.gif import DEFAULT_DELAY_CS, MAX_DELAY_CS, MAX_SCALE, export_gif
-from trainer_core.protocol.fields import limits
+from trainer_core.cli.output import tell_progress
+from trainer_core.formats.gif import DEFAULT_DELAY_CS, MAX_DELAY_CS, MAX_SCALE, export_gif
+from trainer_core.wire.fields import limits
 
 
 @dataclass(frozen=True)

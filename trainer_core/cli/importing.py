@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ def run(argv: list[str]) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: no such file or folder; name what W&B, TensorBoard or a run left"
         )
-    from trainer_core.runs.importing_curves import import_curves, is_logged
+    from trainer_core.formats.import_curves import import_curves, is_logged
 
     if path.is_dir() and not is_logged(path):
-        from trainer_core.runs.importing import import_checkpoint
+        from trainer_core.runs.import_run import import_checkpoint
 
         record, folder = import_checkpoint(path, home)
         return {"ok": True, "run_id": record.run_id, "checkpoint": str(folder)}

@@ -23,11 +23,11 @@ from typing import Any, Protocol
 
 import psutil
 
-from trainer_core.owned import family, on_stop_signals
-from trainer_core.protocol.addresses import is_host, shown_address
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import check_fields, limits
-from trainer_core.train.meeting import MEETING
+from trainer_core.wire.addresses import is_host, shown_address
+from trainer_core.wire.environment import MEETING, child_environment
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_fields, limits
+from trainer_core.wire.process_guard import family, on_stop_signals
 
 MEETINGS = "dmglab-ranks-"
 """How the folders begin in which ranks meet; the launcher's process number follows."""
@@ -78,11 +78,6 @@ class Nodes:
 ONE_NODE = Nodes()
 
 
-def is_rank() -> bool:
-    """Whether this process is one of several already, started by `spread` or by torchrun."""
-    return "RANK" in os.environ
-
-
 def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dict[str, Any]:
     """`dmglab ARGUMENTS` in `count` processes here to their end; rank 0 prints the result.
 
@@ -126,11 +121,11 @@ def start_ranks(
     start: Callable[[dict[str, str]], Rank], count: int, meeting: Path, nodes: Nodes = ONE_NODE
 ) -> list[Rank]:
     """Each with its number, the place where all meet, and this process as its parent."""
-    shared = {**LOOPBACK, **os.environ, MEETING: str(meeting)}
+    shared = {**LOOPBACK, **child_environment(), MEETING: str(meeting)}
     if nodes.nodes > 1:
         interface = interface_towards(nodes.rendezvous.rpartition(":")[0].strip("[]"))
         chosen = dict.fromkeys(LOOPBACK, interface) if interface else {}
-        shared = {**chosen, **os.environ, MEETING: f"tcp://{nodes.rendezvous}"}
+        shared = {**chosen, **child_environment(), MEETING: f"tcp://{nodes.rendezvous}"}
     shared["WORLD_SIZE"] = str(count * nodes.nodes)
     first = count * nodes.node_rank
     return [

@@ -13,11 +13,10 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, make_out, parse
-from trainer_core.cli.progress import on_terminal, tell_progress
-from trainer_core.cli.saying import say
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import MAX_SEED, limits
-from trainer_core.protocol.task_lists import SEPARATOR
+from trainer_core.cli.output import on_terminal, say, tell_progress
+from trainer_core.lab.task_lists import SEPARATOR
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import MAX_SEED, limits
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.episode import Played
     from trainer_core.play.league.players import Entry, Settings, league_tasks, parse_entry
     from trainer_core.play.league.table import Row, as_dicts, markdown, play_league
-    from trainer_core.runs.writer import disk_error, write_json
+    from trainer_core.runs.log_writer import disk_error, write_json
 
     if not options.players:
         raise ConfigError("name at least one player; `dmglab league --help` says which there are")

@@ -15,21 +15,18 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from trainer_core.cli.progress import on_terminal
-from trainer_core.cli.saying import say
+from trainer_core.cli.output import on_terminal, print_lists, say
 from trainer_core.cli.summaries import COMMANDS, rows
-from trainer_core.cli.tables import print_lists
-from trainer_core.early_start import keep_bytecode, look_for_garbage_seldom
-from trainer_core.owned import (
-    PARENT,
+from trainer_core.host.process_start import begin_process
+from trainer_core.wire.errors import LabError, in_words, shortened
+from trainer_core.wire.process_guard import PARENT, die_with_parent
+from trainer_core.wire.standard_streams import (
     StdoutError,
-    die_with_parent,
     fill_standard_streams,
     finish_stdout,
     outlive_reader_of_stderr,
     watch_stdout,
 )
-from trainer_core.protocol.errors import LabError, in_words, shortened
 
 HELP = {"-h", "--help"}
 MODULES = {"bench": "bench.command", "import": "importing"}
@@ -44,8 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when the command's result says ok, else 1."""
     if argv is None:
         watch_stdout(closed="stdout" in fill_standard_streams())
-        look_for_garbage_seldom()
-        keep_bytecode()
+        begin_process()
         argv = sys.argv[1:]
     if sys.stderr is sys.__stderr__:
         outlive_reader_of_stderr()
@@ -149,8 +145,4 @@ def console_script() -> NoReturn:
 if __name__ == "__main__":
     if PARENT in os.environ:  # before torch is loaded, which takes seconds
         die_with_parent()
-    if "DMGLAB_FAULT" in os.environ:
-        from trainer_core.proofs import faults
-
-        faults.arm(os.environ["DMGLAB_FAULT"])
     leave(main)

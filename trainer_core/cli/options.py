@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import tyro
 
 from trainer_core.cli.summaries import summary
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import check_device, check_fields
-from trainer_core.protocol.paths import HomePaths, default_home
+from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_device, check_fields
 
 T = TypeVar("T")
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer_core.preflight.checks import run_checks
-from trainer_core.preflight.findings import require
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.catalog import AgentRunner
-from trainer_core.runs import waiting
+from trainer_core.runs import queue_steps
 from trainer_core.runs.life import new_run_id
 from trainer_core.runs.queue import RunQueue
+from trainer_core.service.preflight import run_checks
+from trainer_core.wire.checks import require
+from trainer_core.wire.run_record import RunRecord
+from trainer_core.wire.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def put_into_queue(
     """Check the order as the app does, then let it wait. Raises LabError; nothing waits then."""
     spec = order.runner.complete(order.spec)
     asyncio.run(_check(order, spec))
-    return waiting.enqueue(
+    return queue_steps.enqueue(
         order.home, new_run_id(), spec, algo=order.runner.algorithm(spec), name=order.name,
         priority=priority, held=held, devices=devices, detached=detached,
     )  # fmt: skip

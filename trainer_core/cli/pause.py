@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 from trainer_core.cli.steering import steer
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.runs import RunState
 from trainer_core.service import TrainerService
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunState
 
 PATIENCE_S = 60.0
 """For an update to end."""

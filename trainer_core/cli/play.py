@@ -14,19 +14,20 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal, NoReturn
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.owned import environment_for, family, kill_group
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.arc import is_arc, server_of
-from trainer_core.protocol.checkpoints import read_meta
-from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
-from trainer_core.protocol.fields import MAX_SEED, limits
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import MAX_SPEED, PlayerConfig, write_player_config
-from trainer_core.protocol.task_lists import one_of
-from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
+from trainer_core.lab.arc_games import is_arc, server_of
+from trainer_core.lab.checkpoint_manifest import read_meta
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.task_lists import one_of
+from trainer_core.lab.tasks import BUILT_IN_TASKS, find_task
 from trainer_core.runners.catalog import AgentRunner, runner_of_checkpoint
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.runs.names import find_checkpoint
+from trainer_core.wire import commands, records
+from trainer_core.wire.environment import child_environment
+from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
+from trainer_core.wire.fields import MAX_SEED, limits
+from trainer_core.wire.playing import MAX_SPEED, PlayerConfig, write_player_config
+from trainer_core.wire.process_guard import family, kill_group
 
 SILENT_S, COMPILING_S = 300.0, 900.0
 """How long a player may say nothing of its start, and where it compiles kernels first."""
@@ -91,7 +92,7 @@ def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, A
     argv = runner.play(directory)
     process = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-        cwd=runner.folder(directory), env={**environment_for(argv[0]), **family()},
+        cwd=runner.folder(directory), env=child_environment(argv[0], **family()),
     )  # fmt: skip
     player = _Player(process)
     try:

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.tables import print_table
-from trainer_core.protocol.fields import limits
-from trainer_core.runs.asking import ask
+from trainer_core.cli.output import print_table
+from trainer_core.runs.sql import ask
+from trainer_core.wire.fields import limits
 
 
 @dataclass(frozen=True)

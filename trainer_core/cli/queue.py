@@ -1,4 +1,4 @@
-"""`dmglab queue VERB`: the runs that wait for a device, shared with the app and the keeper."""
+"""`dmglab queue VERB`: the runs that wait for a device, shared with the app."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ import tyro
 from trainer_core.cli import train, train_guest
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
-from trainer_core.cli.saying import say
-from trainer_core.cli.tables import print_table
+from trainer_core.cli.output import print_table, say
 from trainer_core.cli.verbs import run_verb
-from trainer_core.protocol.errors import ConfigError, LabError, shown
-from trainer_core.protocol.fields import check_device, limits
-from trainer_core.protocol.spec import NATIVE_ID
-from trainer_core.runs import waiting
+from trainer_core.runs import queue_steps
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.queue import RunQueue
-from trainer_core.service.keeper import KeeperLock, ensure_keeper
-from trainer_core.service.keeping import keep
+from trainer_core.service.detached import DetachedLock, start_detached_host
+from trainer_core.service.detached_host import keep
+from trainer_core.wire.errors import ConfigError, LabError, shown
+from trainer_core.wire.fields import check_device, limits
+from trainer_core.wire.spec import NATIVE_ID
 
 PRIORITY = limits(-100, 100)
 
@@ -93,7 +92,7 @@ def list_waiting(argv: list[str]) -> dict[str, Any]:
     options = parse(ListOptions, "queue list", argv)
     home = home_paths(options.home)
     entries, runs = RunQueue(home).entries(), RunRegistry(home).load()
-    problems = [waiting.why_never(home, entry) for entry in entries]
+    problems = [queue_steps.why_never(home, entry) for entry in entries]
     if options.json:
         return {"ok": True, "queue": [
             msgspec.to_builtins(entry) | ({"problem": problem} if problem else {})
@@ -153,7 +152,7 @@ def remove(argv: list[str]) -> dict[str, Any]:
     options = parse(RunOptions, "queue remove", argv)
     home = home_paths(options.home)
     stood = any(entry.run_id == options.run for entry in RunQueue(home).entries())
-    record = waiting.drop(home, options.run, "taken out of the queue")
+    record = queue_steps.drop(home, options.run, "taken out of the queue")
     if record is not None:
         return {"ok": True, "run_id": record.run_id, "state": record.state.value}
     if stood and options.run not in RunRegistry(home).load():  # killed while it was put in
@@ -166,18 +165,18 @@ def work(argv: list[str]) -> dict[str, Any]:
     options = parse(WorkOptions, "queue run", argv)
     home = home_paths(options.home)
     if options.detach:
-        return {"ok": True, "pid": ensure_keeper(home), "log": str(home.keeper_log)}
-    lock = KeeperLock(home)
+        return {"ok": True, "pid": start_detached_host(home), "log": str(home.detached_log)}
+    lock = DetachedLock(home)
     if not lock.take():
         raise LabError(f"process {lock.holder()} works the queue of {home.root} already")
     for entry in RunQueue(home).entries():
-        if not entry.held and (problem := waiting.why_never(home, entry)):
+        if not entry.held and (problem := queue_steps.why_never(home, entry)):
             say(f"{shown(entry.run_id)} is taken out of the queue: {problem}")
     asyncio.run(_work(lock, home))
     return {"ok": True, **_order(RunQueue(home))}
 
 
-async def _work(lock: KeeperLock, home: Any) -> None:
+async def _work(lock: DetachedLock, home: Any) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)

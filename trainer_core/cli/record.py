@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, make_out, parse
+from trainer_core.lab.checkpoint_manifest import POLICY, read_meta
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.task_lists import one_of
 from trainer_core.play.episode import Played
-from trainer_core.protocol.checkpoints import POLICY, read_meta
-from trainer_core.protocol.fields import MAX_SEED, limits
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.task_lists import one_of
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.runs.names import find_checkpoint
+from trainer_core.wire.fields import MAX_SEED, limits
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
     """Play with the checkpoint `folder` and keep what reaches the goal."""
+    from trainer_core.envs.single_game import open_game
     from trainer_core.play.demonstrating import record_demonstrations
-    from trainer_core.play.game import open_game
     from trainer_core.play.league.players import Settings, open_checkpoint
 
     meta = read_meta(folder)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.recording import read_recording
-from trainer_core.protocol.roms import find_game_again
+from trainer_core.lab.recording import read_recording
+from trainer_core.lab.roms import find_game_again
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Options:
     recording: Annotated[Path, tyro.conf.Positional]
     """Folder of a finished recording."""
     verify: bool = True
-    """Kept for scripts: comparing is all that this command does."""
+    """HostedRun for scripts: comparing is all that this command does."""
     home: Path | None = None
     """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
 
@@ -26,8 +26,8 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "replay", argv)
     recording = read_recording(options.recording)
-    from trainer_core.play.game import open_game
-    from trainer_core.play.recording_writer import first_difference
+    from trainer_core.envs.recording_writer import first_difference
+    from trainer_core.envs.single_game import open_game
 
     home = home_paths(options.home)
     game = open_game(find_game_again(recording.task, recording.rom_sha256, home), home)

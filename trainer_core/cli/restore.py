@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.errors import ConfigError
 from trainer_core.runs.archive import check, restore
+from trainer_core.wire.errors import ConfigError
 
 
 @dataclass(frozen=True)

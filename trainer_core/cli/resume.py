@@ -5,28 +5,28 @@ A run that is paused goes on where it is, in the process that trains it.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
+from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.pause import reach
 from trainer_core.cli.steering import find_live, steer
-from trainer_core.early_start import load_torch
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import limits
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.host.process_start import load_torch
+from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runners.catalog import AgentRunner, find_runner
 from trainer_core.runs.config_file import read_run_config, read_spec
-from trainer_core.runs.finding import find_run
-from trainer_core.runs.lock import RunLock
+from trainer_core.runs.names import find_run
+from trainer_core.runs.run_lock import RunLock
 from trainer_core.service import TrainerService
+from trainer_core.wire.environment import is_rank, rank_place
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.fields import limits
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import NATIVE_ID
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         return spread(["resume", *argv], options.gpus, options.cluster)
     read_run_config(paths)  # what cannot be resumed is said before torch is loaded
     # Held while torch loads: a `stop` in these seconds waits for the run, and reaches it.
-    lock = RunLock.take(paths) if os.environ.get("RANK", "0") == "0" else None
+    lock = RunLock.take(paths) if rank_place().is_first else None
     try:
         load_torch()
         from trainer_core.cli.running import resume_here

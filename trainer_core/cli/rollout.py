@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.cli.options import home_paths, make_out, parse
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import MAX_SEED, limits
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.runs.names import find_checkpoint
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import MAX_SEED, limits
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import tyro
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.verbs import run_verb
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.errors import ConfigError
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.progress import tell_progress
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.cli.output import tell_progress
+from trainer_core.lab.guest_environment import RunnerEnvironment
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.trust import named_hash, trust, trusted_list
 from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
-from trainer_core.runners.environments import RunnerEnvironment
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runs.trust import named_hash, trust, trusted_list
+from trainer_core.wire.errors import ConfigError, LabError
 
 
 @dataclass(frozen=True)

@@ -13,27 +13,27 @@ from typing import Any
 
 import torch
 
-from trainer_core.cli.saying import say
-from trainer_core.owned import on_stop_signals
-from trainer_core.preflight.startable import check_startable
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.checkpoints import list_checkpoints
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.cli.output import say
+from trainer_core.envs.startable import check_startable
+from trainer_core.host.control import Control
+from trainer_core.host.ranks import Ranks
+from trainer_core.host.run import Outcome, run_training
+from trainer_core.host.validation_process import ValidationProcess
+from trainer_core.host.worker import NOTHING_YET, obey
+from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.runs.command_files import LOOK_S, Mailbox
 from trainer_core.runs.config_file import read_run_config
-from trainer_core.runs.devices import DeviceLock, run_on
+from trainer_core.runs.device_lock import DeviceLock, run_on
 from trainer_core.runs.life import RunLife, new_run_id
-from trainer_core.runs.lock import RunLock
-from trainer_core.runs.mailbox import LOOK_S, Mailbox
-from trainer_core.runs.writer import DiskError, RunWriter
-from trainer_core.train.control import Control
-from trainer_core.train.ranks import Ranks
-from trainer_core.train.run import Outcome, run_training
-from trainer_core.train.validation_process import ValidationProcess
-from trainer_core.worker import NOTHING_YET, obey
+from trainer_core.runs.log_writer import DiskError, RunWriter
+from trainer_core.runs.run_lock import RunLock
+from trainer_core.wire import commands, records
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ProtocolError
+from trainer_core.wire.process_guard import on_stop_signals
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 PROGRESS_S = 2.0
 """Between two lines about the same thing."""

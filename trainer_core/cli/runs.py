@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.saying import say
-from trainer_core.cli.tables import print_table
-from trainer_core.protocol.errors import ConfigError, shortened, shown
-from trainer_core.protocol.fields import limits
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.cli.output import print_table, say
 from trainer_core.runs.index import RunRegistry
+from trainer_core.wire.errors import ConfigError, shortened, shown
+from trainer_core.wire.fields import limits
+from trainer_core.wire.run_record import RunRecord, RunState
 
 
 @dataclass(frozen=True)

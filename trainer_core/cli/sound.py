@@ -11,9 +11,9 @@ import numpy as np
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import limits
-from trainer_core.protocol.regular_files import check_target
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.fields import limits
+from trainer_core.wire.regular_files import check_target
 
 CHANNELS = "1234"
 
@@ -62,10 +62,10 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def render(options: Options) -> np.ndarray:
     """float32[n, 2]. Raises LabError for what is no game, or has no sound."""
-    from trainer_core.play.authoring.inputs import read_inputs
-    from trainer_core.play.game import ConsoleGame, open_game
+    from trainer_core.author.inputs import read_inputs
+    from trainer_core.envs.single_game import ConsoleGame, open_game
+    from trainer_core.lab.tasks import Codec
     from trainer_core.play.sound import GameSound
-    from trainer_core.protocol.tasks import Codec
 
     game = open_game(options.game, home_paths(options.home))
     if not isinstance(game, ConsoleGame):

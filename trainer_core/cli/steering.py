@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.command_files import LOOK_S
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.lock import is_locked_here
-from trainer_core.runs.mailbox import LOOK_S
+from trainer_core.runs.run_lock import is_locked_here
 from trainer_core.service import RunChanged, TrainerService
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunRecord, RunState
 
 BEGIN_S = 120.0
 """For a run that is being resumed to load its library."""
@@ -48,7 +48,7 @@ def steer(
 async def _steer(
     home: HomePaths, run_id: str, act: Callable[[TrainerService, str], Awaitable[None]]
 ) -> RunRecord:
-    from trainer_core.cli.saying import say
+    from trainer_core.cli.output import say
 
     service = TrainerService(home, works_queue=False)
     service.open()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trainer_core.cli.steering import steer
-from trainer_core.protocol.errors import LabError
 from trainer_core.service import TrainerService
+from trainer_core.wire.errors import LabError
 
 
 def run(argv: list[str]) -> dict[str, Any]:

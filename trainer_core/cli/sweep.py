@@ -14,20 +14,15 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.saying import say
+from trainer_core.cli.output import say
 from trainer_core.cli.train import defaults_for
-from trainer_core.preflight.findings import require
-from trainer_core.preflight.task import check_task, check_warm_start
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import check_device, limits
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.preflight import check_task, check_warm_start
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps import space
 from trainer_core.sweeps.conductor import Conductor, Slots
-from trainer_core.sweeps.local import LocalSlots
 from trainer_core.sweeps.results import ranking, table
-from trainer_core.sweeps.slot import TrialSlot
+from trainer_core.sweeps.slot import LocalSlots, TrialSlot
 from trainer_core.sweeps.sweep import (
     LEAST_FACTOR,
     LEAST_RUNG,
@@ -41,6 +36,10 @@ from trainer_core.sweeps.sweep import (
     save_sweep,
     sweep_file,
 )
+from trainer_core.wire.checks import require
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_device, limits
 
 KEPT_ON_RESUME = ("home", "jobs", "devices", "ray", "cpus_per_trial", "gpus_per_trial", "resume",
                   "show")  # fmt: skip
@@ -189,7 +188,7 @@ def _slots(options: Options, home: HomePaths, sweep: Sweep) -> Slots:
         for name in devices:
             check_device(name)
             if name != "cpu":
-                from trainer_core.preflight.startable import find_device  # loads torch
+                from trainer_core.envs.startable import find_device  # loads torch
 
                 find_device(name)  # else every trial would fail
         if len(set(devices)) < len(devices):

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.saying import say
+from trainer_core.cli.output import say
 from trainer_core.cli.task_reports import one_thread
 from trainer_core.envs.preparing import Preparing
-from trainer_core.protocol.buttons import CODEC_ID, CODECS
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import limits
-from trainer_core.protocol.tasks import Codec
+from trainer_core.lab.tasks import Codec
+from trainer_core.wire.buttons import CODEC_ID, CODECS
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import limits
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class UpdateOptions:
 
 
 def new(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.new_task import NewTask, make_task, random_play
+    from trainer_core.author.new_task import NewTask, make_task, random_play
 
     options = parse(NewOptions, "task new", argv)
     codec = _codec(options)
@@ -180,7 +180,7 @@ def _say(text: str) -> None:
 
 
 def make(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.new_task import NewTask, make_task
+    from trainer_core.author.new_task import NewTask, make_task
 
     options = parse(MakeOptions, "task make", argv)
     request = NewTask(
@@ -192,7 +192,7 @@ def make(argv: list[str]) -> dict[str, Any]:
 
 
 def capture(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.capturing import capture_step
+    from trainer_core.author.capturing import capture_step
 
     options = parse(CaptureOptions, "task capture", argv)
     files = {
@@ -222,14 +222,14 @@ def _codec(options: NewOptions | CaptureOptions) -> Codec:
 
 
 def update(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.folder import update_reward
+    from trainer_core.author.folder import update_reward
 
     options = parse(UpdateOptions, "task update", argv)
     return {"ok": True, **update_reward(options.task, home_paths(options.home))}
 
 
 def demo(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.capturing import add_demonstration
+    from trainer_core.author.capturing import add_demonstration
 
     options = parse(DemoOptions, "task demo", argv)
     found = add_demonstration(

@@ -10,13 +10,10 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.progress import tell_progress
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import MAX_SEED, limits
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import is_regular
-from trainer_core.protocol.roms import rom_path
-from trainer_core.protocol.tasks import (
+from trainer_core.cli.output import tell_progress
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.roms import rom_path
+from trainer_core.lab.tasks import (
     BUILT_IN_TASKS,
     Task,
     broken_tasks,
@@ -24,6 +21,9 @@ from trainer_core.protocol.tasks import (
     list_tasks,
     verify_file,
 )
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.fields import MAX_SEED, limits
+from trainer_core.wire.regular_files import is_regular
 
 MAX_EPISODES = 100_000
 
@@ -78,7 +78,7 @@ def list_all(argv: list[str]) -> dict[str, Any]:
 
 
 def check(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.reports import check_task
+    from trainer_core.author.reports import check_task
 
     options, task, home = _parse("task check", argv)
     one_thread()
@@ -88,14 +88,14 @@ def check(argv: list[str]) -> dict[str, Any]:
 def audit(argv: list[str]) -> dict[str, Any]:
     options, task, home = _parse("task audit", argv)
     os.nice(options.nice)
-    from trainer_core.play.authoring.reports import audit_task
+    from trainer_core.author.reports import audit_task
 
     one_thread()
     return audit_task(task, home, episodes=options.episodes, seed=options.seed)
 
 
 def probe(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.probing import RandomPlay, probe_goal
+    from trainer_core.author.probing import RandomPlay, probe_goal
 
     options = parse(ProbeOptions, "task probe", argv)
     play = RandomPlay(

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.tasks import find_task
+from trainer_core.lab.tasks import find_task
+from trainer_core.wire.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class RemoveOptions:
 
 
 def export(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.archive import export_task
+    from trainer_core.author.archive import export_task
 
     options = parse(ExportOptions, "task export", argv)
     found = export_task(find_task(options.task, home_paths(options.home)), options.out)
@@ -52,14 +52,14 @@ def export(argv: list[str]) -> dict[str, Any]:
 
 
 def import_(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.archive import import_task
+    from trainer_core.author.archive import import_task
 
     options = parse(ImportOptions, "task import", argv)
     return {"ok": True, **import_task(options.archive, options.id, home_paths(options.home))}
 
 
 def remove(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.folder import own_folder, remove_task
+    from trainer_core.author.folder import own_folder, remove_task
 
     options = parse(RemoveOptions, "task remove", argv)
     home = home_paths(options.home)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
+from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, named, parse
-from trainer_core.early_start import load_torch
-from trainer_core.preflight.algorithm import check_algorithm
-from trainer_core.protocol.algorithms import ignored_fields
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError, TaskError
-from trainer_core.protocol.fields import limits
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset, wishes_of
-from trainer_core.protocol.spec import NATIVE_ID, RunSpec
-from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
-from trainer_core.protocol.tasks import find_task
-from trainer_core.train.validation_process import started
+from trainer_core.host.process_start import load_torch
+from trainer_core.host.validation_process import started
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.preflight import check_algorithm
+from trainer_core.lab.presets import PRESETS, preset_config, suggest_preset, wishes_of
+from trainer_core.lab.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
+from trainer_core.lab.tasks import find_task
+from trainer_core.wire.algorithms import ignored_fields
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.environment import is_rank, rank_place
+from trainer_core.wire.errors import ConfigError, TaskError
+from trainer_core.wire.fields import limits
+from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 if TYPE_CHECKING:
     from trainer_core.cli.ordering import Order
@@ -63,7 +63,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         return detach(order_of(found))
     config, home = found.run, home_paths(found.home)
     if (found.gpus > 1 or found.cluster.nodes > 1) and not is_rank():
-        from trainer_core.preflight.startable import check_startable
+        from trainer_core.envs.startable import check_startable
 
         check_startable(config, home)  # once here: one line, not one of each rank
         return spread(["train", *argv], found.gpus, found.cluster)
@@ -119,7 +119,7 @@ def with_joined_tasks(argv: list[str]) -> list[str]:
 
 
 def order_of(found: Options) -> Order:
-    """The same as an order to a keeper. Raises ConfigError."""
+    """The same as an order to a detached host. Raises ConfigError."""
     from trainer_core.cli.ordering import Order
     from trainer_core.runners.catalog import find_runner
 
@@ -134,7 +134,7 @@ def order_of(found: Options) -> Order:
 def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
     if config.seconds or config.total_env_steps or config.target_success:
         return config
-    if os.environ.get("RANK", "0") == "0":  # once, not one of each rank
+    if rank_place().is_first:  # once, not one of each rank
         print(
             f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends",
             file=sys.stderr,

@@ -20,18 +20,18 @@ from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.ordering import Order, put_into_queue, waiting_result
-from trainer_core.cli.saying import say
-from trainer_core.preflight.checks import run_checks
-from trainer_core.preflight.findings import require
-from trainer_core.protocol import records
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.protocol.spec import NEUTRAL, RunSpec
+from trainer_core.cli.output import say
+from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runners.catalog import AgentRunner, find_runner
 from trainer_core.runners.guest.runner import WARM_START
 from trainer_core.runs.config_file import read_spec
 from trainer_core.service import EventReceived, Notice, RunChanged, TrainerService
-from trainer_core.service.keeper import ensure_keeper
+from trainer_core.service.detached import start_detached_host
+from trainer_core.service.preflight import run_checks
+from trainer_core.wire import records
+from trainer_core.wire.checks import require
+from trainer_core.wire.run_record import RunRecord, RunState
+from trainer_core.wire.spec import NEUTRAL, RunSpec
 
 PROGRESS_S = 2.0
 
@@ -60,9 +60,9 @@ def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[
 
 
 def detach(asked: Order) -> dict[str, Any]:
-    """Put it into the queue and have a keeper; returns at once. Raises LabError."""
+    """Put it into the queue and have a detached host; returns at once. Raises LabError."""
     record = put_into_queue(asked, detached=True)
-    ensure_keeper(asked.home)
+    start_detached_host(asked.home)
     print(
         "in the queue: it starts by itself once its device is free; `dmglab queue list` shows "
         "what waits, `dmglab runs` what runs",

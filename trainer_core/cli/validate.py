@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import parse
-from trainer_core.protocol.errors import LabError
 from trainer_core.runs.log_check import check_log
+from trainer_core.wire.errors import LabError
 
 
 @dataclass(frozen=True)

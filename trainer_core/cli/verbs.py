@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainer_core.cli.summaries import VERBS, rows
-from trainer_core.protocol.errors import LabError
+from trainer_core.wire.errors import LabError
 
 Verb = Callable[[list[str]], dict[str, Any]]
 

@@ -14,15 +14,15 @@ from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.press_marks import has_room
 from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.vec_env import VecEnv
-from trainer_core.protocol.arc import ARC_RULE, HELD_OUT_STARTS, find_game, is_arc
-from trainer_core.protocol.buttons import CODEC_ID
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.task_lists import SEPARATOR, envs_of, is_several, split_tasks
-from trainer_core.protocol.tasks import OBSERVATION_RULE, find_task
+from trainer_core.lab.arc_games import ARC_RULE, HELD_OUT_STARTS, find_game, is_arc
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.task_lists import SEPARATOR, envs_of, is_several, split_tasks
+from trainer_core.lab.tasks import OBSERVATION_RULE, find_task
+from trainer_core.wire.buttons import CODEC_ID
+from trainer_core.wire.config import RunConfig
 
 if TYPE_CHECKING:
-    from trainer_core.arc.env import ArcVecEnv
+    from trainer_core.envs.arc.env import ArcVecEnv
     from trainer_core.envs.game_env import GameEnv
     from trainer_core.envs.mixed_env import MixedEnv
 
@@ -148,7 +148,7 @@ def make_env(
             count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device
         )
     elif is_arc(config.task):
-        from trainer_core.arc.env import ArcVecEnv
+        from trainer_core.envs.arc.env import ArcVecEnv
 
         env = ArcVecEnv(
             find_game(config.task, home), home, count, stack_k=config.stack_k, seed=seed,

@@ -1,6 +1,6 @@
 """Ways to the goal that are kept with a task, and the consoles they pass: demo.npz.
 
-demo.npz   the start states of all demonstrations (emulator.state.snapshot_set), `masks` u8[F] the
+demo.npz   the start states of all demonstrations (emulator.state.snapshot), `masks` u8[F] the
            joypad mask of each frame, one demonstration after another, `frames` i64[D] their lengths
 
 Training begins a share of its episodes at states along them (Salimans and Chen 2018,
@@ -18,10 +18,10 @@ import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
-from emulator.state.snapshot_set import load_snapshots
+from emulator.state.snapshot import load_snapshots
 from trainer_core.envs.preparing import Preparing, silent
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.tasks import Codec, Task, verify_file
+from trainer_core.lab.tasks import Codec, Task, verify_file
+from trainer_core.wire.errors import TaskError
 
 MAX_DEMO_FRAMES = 216_000
 """An hour of play."""

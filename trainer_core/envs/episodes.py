@@ -12,10 +12,10 @@ from torch import Tensor
 
 from trainer_core.envs.curriculum import StartCurriculum
 from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
-from trainer_core.envs.restored import check_like, check_range, restore_generator
 from trainer_core.envs.scoring import Rules, Standing, score_step
+from trainer_core.envs.state_checks import check_like, check_range, restore_generator
 from trainer_core.envs.vec_env import StepInfo, StepStats
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.wire.shades import MAX_SHADE
 
 MOST_COUNT = 2.0**64
 """More than any run can have seen of one picture."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from trainer_core.envs.restored import check_like, check_range
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.envs.state_checks import check_like, check_range
+from trainer_core.wire.shades import MAX_SHADE
 
 
 class FrameStack:

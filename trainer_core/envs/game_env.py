@@ -33,14 +33,13 @@ from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
 from trainer_core.envs.picture_reader_serial import SerialReader
 from trainer_core.envs.preparing import Preparing, silent
-from trainer_core.envs.restored import check_keys
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.sharded_emulator import ShardedEmulator, shards_for
-from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.task_parts import TaskParts, load_task_parts
-from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import Task
+from trainer_core.envs.state_checks import check_keys
+from trainer_core.envs.task_files import TaskParts, load_task_parts
+from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult, Stopwatch
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import Task
 
 
 class GameEnv:

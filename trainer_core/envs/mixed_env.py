@@ -18,12 +18,11 @@ from torch import Tensor
 from trainer_core.envs.episodes import Outcome, step_info
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.game_env import GameEnv
-from trainer_core.envs.restored import check_keys
 from trainer_core.envs.sharded_emulator import ShardedEmulator, shards_for
-from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.vec_env import StepResult
-from trainer_core.protocol.errors import CheckpointError
-from trainer_core.protocol.task_lists import envs_of
+from trainer_core.envs.state_checks import check_keys
+from trainer_core.envs.vec_env import StepResult, Stopwatch
+from trainer_core.lab.task_lists import envs_of
+from trainer_core.wire.errors import CheckpointError
 
 SEED_STEP = 104_729
 """Between the seeds of neighbouring tasks: a prime that ranks (7,919 apart) do not meet."""

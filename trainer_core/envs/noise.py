@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trainer_core.envs.restored import check_keys, check_like, restore_generator
-from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.vec_env import StepResult, VecEnv
+from trainer_core.envs.state_checks import check_keys, check_like, restore_generator
+from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
 
 
 class NoiseEnv:

@@ -11,7 +11,7 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from emulator.launch.recorded import RecordedLaunches
+from emulator.launch.recorded_launches import RecordedLaunches
 from trainer_core.envs.episodes import GoalTemplates
 from trainer_core.envs.picture_reader import SPREAD_WORD, as_words, unary_goals
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.task_files import SHAPE
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.wire.shades import MAX_SHADE
 
 WIDTH, ROWS, MOST = 8, 2, 4
 """A mark is as wide as a patch of the small network, and so many rows high for each of at most so

@@ -3,7 +3,7 @@
 A policy that sees one picture answers it always alike. On a console that repeats itself the greedy
 one presses into a wall until its episode is over, and drawn presses hardly teach better: one that
 changes nothing costs a step. Here a picture that the episode has shown before comes with a mark for
-each button that was pressed there oftener than another. It is what train/loop_leaving.py goes by,
+each button that was pressed there oftener than another. It is what host/loop_leaving.py goes by,
 shown to the policy in place of done for it. A mark means the same in every picture, so what it asks
 for is learned once.
 """
@@ -18,10 +18,9 @@ from torch import Tensor
 
 from trainer_core.envs.novelty import hash_pictures, hash_weights
 from trainer_core.envs.press_marks import draw
-from trainer_core.envs.restored import check_keys, check_like, check_range
-from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.vec_env import StepResult, VecEnv
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.envs.state_checks import check_keys, check_like, check_range
+from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
+from trainer_core.wire.shades import MAX_SHADE
 
 REMEMBERED = 256
 """Presses of an episode, the newest."""

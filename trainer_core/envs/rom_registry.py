@@ -14,19 +14,21 @@ import msgspec
 
 from emulator import Cartridge, EmulatorError
 from emulator.rom.cartridge import MAX_ROM_SIZE
-from trainer_core.protocol.errors import LabError, TaskError, shown
-from trainer_core.protocol.named_roms import KnownRom, fitting
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.profiles import Profile, load_profiles
-from trainer_core.protocol.regular_files import is_regular, read_regular
-from trainer_core.protocol.roms import (
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.roms import (
     REGISTER,
     ROM_SUFFIXES,
+    KnownRom,
+    Profile,
     RegisteredRom,
+    fitting,
+    load_profiles,
     read_register,
     registered_roms,
     roms_file,
 )
+from trainer_core.wire.errors import LabError, TaskError, shown
+from trainer_core.wire.regular_files import is_regular, read_regular
 
 
 def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:

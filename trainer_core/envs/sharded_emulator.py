@@ -20,9 +20,9 @@ from torch import Tensor
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, StateCache
 from emulator.launch.warp_start import start_warp
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
-from trainer_core.envs.compiling import tell_on_stderr
-from trainer_core.envs.restored import check_like, meta_bytes
-from trainer_core.protocol.errors import CheckpointError, LabError
+from trainer_core.envs.compile_progress import tell_on_stderr
+from trainer_core.envs.state_checks import check_like, meta_bytes
+from trainer_core.wire.errors import CheckpointError, LabError
 
 MIN_SHARD = 8
 """Consoles below which another thread costs more than it saves."""

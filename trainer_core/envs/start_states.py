@@ -1,6 +1,6 @@
 """The start states of a task: from its snapshots, or from the inputs that made them.
 
-starts.npz    snapshots (emulator.state.snapshot_set), fast, bound to one layout of the state
+starts.npz    snapshots (emulator.state.snapshot), fast, bound to one layout of the state
 starts.json   optional: for each state `wait_frames` and `actions`, from power-on, for any layout
 """
 
@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Meta
 
 from emulator import Cartridge, EmulatorError, Snapshot, SnapshotError
-from emulator.state.snapshot_set import load_snapshots
-from emulator.tools.replay import InputScript, replay
+from emulator.state.snapshot import load_snapshots
+from emulator.tools.input_script import InputScript, replay
 from trainer_core.envs.preparing import Preparing
-from trainer_core.protocol.buttons import mask_of
-from trainer_core.protocol.errors import TaskError, shown
-from trainer_core.protocol.regular_files import read_regular
-from trainer_core.protocol.tasks import Codec, Task
+from trainer_core.lab.tasks import Codec, Task
+from trainer_core.wire.buttons import mask_of
+from trainer_core.wire.errors import TaskError, shown
+from trainer_core.wire.regular_files import read_regular
 
 MAX_BYTES = 16 << 20
 MAX_FRAMES = 216_000

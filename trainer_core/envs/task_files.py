@@ -1,4 +1,4 @@
-"""The goal templates of a task folder; start states are `emulator.state.snapshot_set`'s files.
+"""The goal templates of a task folder; start states are `emulator.state.snapshot`'s files.
 
 goal.npz   templates u8[G, 72, 80], and optionally mask, bool or u8 0 and 1: pixels that count,
            [72, 80] for all templates or [G, 72, 80] with one for each; a captured one has later
@@ -8,13 +8,20 @@ goal.npz   templates u8[G, 72, 80], and optionally mask, bool or u8 0 and 1: pix
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from emulator import Cartridge, EmulatorError, Snapshot
 from emulator.rom.regular_file import reason, replacing
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
-from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.envs.preparing import Preparing
+from trainer_core.envs.start_states import load_starts
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.roms import REGISTER, rom_path
+from trainer_core.lab.tasks import Task, verify_file
+from trainer_core.wire.errors import TaskError
+from trainer_core.wire.shades import MAX_SHADE
 
 SHAPE = (72, 80)
 MAX_GOAL_BYTES = 8 << 20
@@ -73,3 +80,45 @@ def load_goal(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if not mask.any(axis=(1, 2)).all():
         raise TaskError(f"{path}: a mask keeps no pixel")
     return templates, mask
+
+
+def load_rom(task: Task, home: HomePaths) -> Cartridge:
+    """The cartridge of a task. Raises TaskError when it is missing or another ROM."""
+    wanted = task.manifest.rom.sha256
+    path = rom_path(task, home)
+    way_out = "" if task.rom_path else f"; register your copy anew with `{REGISTER}`"
+    try:
+        cartridge = Cartridge.from_file(path)
+    except EmulatorError as error:
+        raise TaskError(f"task {task.id}: {error}{way_out}") from None
+    if cartridge.sha256 != wanted:
+        raise TaskError(
+            f"{path}: SHA-256 {cartridge.sha256[:12]}..., task {task.id} was made for "
+            f"{wanted[:12]}...{way_out}"
+        )
+    return cartridge
+
+
+class TaskParts(NamedTuple):
+    cartridge: Cartridge
+    starts: list[Snapshot]
+    """As many as the manifest says, in its order."""
+    templates: np.ndarray
+    """u8[G, 72, 80] pictures that mean success."""
+    mask: np.ndarray
+    """bool[G, 72, 80] pixels of them that count."""
+
+
+def load_task_parts(task: Task, home: HomePaths, tell: Preparing | None = None) -> TaskParts:
+    """Raises TaskError when ROM, starts or goal are missing or not the manifest's."""
+    manifest = task.manifest
+    verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
+    verify_file(task.goal_path, manifest.goal.sha256, "goal template")
+    cartridge = load_rom(task, home)
+    starts = load_starts(task, cartridge, tell)
+    if len(starts) != manifest.starts.count:
+        raise TaskError(
+            f"{task.starts_path}: {len(starts)} start states, "
+            f"the manifest says {manifest.starts.count}"
+        )
+    return TaskParts(cartridge, starts, *load_goal(task.goal_path))

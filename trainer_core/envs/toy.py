@@ -14,12 +14,11 @@ from torch import Tensor
 
 from trainer_core.envs.episodes import Episodes, GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
-from trainer_core.envs.restored import check_keys, check_like, check_range
 from trainer_core.envs.scoring import Rules, make_rules
-from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.vec_env import StepInfo, StepResult
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.tasks import Goal, Reward
+from trainer_core.envs.state_checks import check_keys, check_like, check_range
+from trainer_core.envs.vec_env import StepInfo, StepResult, Stopwatch
+from trainer_core.lab.tasks import Goal, Reward
+from trainer_core.wire.buttons import ACTIONS
 
 TASK_ID = "tiny_goal"
 COLUMNS, ROWS, TILE = 10, 9, 8

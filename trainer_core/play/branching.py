@@ -11,11 +11,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from trainer_core.play.recording_writer import STATE_FILE
-from trainer_core.play.roll import Roll
-from trainer_core.protocol.buttons import ALL_MASKS
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.recording import (
+from trainer_core.envs.recording_writer import STATE_FILE
+from trainer_core.lab.recording import (
     BUTTONS,
     HEIGHT,
     PICTURES,
@@ -27,6 +24,9 @@ from trainer_core.protocol.recording import (
     unpack_picture,
     write_recording,
 )
+from trainer_core.play.roll import Roll
+from trainer_core.wire.buttons import ALL_MASKS
+from trainer_core.wire.errors import LabError
 
 
 def write_branch(roll: Roll, folder: Path) -> Path:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import Game
+from trainer_core.lab.recording import MANIFEST
 from trainer_core.play.episode import Chooser, Played, play_episode
-from trainer_core.play.game import Game
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.errors import ConfigError, shown
-from trainer_core.protocol.recording import MANIFEST
-from trainer_core.runs.writer import disk_error
+from trainer_core.runs.log_writer import disk_error
+from trainer_core.wire.errors import ConfigError, shown
 
 Mode = Literal["greedy", "sample", "leave_loops", "script"]
 PATIENCE = 10

@@ -8,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from trainer_core.play.game import Game
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.buttons import ALL_MASKS
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import Game
+from trainer_core.wire.buttons import ALL_MASKS
+from trainer_core.wire.errors import ConfigError
 
 
 class Chooser(Protocol):
@@ -26,7 +26,7 @@ class Chooser(Protocol):
         ...
 
     def act(self) -> int:
-        """The next action, an index into `protocol.buttons.ALL_ACTIONS`."""
+        """The next action, an index into `wire.buttons.ALL_ACTIONS`."""
         ...
 
 

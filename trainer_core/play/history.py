@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer_core.play.game import Game
+    from trainer_core.envs.single_game import Game
 
 KEY_EVERY = 30
 """Half a second of game: to be played again within a frame or two of real time."""

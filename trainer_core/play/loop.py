@@ -10,10 +10,10 @@ from trainer_core.envs.task_files import save_goal
 from trainer_core.play.pacer import Pacer
 from trainer_core.play.player import Player
 from trainer_core.play.thoughts import Tell
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError, in_words
-from trainer_core.protocol.playing import check_speed
-from trainer_core.protocol.regular_files import check_target
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError, in_words
+from trainer_core.wire.playing import check_speed
+from trainer_core.wire.regular_files import check_target
 
 IDLE_S = 1.0
 """While paused, how long to wait for a command at a time."""

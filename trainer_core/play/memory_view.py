@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from trainer_core.play.game import ConsoleGame, Game
-from trainer_core.protocol import frames
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.memory import BASE, MEMORY_FILE, MEMORY_SHAPE
+from trainer_core.envs.single_game import ConsoleGame, Game
+from trainer_core.wire import frames
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.frames import BASE, MEMORY_FILE, MEMORY_SHAPE
 
 INTERVAL_S = 0.1
 """Between two looks while the game runs; one takes as long as two to four frames."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from trainer_core.protocol.recording import FRAMES_PER_SECOND
+from trainer_core.lab.recording import FRAMES_PER_SECOND
 
 RESYNC_S = 0.25
 """Later than this behind its schedule, the player drops the schedule instead of racing after it."""

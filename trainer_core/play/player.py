@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from emulator import Snapshot
-from trainer_core.play.agent import Agent, StackedAgent
-from trainer_core.play.authoring.demonstration import Demonstration, save_demonstrations
-from trainer_core.play.game import open_game
+from trainer_core.author.demonstration import Demonstration, save_demonstrations
+from trainer_core.envs.single_game import open_game
+from trainer_core.host.agent import Agent, MakeAgent, StackedAgent
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import (
+    RecordedStep,
+    read_buttons,
+    read_recording,
+    read_steps,
+    refuse_pictures_only,
+)
 from trainer_core.play.history import History
 from trainer_core.play.memory_view import MemoryView
 from trainer_core.play.pacer import Pacer
@@ -21,26 +28,15 @@ from trainer_core.play.recorder import Recorder
 from trainer_core.play.sdl_output import SdlOutput
 from trainer_core.play.sound import Output, Speaker
 from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell, Thoughts
-from trainer_core.protocol import frames, records
-from trainer_core.protocol.buttons import ALL_MASKS, CODECS
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig, with_click
-from trainer_core.protocol.recording import (
-    RecordedStep,
-    read_buttons,
-    read_recording,
-    read_steps,
-    refuse_pictures_only,
-)
-from trainer_core.runs.finding import find_checkpoint
-from trainer_core.runs.writer import write_json
+from trainer_core.runs.log_writer import write_json
+from trainer_core.runs.names import find_checkpoint
+from trainer_core.wire import frames, records
+from trainer_core.wire.buttons import ALL_MASKS, CODECS
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.playing import PlayerConfig, with_click
 
 END_PAUSE_S = 0.5
 """The last picture of an agent's episode stays this long at speed 1."""
-
-MakeAgent = Callable[..., StackedAgent]
-"""`make_agent(checkpoint, mode=, device=, seed=)` opens a checkpoint of one runner."""
 
 
 class Known(NamedTuple):

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from trainer_core.play.game import Game
-from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import Game
 from trainer_core.play.thoughts import Tell
-from trainer_core.protocol import records
+from trainer_core.wire import records
 
 
 class Recorder:

@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from trainer_core.play.game import Game
-from trainer_core.play.history import size_of
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.recording import (
+from trainer_core.envs.single_game import Game
+from trainer_core.lab.recording import (
     MAX_FRAMES,
     PICTURE_BYTES,
     PICTURES,
@@ -27,6 +25,8 @@ from trainer_core.protocol.recording import (
     read_steps,
     refuse_pictures_only,
 )
+from trainer_core.play.history import size_of
+from trainer_core.wire.errors import LabError
 
 KEY_EVERY = 60
 """A second of game: replayed within a few milliseconds."""

@@ -6,16 +6,16 @@ import time
 from pathlib import Path
 from queue import Empty
 
+from trainer_core.envs.single_game import open_game
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import HEIGHT, PICTURES, WIDTH
 from trainer_core.play.branching import write_branch
-from trainer_core.play.game import open_game
 from trainer_core.play.loop import IDLE_S, Inbox
 from trainer_core.play.roll import Roll
 from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell
-from trainer_core.protocol import commands, frames, records
-from trainer_core.protocol.errors import LabError, in_words
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.recording import HEIGHT, PICTURES, WIDTH
+from trainer_core.wire import commands, frames, records
+from trainer_core.wire.errors import LabError, in_words
+from trainer_core.wire.playing import PlayerConfig
 
 FRAMES_AT_ONCE = 32
 """Played between two looks at the commands: 10 ms."""

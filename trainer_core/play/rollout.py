@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from trainer_core.exports.gif import GREENS, save_gif, shades_image, true_delays
-from trainer_core.play.agent import Agent
+from trainer_core.envs.single_game import Game, open_game
+from trainer_core.formats.gif import GREENS, save_gif, shades_image, true_delays
+from trainer_core.host.agent import Agent
+from trainer_core.lab.checkpoint_manifest import POLICY, read_meta
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.task_lists import one_of
 from trainer_core.play.episode import Chooser
-from trainer_core.play.game import Game, open_game
 from trainer_core.play.league.players import Settings, open_checkpoint
-from trainer_core.protocol.buttons import ALL_ACTIONS, ALL_MASKS
-from trainer_core.protocol.checkpoints import POLICY, read_meta
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PolicyMode
-from trainer_core.protocol.spec import NATIVE_ID
-from trainer_core.protocol.task_lists import one_of
-from trainer_core.runs.writer import disk_error, write_json
+from trainer_core.runs.log_writer import disk_error, write_json
+from trainer_core.wire.buttons import ALL_ACTIONS, ALL_MASKS
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.playing import PolicyMode
+from trainer_core.wire.spec import NATIVE_ID
 
 DEFAULT_MAX_STEPS = 1000
 

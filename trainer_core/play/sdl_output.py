@@ -7,13 +7,14 @@ that does not answer holds no frame up. SDL_AUDIODRIVER picks another way out th
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from trainer_core.wire.environment import desktop, tell_libraries_unless_told
 
 RATE = 48_000
 FRAME_BYTES = 4
@@ -30,12 +31,16 @@ def why_no_device() -> str:
 
     Asked first, because ALSA complains on standard error about what is not there.
     """
-    if os.environ.get("SDL_AUDIODRIVER") or not sys.platform.startswith("linux"):
+    told = desktop()
+    if told.audio_driver or not sys.platform.startswith("linux"):
         return ""
-    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere")
+    runtime = Path(told.runtime_folder or "/nowhere")
     servers = [runtime / "pulse" / "native", runtime / "pipewire-0", Path("/dev/snd")]
-    asked = "PULSE_SERVER" in os.environ
-    return "" if asked or any(path.exists() for path in servers) else "this computer has no sound"
+    return (
+        ""
+        if told.pulse_server or any(path.exists() for path in servers)
+        else "this computer has no sound"
+    )
 
 
 class SdlOutput:
@@ -78,7 +83,7 @@ class SdlOutput:
 
     def _open_device(self) -> tuple[str, str]:
         """(driver, "") or ("", why not)."""
-        os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")
+        tell_libraries_unless_told(SDL_NO_SIGNAL_HANDLERS="1")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it tells where it found the library

@@ -1,7 +1,8 @@
 """Sound of the game that the player plays, to the sound card; nothing where there is none.
 
-A shadow console follows the game (emulator/sound/sliced.py), so the game itself is not touched. It
-is put where the game is whenever the game was put somewhere, and only while somebody listens.
+A shadow console follows the game (emulator/sound/register_slices.py), so the game itself is not
+touched. It is put where the game is whenever the game was put somewhere, and only while somebody
+listens.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import numpy as np
 
 from emulator import Cartridge
 from emulator.sound import Synthesiser, pcm
-from emulator.sound.sliced import SlicedConsole
-from trainer_core.protocol.recording import FRAMES_PER_SECOND
+from emulator.sound.register_slices import SlicedConsole
+from trainer_core.lab.recording import FRAMES_PER_SECOND
 
 if TYPE_CHECKING:
-    from trainer_core.play.game import Game
+    from trainer_core.envs.single_game import Game
 
 FASTEST = 4.0
 """A game that runs faster is silent: its sound would be a whistle."""

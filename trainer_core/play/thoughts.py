@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from trainer_core.play.agent import StackedAgent
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
+from trainer_core.host.agent import StackedAgent
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
 
 EVENT_INTERVAL_S = 0.1
 """A player tells no more than this often."""

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from emulator import Cartridge, Emulator, EmulatorError
-from trainer_core.protocol.shades import GREY_LEVELS
+from trainer_core.wire.shades import GREY_LEVELS
 
 SECONDS = 12
 FRAMES_A_SECOND = 60

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.play.agent import Agent, StackedAgent
-from trainer_core.play.game import open_game
+from trainer_core.envs.single_game import open_game
+from trainer_core.host.agent import Agent, MakeAgent, StackedAgent
+from trainer_core.lab.paths import HomePaths
 from trainer_core.play.loop import CommandLoop
 from trainer_core.play.pacer import Pacer
-from trainer_core.play.player import MakeAgent, check_actions
+from trainer_core.play.player import check_actions
 from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell
-from trainer_core.protocol import commands, frames, records
-from trainer_core.protocol.buttons import ALL_MASKS
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.runs.names import find_checkpoint
+from trainer_core.wire import commands, frames, records
+from trainer_core.wire.buttons import ALL_MASKS
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.playing import PlayerConfig
 
 END_PAUSE_S = 1.0
 """How it ended stays this long at speed 1."""

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.preflight.task import check_guest_task
-from trainer_core.protocol import records
-from trainer_core.protocol.arc import is_arc
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.checkpoints import list_checkpoints
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.runners.probe import PROBE
+from trainer_core.lab.arc_games import is_arc
+from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.guest_environment import PROBE
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.lab.preflight import check_guest_task
+from trainer_core.wire import records
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.spec import RunSpec
 
 UNKNOWN = RunnerCapabilities()
 
@@ -62,7 +62,7 @@ class AgentRunner(ABC):
     screens_only: bool = False
     """Its networks take a Game Boy's pictures alone, none of another size."""
     waits: bool = False
-    """Its process may be started ahead of its run: see service.ahead."""
+    """Its process may be started ahead of its run: see service.preload."""
     writes_log: bool = False
     """Its process appends train_log.jsonl itself; else the service keeps what `parse` returns."""
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from trainer_core.protocol.checkpoints import read_meta
-from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
-from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
-from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.lab.checkpoint_manifest import read_meta
+from trainer_core.lab.paths import HomePaths, RunPaths, default_home
 from trainer_core.runners.arc.runner import ARC
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.cleanrl.runner import CLEANRL
@@ -20,6 +18,8 @@ from trainer_core.runners.sb3.runner import SB3
 from trainer_core.runners.skrl.runner import SKRL
 from trainer_core.runners.spade_bdi.runner import SPADE_BDI
 from trainer_core.runs.config_file import read_spec
+from trainer_core.wire.errors import CheckpointError, ConfigError, LabError
+from trainer_core.wire.spec import NATIVE_ID
 
 __all__ = [
     "NATIVE",

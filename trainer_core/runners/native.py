@@ -6,22 +6,21 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from trainer_core.preflight.algorithm import check_algorithm
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.preflight.memory import available_for, check_memory
-from trainer_core.preflight.task import check_tasks, check_warm_start
-from trainer_core.protocol.algorithms import ALGORITHMS
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths, child_folder
-from trainer_core.protocol.spec import NATIVE_ID, RunSpec
-from trainer_core.protocol.task_lists import MOST_TASKS
+from trainer_core.lab.memory_estimate import available_for, check_memory
+from trainer_core.lab.paths import HomePaths, child_folder
+from trainer_core.lab.preflight import check_algorithm, check_tasks, check_warm_start
+from trainer_core.lab.task_lists import MOST_TASKS
 from trainer_core.runners.base import AgentRunner
+from trainer_core.wire.algorithms import ALGORITHMS
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 
 class NativeRunner(AgentRunner):
-    """The algorithms of protocol.algorithms; its options are RunConfig's."""
+    """The algorithms of wire.algorithms; its options are RunConfig's."""
 
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
         """One task, or several that one policy learns side by side."""

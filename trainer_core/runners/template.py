@@ -10,10 +10,10 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.fields import check_fields, described
 from trainer_core.runners.base import AgentRunner
+from trainer_core.wire import records
+from trainer_core.wire.errors import ProtocolError
+from trainer_core.wire.fields import check_fields, described
 
 MARK = b"@@"
 

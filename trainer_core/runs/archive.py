@@ -8,6 +8,7 @@ not at all; what is restored is compared byte for byte before it gets its name.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import io
 import os
@@ -19,16 +20,15 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import ConfigError, LabError, in_words
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.regular_files import open_regular
-from trainer_core.protocol.runs import ARCHIVED, LATEST_S, RunRecord, is_archived, is_run_id
-from trainer_core.runs import durable
-from trainer_core.runs.half_moved import alone, delete, way_back, way_out
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.lock import RunLock
-from trainer_core.runs.writer import disk_error
+from trainer_core.runs.log_writer import disk_error
+from trainer_core.runs.run_lock import RunLock
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import ConfigError, LabError, in_words
+from trainer_core.wire.regular_files import open_regular
+from trainer_core.wire.run_record import ARCHIVED, LATEST_S, RunRecord, is_archived, is_run_id
 
 MANIFEST = "archive.json"
 SUFFIX = ".tar.gz"
@@ -73,7 +73,7 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write(paths, record, partial)
-        durable.rename(partial, target)
+        durable_files.rename(partial, target)
         if remove:
             check(target)
             _remove(home, record, target)
@@ -117,7 +117,7 @@ def restore(file: Path, home: HomePaths) -> RunRecord:
                 with place.open("xb") as out:
                     _copy(file, name, source, manifest.files[name], out)
                     os.fsync(out.fileno())
-            durable.rename(stage, paths.root)
+            durable_files.rename(stage, paths.root)
             record = _registered(home, manifest)
         except OSError as error:
             raise disk_error(Path(error.filename or stage), error) from None
@@ -178,7 +178,7 @@ def _remove(home: HomePaths, record: RunRecord, target: Path) -> None:
     registry, gone = RunRegistry(home), way_out(home, record.run_id)
     moved = msgspec.structs.replace(record, reason=f"{ARCHIVED}{target}")
     with alone(home):
-        durable.rename(home.run(record.run_id).root, gone)
+        durable_files.rename(home.run(record.run_id).root, gone)
         try:
             registry.append(moved)
             delete(gone)
@@ -285,3 +285,62 @@ def _registered(home: HomePaths, manifest: Manifest) -> RunRecord:
         record = msgspec.structs.replace(record, name=known.name)
     registry.append(record)
     return record
+
+
+_OUT, _BACK = ".archived.tmp", ".restored.tmp"
+
+
+def way_out(home: HomePaths, run_id: str) -> Path:
+    """What an archived run's folder is called while it is deleted."""
+    return home.runs / f".{run_id}{_OUT}"
+
+
+def way_back(home: HomePaths, run_id: str) -> Path:
+    """What a run's folder is called while it is restored."""
+    return home.runs / f".{run_id}{_BACK}"
+
+
+@contextlib.contextmanager
+def alone(home: HomePaths) -> Iterator[None]:
+    """One process at a time moves runs of a home; what one left that was killed is put right first.
+
+    Waits for another one. Raises DiskError.
+    """
+    path = home.moving_lock
+    try:
+        home.runs.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise disk_error(path, error) from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise disk_error(path, error) from None
+        _put_right(home)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def delete(folder: Path) -> None:
+    """A run's folder, its configuration first: without that nobody takes it for a whole one."""
+    with contextlib.suppress(OSError):
+        RunPaths(folder).config.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put_right(home: HomePaths) -> None:
+    for folder in home.runs.glob(f".*{_BACK}"):
+        shutil.rmtree(folder, ignore_errors=True)
+    leaving = list(home.runs.glob(f".*{_OUT}"))
+    known = RunRegistry(home).load() if leaving else {}
+    for folder in leaving:
+        run_id = folder.name[1 : -len(_OUT)]
+        paths, record = home.run(run_id), known.get(run_id)
+        is_told = record is None or is_archived(record)
+        if is_told or paths.root.exists() or not RunPaths(folder).config.is_file():
+            delete(folder)
+        else:  # the index still has it here
+            with contextlib.suppress(OSError):
+                durable_files.rename(folder, paths.root)

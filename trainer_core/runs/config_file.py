@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
-from trainer_core.protocol.paths import RunPaths
-from trainer_core.protocol.regular_files import read_regular
-from trainer_core.protocol.spec import NATIVE_ID, RunSpec
-from trainer_core.runs.writer import write_json
+from trainer_core.lab.paths import RunPaths
+from trainer_core.runs.log_writer import write_json
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import BAD_JSON, ConfigError, LabError
+from trainer_core.wire.regular_files import read_regular
+from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 
 def write_config(

@@ -10,14 +10,14 @@ from collections.abc import Container
 import msgspec
 import psutil
 
-from trainer_core.protocol.errors import LabError, in_words
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunRecord, RunState, fold
-from trainer_core.runs.found_again import from_files, unlisted, unreadable
-from trainer_core.runs.history import read_history
+from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.index_file import append_line, load_lines
-from trainer_core.runs.lock import is_locked, is_locked_here
+from trainer_core.runs.log_reader import read_history
 from trainer_core.runs.queue import RunQueue
+from trainer_core.runs.rebuild_index import from_files, unlisted, unreadable
+from trainer_core.runs.run_lock import is_locked, is_locked_here
+from trainer_core.wire.errors import LabError, in_words
+from trainer_core.wire.run_record import RunRecord, RunState, fold
 
 HOST = platform.node()
 LOST_REASON = "the app or the computer stopped while this ran"

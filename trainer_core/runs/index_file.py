@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from trainer_core.protocol.errors import BAD_JSON
-from trainer_core.protocol.regular_files import open_regular, read_lines
-from trainer_core.protocol.runs import RunRecord, is_run_id
-from trainer_core.runs import durable
+from trainer_core.lab import durable_files
+from trainer_core.wire.errors import BAD_JSON
+from trainer_core.wire.regular_files import open_regular, read_lines
+from trainer_core.wire.run_record import RunRecord, is_run_id
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(RunRecord)
@@ -28,7 +28,7 @@ def append_line(path: Path, record: RunRecord) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = _encoder.encode(record) + b"\n"
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | durable.OF_A_FILE
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | durable_files.OF_A_FILE
     descriptor = os.open(path, flags, 0o644)
     try:
         size = os.fstat(descriptor).st_size
@@ -40,7 +40,7 @@ def append_line(path: Path, record: RunRecord) -> None:
     finally:
         os.close(descriptor)
     if not size:
-        durable.sync_folder(path.parent)
+        durable_files.sync_folder(path.parent)
 
 
 def load_lines(path: Path) -> dict[str, RunRecord]:

@@ -13,17 +13,17 @@ import time
 
 import msgspec
 
-from trainer_core.protocol import records
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState, fold
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.runs import durable
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.command_files import Mailbox
 from trainer_core.runs.config_file import write_config
-from trainer_core.runs.found_again import from_files
 from trainer_core.runs.index import HOST, RunRegistry, catch_up, create_time
-from trainer_core.runs.lock import RunLock
-from trainer_core.runs.mailbox import Mailbox
-from trainer_core.runs.writer import disk_error
+from trainer_core.runs.log_writer import disk_error
+from trainer_core.runs.rebuild_index import from_files
+from trainer_core.runs.run_lock import RunLock
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunRecord, RunState, fold
+from trainer_core.wire.spec import RunSpec
 
 WORTH_A_LINE = records.CheckpointRecord | records.EvalRecord
 
@@ -68,7 +68,7 @@ class RunLife:
         life = cls(home, record, RunLock.take(paths))
         try:
             write_config(paths, spec, name, tags)
-            durable.sync_folder(paths.root.parent)
+            durable_files.sync_folder(paths.root.parent)
             life._write()
         except OSError as error:
             life.lock.release()
@@ -120,7 +120,7 @@ class RunLife:
         self._write_if_possible()
 
     def move(self, state: RunState) -> None:
-        """What the keeper does with the run: queue it, pause it, stop it."""
+        """What the host does with the run: queue it, pause it, stop it."""
         self.record = msgspec.structs.replace(self.record, state=state)
         self._write_if_possible()
 

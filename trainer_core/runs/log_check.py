@@ -15,19 +15,19 @@ from typing import Any, BinaryIO
 
 from msgspec import UNSET
 
-from trainer_core.protocol import records
-from trainer_core.protocol.buttons import ACTIONS, CODECS
-from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.metrics import scalars
-from trainer_core.protocol.regular_files import open_regular
-from trainer_core.protocol.spec import NATIVE_ID
-from trainer_core.protocol.task_lists import split_tasks
+from trainer_core.lab.task_lists import split_tasks
 from trainer_core.runs.record_check import (
     OWED_META_OF_A_TRAINING,
     explain,
     findings,
     line_findings,
 )
+from trainer_core.wire import records
+from trainer_core.wire.buttons import ACTIONS, CODECS
+from trainer_core.wire.errors import ProtocolError
+from trainer_core.wire.metric_names import scalars
+from trainer_core.wire.regular_files import open_regular
+from trainer_core.wire.spec import NATIVE_ID
 
 MAX_FINDINGS = 50
 AN_ERROR = "an error"

@@ -1,7 +1,7 @@
 """The queue of one home: runs that wait for a device, in the order in which they are started.
 
 `queue.json` is replaced as a whole, under a lock, by whoever changes it; the app, `dmglab queue`
-and the detached keeper work it together. A waiting run has its directory and its line of the index
+and the detached host work it together. A waiting run has its directory and its line of the index
 already, so a queue file that is lost or damaged is made again from the index.
 """
 
@@ -17,14 +17,14 @@ from pathlib import Path
 
 import msgspec
 
-from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError, shown
-from trainer_core.protocol.fields import check_device
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import read_regular
-from trainer_core.protocol.runs import RunState, is_run_id
-from trainer_core.runs import durable
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index_file import load_lines
-from trainer_core.runs.writer import disk_error
+from trainer_core.runs.log_writer import disk_error
+from trainer_core.wire.errors import BAD_JSON, ConfigError, LabError, shown
+from trainer_core.wire.fields import check_device
+from trainer_core.wire.regular_files import read_regular
+from trainer_core.wire.run_record import RunState, is_run_id
 
 PATIENCE_S = 5.0
 """For another process to let go of the queue: it holds it for a few milliseconds."""
@@ -44,7 +44,7 @@ class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     """Stays where it is until it is released."""
     added_at: float = 0.0
     detached: bool = False
-    """Asked to outlive whoever ordered it: left to the keeper while there is one."""
+    """Asked to outlive whoever ordered it: left to the detached host while there is one."""
 
     @property
     def problem(self) -> str:
@@ -157,7 +157,7 @@ class RunQueue:
         """Only under `locked`. Raises DiskError; the queue is then what it was."""
         data = msgspec.json.format(msgspec.json.encode(QueueFile(entries=tuple(entries))), indent=1)
         try:
-            durable.replace_file(self.path, data + b"\n")
+            durable_files.replace_file(self.path, data + b"\n")
         except OSError as error:
             raise disk_error(self.path, error) from None
 

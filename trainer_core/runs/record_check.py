@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from trainer_core.protocol import records
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import check_field
-from trainer_core.protocol.manifest_checks import RANGES
-from trainer_core.protocol.metrics import FLAT_SCALARS, metric, scalars
-from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.lab.manifest_checks import RANGES
+from trainer_core.wire import records
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_field
+from trainer_core.wire.metric_names import FLAT_SCALARS, metric, scalars
+from trainer_core.wire.spec import NATIVE_ID
 
 OWED: tuple[str, ...] = (
     *(name for name in FLAT_SCALARS if metric(name).group != "policy"),
@@ -40,7 +40,7 @@ OWN_BOUNDS: dict[str, tuple[float | None, float | None]] = {
     "dist_p90": (None, 1 + 1e-6),
     "learning_rate": (0.0, FIELDS["learning_rate"].metadata["max"]),
 }
-"""Bounds of our own trainer's scalars beside those of protocol/metrics.py: goal distances are
+"""Bounds of our own trainer's scalars beside those of wire/metric_names.py: goal distances are
 shares, and no rate is above the one that a run may be given."""
 SPREADS = (
     ("reward_min", "reward_mean", "reward_max"),

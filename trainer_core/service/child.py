@@ -12,16 +12,48 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
-from trainer_core.owned import FAMILY, end_family, environment_for, family
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError, ProtocolError
-from trainer_core.runs.trust import require_own_environment
-from trainer_core.service.capped_log import CappedLog
-from trainer_core.service.stream import BadLine, LineParser
+from trainer_core.lab.durable_files import open_log
+from trainer_core.lab.trust import require_own_environment
+from trainer_core.service.event_stream import BadLine, LineParser
+from trainer_core.wire import commands, records
+from trainer_core.wire.environment import child_environment
+from trainer_core.wire.errors import LabError, ProtocolError
+from trainer_core.wire.process_guard import FAMILY, end_family, family
+
+CAP_BYTES = 8 << 20
+
+
+class CappedLog:
+    """Appends to `path`; at CAP_BYTES that file becomes `<path>.1` and a new one begins."""
+
+    def __init__(self, path: Path, cap: int = CAP_BYTES) -> None:
+        self._path, self._cap = path, cap
+        self._file: IO[bytes] | None = None
+        self._told = False
+
+    def write(self, data: bytes) -> str:
+        """A disk that is full or gone loses these lines and nothing else: "", or, once, why."""
+        try:
+            if self._file is None:
+                self._file = open_log(self._path)
+            self._file.write(data)
+            if self._file.tell() >= self._cap:
+                self.close()
+                self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+        except OSError as error:
+            told, self._told = self._told, True
+            return "" if told else f"{self._path}: {error.strerror}: not all of it is kept"
+        return ""
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
 
 T = TypeVar("T")
 
@@ -265,7 +297,7 @@ async def start_child(
     argv: Sequence[str],
     *,
     cwd: Path,
-    env: dict[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
     log_path: Path | None = None,
     pass_fds: Sequence[int] = (),
     decode: Callable[[bytes], records.Event | None] = records.decode,
@@ -275,6 +307,8 @@ async def start_child(
     on_exit: Callable[[int], None] = lambda code: None,
 ) -> ChildProcess:
     """Start a process in a session of its own. Raises LabError when it cannot be started.
+
+    `env` has variables that it gets besides ours.
 
     No event and no end is told before the caller's next await: it can note the child first.
     Call it on the loop's own thread: a parent-death signal follows the thread that forked.
@@ -296,7 +330,7 @@ async def start_child(
                 ),
                 *argv,
                 cwd=str(cwd),
-                env={**environment_for(argv[0], os.environ if env is None else env), **owned},
+                env=child_environment(argv[0], **(env or {}), **owned),
                 pass_fds=pass_fds,
                 start_new_session=True,
             ),

@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 import psutil
 
-from trainer_core.owned import FAMILY, end_family, family
-from trainer_core.protocol.errors import BAD_JSON, LabError
-from trainer_core.protocol.paths import child_folder
+from trainer_core.lab.paths import child_folder
 from trainer_core.service.child import start_whole
+from trainer_core.wire.environment import child_environment
+from trainer_core.wire.errors import BAD_JSON, LabError
+from trainer_core.wire.process_guard import FAMILY, end_family, family
 
 MAX_LINE_BYTES = 1 << 20
 TAIL_BYTES = 1 << 16
@@ -70,13 +71,13 @@ async def run_job(
             asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "trainer_core.leash",
+                "trainer_core.wire.process_guard",
                 *argv,
                 cwd=child_folder(),
                 stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, **owned},
+                env=child_environment(**owned),
                 start_new_session=True,
                 limit=MAX_LINE_BYTES,
             ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainer_core.protocol.records import Event
-from trainer_core.protocol.runs import RunRecord
-from trainer_core.service.stream import BadLine
+from trainer_core.service.event_stream import BadLine
+from trainer_core.wire.records import Event
+from trainer_core.wire.run_record import RunRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Runs that other processes of the home keep: seen in the index and in their logs, asked by mail.
 
-An app, `dmglab train` and the detached keeper each keep their own runs; everybody follows those of
+An app, `dmglab train` and the detached host each keep their own runs; everybody follows those of
 the others from the files, so that a run shows the same state wherever it is looked at.
 """
 
@@ -12,22 +12,64 @@ import os
 import signal
 import time
 from collections.abc import Callable, Container, Mapping
+from typing import Any, Protocol
 
 import msgspec
 import psutil
 
-from trainer_core.owned import kill_group
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.runs.history import read_history
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.runs.command_files import LOOK_S, Answer, Letter, Mailbox
 from trainer_core.runs.index import TAIL_BYTES, RunRegistry, is_alive
 from trainer_core.runs.index_file import IndexTail
-from trainer_core.runs.lock import touched_s
-from trainer_core.runs.mailbox import LOOK_S, Answer, Mailbox
+from trainer_core.runs.log_reader import read_history
+from trainer_core.runs.run_lock import touched_s
 from trainer_core.service.notices import RunChanged
 from trainer_core.service.plan import StopLadder
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError, ProtocolError
+from trainer_core.wire.process_guard import kill_group
+from trainer_core.wire.run_record import RunRecord, RunState
+
+MAILED = commands.Unpause | commands.SaveCheckpoint | commands.Watch
+
+
+class RunHost(Protocol):
+    """What `obey` needs of a TrainerService."""
+
+    async def stop(self, run_id: str) -> None: ...
+    async def pause(self, run_id: str) -> None: ...
+    async def request(
+        self, run_id: str, command_type: type[commands.Command], **fields: Any
+    ) -> records.AckEvent: ...
+
+
+async def obey(host: RunHost, run_id: str, box: Mailbox, letter: Letter) -> None:
+    """A stop is answered when it begins: whoever asked follows the run to its end."""
+    command = letter.command
+    try:
+        if isinstance(command, commands.Stop):
+            box.answer(letter, True)
+            await host.stop(run_id)
+            return
+        if isinstance(command, commands.Pause):
+            await host.pause(run_id)
+        elif isinstance(command, MAILED):
+            fields = msgspec.structs.asdict(command)
+            del fields["id"]
+            require(await host.request(run_id, type(command), **fields))
+        else:
+            raise ProtocolError(f"{type(command).__name__} is no command to a training")
+    except LabError as error:
+        box.answer(letter, False, str(error))
+    else:
+        box.answer(letter, True)
+
+
+def require(ack: records.AckEvent) -> None:
+    """Raises ProtocolError with the reason of a refusal."""
+    if not ack.ok:
+        raise ProtocolError(ack.detail or "refused")
+
 
 ALIVE_S = 1.0
 """Between two looks whether the processes of others are there."""
@@ -37,7 +79,7 @@ BUDGET_S = 0.005
 END_BYTES = 1 << 20
 """Of a log whose run has ended: what is told of it comes before its end."""
 KEEPER_S = 5.0
-"""For a keeper to take a command and to write down an end; it looks every LOOK_S."""
+"""For a detached host to take a command and to write down an end; it looks every LOOK_S."""
 
 
 class Others:
@@ -194,7 +236,7 @@ async def ask(
     timeout_s: float = 10.0,
     **fields: object,
 ) -> records.AckEvent:
-    """Have a run's keeper carry out a command; its answer as an ack.
+    """Have a run's host carry out a command; its answer as an ack.
 
     Raises ProtocolError when none comes in time, DiskError when nothing can be left there.
     """
@@ -227,7 +269,7 @@ async def stop_other(
     show: Callable[[str, float], None],
     hurry: asyncio.Event,
 ) -> str:
-    """Have its keeper stop it; where that does not answer, SIGTERM and SIGKILL from here.
+    """Have its host stop it; where that does not answer, SIGTERM and SIGKILL from here.
 
     `show` gets what is done, and the seconds until the next, harder step. Returns "" once `ended`,
     else the reason to write down: the process was ended from here.
@@ -246,11 +288,11 @@ async def stop_other(
         doing = f"who keeps it does not answer: sent {number.name} to process {record.pid}"
         show(doing, patience_s)
         if record.state is RunState.PREFLIGHT or not is_alive(record):
-            break  # until it is launched its number is its keeper's own
+            break  # until it is launched its number is its host's own
         _signal(record, number)
         if await _until(lambda: ended() or not is_alive(record), patience_s, hurry):
             break
-    await _until(ended, 2 * LOOK_S, hurry)  # a keeper that is there after all says it better
+    await _until(ended, 2 * LOOK_S, hurry)  # a detached host that is there after all says it better
     return "" if ended() else "forced: who kept it did not answer"
 
 

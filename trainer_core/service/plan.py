@@ -6,9 +6,9 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.base import AgentRunner
+from trainer_core.wire.spec import RunSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -17,23 +18,71 @@ from pathlib import Path
 
 import msgspec
 
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig, write_player_config
-from trainer_core.protocol.spec import NATIVE_ID
-from trainer_core.protocol.unfinished import recover_below
+from trainer_core.host.preload import FOR_PERSON
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import MANIFEST, STEPS
+from trainer_core.lab.unfinished_recordings import recover_below
 from trainer_core.runners.catalog import (
     AgentRunner,
     find_runner,
     registered_runners,
     runner_of_checkpoint,
 )
-from trainer_core.service.ahead import AheadProcess
 from trainer_core.service.child import ChildProcess
-from trainer_core.service.old_players import remove_old_players
-from trainer_core.service.stream import BadLine
-from trainer_core.waiting_worker import FOR_PERSON
+from trainer_core.service.event_stream import BadLine
+from trainer_core.service.preload import AheadProcess
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
+from trainer_core.wire.playing import PlayerConfig, write_player_config
+from trainer_core.wire.spec import NATIVE_ID
+
+LEAGUE = "league-"
+OLD_S = 2 * 86_400.0
+"""Since anything in the folder changed; a player that shows pictures changes frames.bin."""
+LEFT = {"config.json", "frames.bin", "player.log", "player.log.1"}
+"""What every player leaves. One that made a recording, or anything else, has more."""
+
+
+def remove_old_players(players: Path) -> int:
+    """How many went. What cannot be looked at or removed stays, silently."""
+    removed = 0
+    with contextlib.suppress(OSError):
+        for folder in players.iterdir():
+            with contextlib.suppress(OSError):
+                if _is_old(folder):
+                    shutil.rmtree(folder)
+                    removed += 1
+                elif folder.name.startswith(LEAGUE) and not folder.is_symlink():
+                    removed += _remove_unfinished(folder)
+    return removed
+
+
+def _remove_unfinished(league: Path) -> int:
+    """Remove recordings of a league that have no manifest, which is written last, and what is empty
+    then. A recording that goes on changes its pictures with each frame."""
+    removed = 0
+    for steps in [*league.glob(f"recordings/*/{STEPS}"), *league.glob(f"recordings/*/*/{STEPS}")]:
+        folder = steps.parent
+        files = list(folder.iterdir())
+        changed = max(path.lstat().st_mtime for path in (folder, *files))
+        if MANIFEST not in {path.name for path in files} and time.time() - changed > OLD_S:
+            shutil.rmtree(folder)
+            removed += 1
+            with contextlib.suppress(OSError):  # another recording is in it
+                for parent in folder.parents:
+                    parent.rmdir()
+                    if parent == league:
+                        break
+    return removed
+
+
+def _is_old(folder: Path) -> bool:
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    files = list(folder.iterdir())
+    changed = max(path.lstat().st_mtime for path in (folder, *files))
+    return {path.name for path in files} <= LEFT and time.time() - changed > OLD_S
+
 
 FIRST_PICTURE_TIMEOUT_S = 120.0
 COMPILING_TIMEOUT_S = 900.0
@@ -175,7 +224,7 @@ class PlayerService:
         child = await self.ahead.start_child(
             runner.play(directory),
             cwd=runner.folder(directory),
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={"PYTHONUNBUFFERED": "1"},
             log_path=directory / "player.log",
             decode=runner.parse,
             on_event=on_event,

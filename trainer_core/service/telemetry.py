@@ -15,15 +15,15 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Protocol
 
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.metrics import scalars
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunRecord
-from trainer_core.runs.history import read_history
-from trainer_core.runs.mailbox import LOOK_S
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.runs.command_files import LOOK_S
+from trainer_core.runs.log_reader import read_history
 from trainer_core.service.job import run_job
 from trainer_core.service.notices import EventReceived, Notice, RunChanged
+from trainer_core.wire import records
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.metric_names import scalars
+from trainer_core.wire.run_record import RunRecord
 
 CAPACITY = 256
 """Records that wait for a slow listener."""
@@ -159,10 +159,10 @@ class Telemetry:
 
 
 async def export(run: RunPaths, kind: str, on_progress: Callable[[float], None]) -> Path:
-    """`trainer_core.exports.<kind>` on a run, in a process of its own; the folder that it made.
+    """`trainer_core.formats.<kind>` on a run, in a process of its own; the folder that it made.
 
     Raises LabError.
     """
-    module = f"trainer_core.exports.{kind}"
+    module = f"trainer_core.formats.{kind}"
     result = await run_job([sys.executable, "-m", module, str(run.root)], on_progress=on_progress)
     return Path(str(result["folder"]))

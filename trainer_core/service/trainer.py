@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -17,39 +16,38 @@ from typing import Any
 
 import msgspec
 
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState, fold
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
-from trainer_core.runs import waiting
+from trainer_core.runs import queue_steps
+from trainer_core.runs.command_files import LOOK_S
 from trainer_core.runs.config_file import read_spec
-from trainer_core.runs.devices import DeviceLock
-from trainer_core.runs.history import History, read_history
+from trainer_core.runs.device_lock import DeviceLock
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.life import RunLife, new_run_id
-from trainer_core.runs.lock import INHERITED, RunLock
-from trainer_core.runs.mailbox import LOOK_S
+from trainer_core.runs.log_reader import History, read_history
+from trainer_core.runs.log_writer import RunWriter
 from trainer_core.runs.queue import RunQueue
-from trainer_core.runs.writer import RunWriter
-from trainer_core.service.ahead import AheadWorker
-from trainer_core.service.climbing import climb
-from trainer_core.service.hearing import Hearing
-from trainer_core.service.keeper import ensure_keeper
-from trainer_core.service.kept import Kept, end_of
-from trainer_core.service.mailroom import obey, require
+from trainer_core.runs.run_lock import INHERITED, RunLock
+from trainer_core.service.detached import start_detached_host
+from trainer_core.service.events import EventReader
+from trainer_core.service.guest_log import GuestLog
+from trainer_core.service.next_run import NextRun
 from trainer_core.service.notices import (
     EventReceived,
     LogLines,
     Notice,
     RunChanged,
 )
-from trainer_core.service.others import Others, ask
+from trainer_core.service.others import Others, ask, obey, require
 from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
-from trainer_core.service.scribe import Scribe
+from trainer_core.service.preload import AheadWorker
+from trainer_core.service.running import HostedRun, end_of
+from trainer_core.service.stopping import climb
 from trainer_core.service.telemetry import Telemetry
-from trainer_core.service.turns import Turns
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
+from trainer_core.wire.run_record import RunRecord, RunState, fold
+from trainer_core.wire.spec import RunSpec
 
 NEEDED: dict[type[commands.Command], str] = {
     commands.Pause: "pause",
@@ -70,12 +68,12 @@ class TrainerService:
         runners: tuple[AgentRunner, ...] = registered_runners(),
         ladder: StopLadder | None = None,
         works_queue: bool = True,
-        is_keeper: bool = False,
-        call_keeper: Callable[[HomePaths], object] = ensure_keeper,
+        is_detached_host: bool = False,
+        start_detached_host: Callable[[HomePaths], object] = start_detached_host,
     ) -> None:
-        """`works_queue`: take up waiting runs as devices become free; `is_keeper`: detached ones
-        too, which others leave to it."""
-        self._call_keeper = call_keeper
+        """`works_queue`: take up waiting runs as devices become free; `is_detached_host`: detached
+        ones too, which others leave to it."""
+        self._start_detached_host = start_detached_host
         self.home, self.runners, self.works_queue = home, runners, works_queue
         self.registry, self.queue = RunRegistry(home), RunQueue(home)
         self.ladder = ladder or StopLadder()
@@ -83,10 +81,10 @@ class TrainerService:
         self.runs: dict[str, RunRecord] = {}
         self.missed: dict[str, int] = {}
         """Records by run that its pipe left out while this process was busy; read from the log."""
-        self._live: dict[str, Kept] = {}
-        self._launching: dict[str, Kept] = {}
-        self._hearing = Hearing(self._live, self._note, self.missed, self._tell)
-        self._turns = Turns(home, is_keeper)
+        self._live: dict[str, HostedRun] = {}
+        self._launching: dict[str, HostedRun] = {}
+        self._hearing = EventReader(self._live, self._note, self.missed, self._tell)
+        self._turns = NextRun(home, is_detached_host)
         self.telemetry = Telemetry(self)
         self._listeners: list[Callable[[Notice], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -143,8 +141,8 @@ class TrainerService:
     ) -> RunRecord:
         """Start the plan, or queue it while its device is busy or others wait for that.
 
-        Without `wait` it trains at once, beside whatever has its device. With `detach` a keeper
-        of its own starts it, and goes on when this process ends. Raises
+        Without `wait` it trains at once, beside whatever has its device. With `detach` the detached
+        host starts it, and goes on when this process ends. Raises
         DiskError when the run directory cannot be written, LabError when the process cannot be
         started; the run is then recorded as failed.
         """
@@ -164,10 +162,10 @@ class TrainerService:
                 device.release()
             raise
         self._show(life.record)
-        return await self._launch(Kept(plan, life, device))
+        return await self._launch(HostedRun(plan, life, device))
 
     def _enqueue(self, plan: LaunchPlan, *, detach: bool) -> RunRecord:
-        record = waiting.enqueue(
+        record = queue_steps.enqueue(
             self.home,
             plan.run_id,
             plan.spec,
@@ -177,8 +175,8 @@ class TrainerService:
             detached=detach,
         )
         if detach:
-            self._show(record, "handed to the keeper")
-            self._call_keeper(self.home)
+            self._show(record, "handed to the detached host")
+            self._start_detached_host(self.home)
         else:
             self._turns.plans[plan.run_id] = plan
             self._show(record, f"position {self.position(plan.run_id)} in the queue")
@@ -200,7 +198,7 @@ class TrainerService:
                 device = DeviceLock.take(self.home, spec.device, run_id)
             if device is None and wait:
                 lock.release()
-                record = waiting.enqueue_again(self.home, record)
+                record = queue_steps.enqueue_again(self.home, record)
                 self._turns.plans[run_id] = plan
                 self._show(record, f"position {self.position(run_id)} in the queue")
                 return record
@@ -212,7 +210,7 @@ class TrainerService:
             if device is not None:
                 device.release()
             raise
-        return await self._launch(Kept(plan, life, device))
+        return await self._launch(HostedRun(plan, life, device))
 
     def require_resumable(self, run_id: str) -> tuple[RunRecord, AgentRunner, RunSpec]:
         """What an ended run goes on with. Raises LabError saying why it cannot."""
@@ -228,17 +226,17 @@ class TrainerService:
             raise ConfigError(f"run {run_id} has no checkpoint to go on from: start a new run")
         return record, runner, spec
 
-    async def _launch(self, kept: Kept) -> RunRecord:
+    async def _launch(self, kept: HostedRun) -> RunRecord:
         plan, life = kept.plan, kept.life
         run_id, lock = plan.run_id, life.lock.descriptor
         self._launching[run_id] = kept
         try:
             if not plan.runner.writes_log:
-                kept.scribe = Scribe(plan, life.record, RunWriter(life.paths))
+                kept.guest_log = GuestLog(plan, life.record, RunWriter(life.paths))
             kept.child = await self.ahead.start_child(
                 plan.argv,
                 cwd=plan.cwd,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
+                env={"PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
                 log_path=life.paths.worker_log,
                 pass_fds=(lock, kept.device.descriptor) if kept.device else (lock,),
                 decode=plan.runner.parse,
@@ -256,7 +254,7 @@ class TrainerService:
         finally:
             del self._launching[run_id]
             if kept.waited:
-                waiting.started(self.home, run_id)
+                queue_steps.started(self.home, run_id)
         life.launched(kept.child.pid)
         self._live[run_id] = kept
         self._show(life.record, "starting the worker")
@@ -278,7 +276,7 @@ class TrainerService:
             self._show(kept.life.record)
             self._background(self._launch_queued(kept))
 
-    async def _launch_queued(self, kept: Kept) -> None:
+    async def _launch_queued(self, kept: HostedRun) -> None:
         with contextlib.suppress(LabError):  # recorded as failed, with its reason, by _launch
             await self._launch(kept)
 
@@ -368,7 +366,7 @@ class TrainerService:
             await self._stop_launching(run_id, reason)
         elif record.state is RunState.QUEUED:
             self._turns.plans.pop(run_id, None)
-            dropped = waiting.drop(self.home, run_id, reason)
+            dropped = queue_steps.drop(self.home, run_id, reason)
             if dropped is not None:
                 self._show(dropped)
             else:
@@ -376,7 +374,7 @@ class TrainerService:
         elif not record.state.is_end:
             await self._stop_other(record, reason)
 
-    async def _stop_live(self, live: Kept, reason: str) -> None:
+    async def _stop_live(self, live: HostedRun, reason: str) -> None:
         if live.stopping is not None:
             assert live.hurry is not None
             live.hurry.set()
@@ -407,7 +405,7 @@ class TrainerService:
     async def close(self, *, keep: bool = False, reason: str = "the app was closed") -> None:
         """Stop every run that this service started. What waits goes on waiting.
 
-        With `keep` they go on without it: each saves, and a keeper of its own resumes it where it
+        With `keep` they go on without it: each saves, and the detached host resumes it where it
         was; so does what waits. Runs that cannot be resumed exactly are stopped.
         """
         self.works_queue = False
@@ -415,7 +413,7 @@ class TrainerService:
         while self._launching:
             await asyncio.sleep(LOOK_S / 10)
         live = dict(self._live)
-        reason = "handed over to the keeper" if keep else reason
+        reason = "handed over to the detached host" if keep else reason
         await asyncio.gather(*(self.stop(run_id, reason) for run_id in live))
         self._closing = True
         if not keep:
@@ -423,12 +421,12 @@ class TrainerService:
         for run_id, kept in live.items():
             self._hand_over(kept.plan.runner, self.runs[run_id])
         if any(not entry.held for entry in self.queue.entries()):
-            self._call_keeper(self.home)
+            self._start_detached_host(self.home)
 
     def _hand_over(self, runner: AgentRunner, record: RunRecord) -> None:
         goes_on = record.state is RunState.STOPPED and runner.capabilities.exact_resume
         if goes_on and runner.find_checkpoints(self.home.run(record.run_id).root):
-            self._show(waiting.enqueue_again(self.home, record, first=True))
+            self._show(queue_steps.enqueue_again(self.home, record, first=True))
 
     # -- looking around ---------------------------------------------------------------------
 
@@ -472,17 +470,17 @@ class TrainerService:
         except KeyError:
             raise ConfigError(f"no run {run_id!r} in {self.home.runs_index}") from None
 
-    def _move(self, live: Kept, state: RunState, detail: str, force_in_s: float = 0.0) -> None:
+    def _move(self, live: HostedRun, state: RunState, detail: str, force_in_s: float = 0.0) -> None:
         live.life.move(state)
         self._show(live.life.record, detail, time.monotonic() + force_in_s if force_in_s else 0.0)
 
-    def _end(self, kept: Kept, state: RunState, reason: str) -> None:
+    def _end(self, kept: HostedRun, state: RunState, reason: str) -> None:
         try:
             kept.life.end(state, reason)
         except LabError as error:  # a full disk: the log still says what happened
             self._tell(LogLines(kept.plan.run_id, (str(error),)))
-        if kept.scribe is not None:
-            kept.scribe.close()
+        if kept.guest_log is not None:
+            kept.guest_log.close()
         kept.release()
         self._show(kept.life.record)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -17,12 +16,13 @@ from typing import Any
 
 import msgspec
 
-from trainer_core.protocol.addresses import is_host, shown_address
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import CHECKOUT, HomePaths
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.lab.paths import CHECKOUT, HomePaths
 from trainer_core.sweeps.slot import unborn
 from trainer_core.sweeps.sweep import Sweep, Trial
+from trainer_core.wire.addresses import is_host, shown_address
+from trainer_core.wire.environment import python_path, tell_libraries_unless_told
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.run_record import RunRecord
 
 ANSWER_S = 10.0
 MAX_LIVES = 3
@@ -34,7 +34,7 @@ def connect(address: str) -> Any:
 
     Raises ConfigError when Ray is not installed or nobody answers.
     """
-    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    tell_libraries_unless_told(RAY_ENABLE_UV_RUN_RUNTIME_ENV="0")
     try:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -45,7 +45,7 @@ def connect(address: str) -> Any:
     _check_answer(address)
     # A checkout is found where it lies (the nodes share it, as they share the home).
     shared = [str(CHECKOUT)] if CHECKOUT else []
-    path = os.pathsep.join([*shared, *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = python_path(*shared)
     try:
         ray.init(
             address=None if address == "local" else address,

@@ -7,13 +7,13 @@ import contextlib
 from collections.abc import Callable
 from typing import Protocol
 
-from trainer_core.protocol.checkpoints import list_checkpoints
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps.following import Following
 from trainer_core.sweeps.sweep import Sweep, Trial, add_ended, load_ended
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunRecord, RunState
 
 POLL_S = 1.0
 """Between two looks into the logs."""

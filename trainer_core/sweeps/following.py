@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainer_core.protocol import records
-from trainer_core.protocol.metrics import scalars
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import SLICE
-from trainer_core.runs.history import read_history
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.log_reader import read_history
 from trainer_core.sweeps import rules
 from trainer_core.sweeps.sweep import SUCCESS, EarlyStop, Sweep, Trial
+from trainer_core.wire import records
+from trainer_core.wire.metric_names import scalars
+from trainer_core.wire.regular_files import SLICE
 
 
 class Following:

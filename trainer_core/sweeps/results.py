@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.lab.paths import HomePaths
 from trainer_core.sweeps.conductor import is_finished
 from trainer_core.sweeps.following import Following
 from trainer_core.sweeps.sweep import Sweep, load_ended
+from trainer_core.wire.run_record import RunRecord, RunState
 
 HEADS = ("setting", "trials", "done", "ended early", "median", "best", "env steps")
 

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.errors import ConfigError
 
 Curve = Sequence[tuple[int, float]]
 MIN_PEERS = 3

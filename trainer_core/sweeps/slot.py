@@ -9,19 +9,20 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runners.catalog import registered_runners
-from trainer_core.runs.lock import is_locked
+from trainer_core.runs.run_lock import is_locked
 from trainer_core.service import StopLadder, TrainerService
 from trainer_core.service.plan import plan_run
 from trainer_core.sweeps.sweep import Sweep, Trial, load_sweep
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunRecord, RunState
 
 RELEASE_S = 30.0
 """For the process of a trial's former life to save and leave."""
@@ -114,3 +115,32 @@ def unborn(sweep: Sweep, trial: Trial, reason: str) -> RunRecord:
         algo=str(sweep.base["algo"]), device=str(sweep.base["device"]), state=RunState.IDLE,
         created_at=sweep.created_at, config_sha256="", reason=reason, tags=sweep.tags(trial),
     )  # fmt: skip
+
+
+class LocalSlots:
+    """`jobs` trials at a time on each of `devices`."""
+
+    def __init__(self, devices: Sequence[str], jobs: int, make: Callable[[], TrialSlot]) -> None:
+        self.places = len(devices) * jobs
+        self._free = [(device, make()) for _ in range(jobs) for device in reversed(devices)]
+        self._busy: dict[int, TrialSlot] = {}
+
+    async def run(self, trial: Trial, began: Callable[[str], None]) -> RunRecord:
+        """The trial to its end, in a free place. Raises LabError when it cannot start."""
+        device, slot = self._free.pop()
+        self._busy[trial.number] = slot
+        began(device)
+        try:
+            return msgspec.json.decode(await slot.run(trial.number, device), type=RunRecord)
+        finally:
+            del self._busy[trial.number]
+            self._free.append((device, slot))
+
+    async def stop(self, trial: Trial, reason: str) -> None:
+        """Climb the ladder; does nothing for a trial that is not running."""
+        if slot := self._busy.get(trial.number):
+            await slot.stop(reason)
+
+    async def close(self) -> None:
+        """Nothing stays open between trials."""
+        await asyncio.sleep(0)

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
 
 RESERVED = {
     "seed": "say --seeds 1 2 3 instead, so that settings are compared over the same seeds",

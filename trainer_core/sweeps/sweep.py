@@ -16,16 +16,16 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError, shown
-from trainer_core.protocol.metrics import METRICS
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import read_regular
-from trainer_core.protocol.runs import is_run_id
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.runs import durable
-from trainer_core.runs.writer import disk_error
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.log_writer import disk_error
 from trainer_core.sweeps.space import MAX_TRIALS
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import BAD_JSON, ConfigError, LabError, shown
+from trainer_core.wire.metric_names import METRICS
+from trainer_core.wire.regular_files import read_regular
+from trainer_core.wire.run_record import is_run_id
+from trainer_core.wire.spec import RunSpec
 
 MAX_BYTES = 64 << 20
 SUCCESS = "success"
@@ -124,8 +124,8 @@ def save_sweep(home: HomePaths, sweep: Sweep) -> Path:
     path = sweep_file(home, sweep.sweep_id)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        durable.replace_file(path, msgspec.json.format(msgspec.json.encode(sweep), indent=1))
-        durable.sync_folder(path.parent.parent)
+        durable_files.replace_file(path, msgspec.json.format(msgspec.json.encode(sweep), indent=1))
+        durable_files.sync_folder(path.parent.parent)
     except OSError as error:
         raise disk_error(path, error) from None
     return path
@@ -191,8 +191,8 @@ def add_ended(home: HomePaths, sweep_id: str, trial: Trial, reason: str) -> None
     path = ended_file(home, sweep_id)
     line = msgspec.json.encode(Ended(trial=trial.number, reason=reason)) + b"\n"
     try:
-        with durable.open_log(path) as log:
-            durable.write_all(log.fileno(), line)
+        with durable_files.open_log(path) as log:
+            durable_files.write_all(log.fileno(), line)
             os.fsync(log.fileno())
     except OSError as error:
         raise disk_error(path, error) from None

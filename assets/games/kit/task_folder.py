@@ -28,8 +28,8 @@ from kit.game_batch import (
     success_rate,
 )
 
-from emulator.state.snapshot_set import load_snapshots, save_snapshots  # isort: skip
-from emulator.tools.replay import InputScript, replay  # isort: skip
+from emulator.state.snapshot import load_snapshots, save_snapshots  # isort: skip
+from emulator.tools.input_script import InputScript, replay  # isort: skip
 
 TASKS = CHECKOUT / "assets" / "tasks"
 TRAIN_STARTS, HELDOUT_STARTS = 48, 32

@@ -18,7 +18,7 @@ from game_batch import ACTIONS, GameBatch, Snapshot, distances
 from kit.game_batch import success_rate
 from kit.task_folder import RANDOM_ALLOWED, TASKS
 
-from emulator.state.snapshot_set import load_snapshots
+from emulator.state.snapshot import load_snapshots
 
 SHORTEST_ALLOWED = 12
 EXPLORED = tuple(name for name in ACTIONS if name != "START")  # the menu leads nowhere else

@@ -17,13 +17,13 @@ from pathlib import Path
 from game_batch import ACTIONS, GameBatch
 from walker import Walker
 
-from trainer_core.envs.task_parts import load_task_parts
+from trainer_core.envs.single_game import open_game
+from trainer_core.envs.task_files import load_task_parts
+from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.lab.tasks import find_task
 from trainer_core.play.demonstrating import record_demonstrations
 from trainer_core.play.episode import Script
-from trainer_core.play.game import open_game
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths, default_home
-from trainer_core.protocol.tasks import find_task
+from trainer_core.wire.errors import LabError
 
 
 def leave_bedroom(pip: Walker) -> None:

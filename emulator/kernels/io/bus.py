@@ -1,6 +1,6 @@
 """The slow half of the bus: I/O, VRAM, OAM, disabled cartridge RAM, DMA conflicts.
 
-ROM, WRAM, HRAM and enabled cartridge RAM never come here (sm83/uniform.py). `t` is the end of the
+ROM, WRAM, HRAM and enabled cartridge RAM never come here (sm83/data_path.py). `t` is the end of the
 access's M-cycle. The access sees the console as it was when that M-cycle began: every access first
 lets happen what was due by then.
 https://gbdev.io/pandocs/Memory_Map.html
@@ -21,16 +21,16 @@ from emulator.constants import (
     WRAM,
 )
 from emulator.kernels.intrinsics import FAR, I, Q, U, ld8, st8
-from emulator.kernels.io.apu import apu_read, apu_store, apu_write
-from emulator.kernels.io.dma import dma_byte, dma_conflict, dma_holds_oam, dma_sync, dma_write
-from emulator.kernels.io.events import catch_up, set_deadline
+from emulator.kernels.io.hardware_events import catch_up, set_deadline
 from emulator.kernels.io.joypad import joypad_read, joypad_rest, joypad_select, joypad_settle
+from emulator.kernels.io.oam_dma import dma_byte, dma_conflict, dma_holds_oam, dma_sync, dma_write
 from emulator.kernels.io.serial import (
     serial_data,
     serial_div_write,
     serial_edges,
     serial_write_control,
 )
+from emulator.kernels.io.sound_registers import apu_read, apu_store, apu_write
 from emulator.kernels.io.timer import (
     div_read,
     timer_div_write,
@@ -38,17 +38,17 @@ from emulator.kernels.io.timer import (
     timer_sync,
     timer_write,
 )
-from emulator.kernels.memory import io_page as io
+from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.address_map import address_in, is_flat, peek_memory
-from emulator.kernels.memory.io_page import io_get, io_set
+from emulator.kernels.memory.io_registers import io_get, io_set
 from emulator.kernels.memory.mapper import cart_ram_read, cart_ram_write, mapper_write
-from emulator.kernels.ppu.access import ppu_oam_access, ppu_vram_access
-from emulator.kernels.ppu.oam import ppu_oam_refused_read, ppu_oam_write
-from emulator.kernels.ppu.ppu import (
+from emulator.kernels.ppu.lcd_registers import (
     ppu_before_if_write,
     ppu_read,
     ppu_write,
 )
+from emulator.kernels.ppu.oam_corruption import ppu_oam_refused_read, ppu_oam_write
+from emulator.kernels.ppu.vram_oam_access import ppu_oam_access, ppu_vram_access
 from emulator.state.batch import Console
 
 # Kinds of OAM corruption (https://gbdev.io/pandocs/OAM_Corruption_Bug.html)

@@ -10,8 +10,8 @@ import warp as wp
 
 from emulator.constants import INTERRUPT_JOYPAD
 from emulator.kernels.intrinsics import I, Q, U, earlier
-from emulator.kernels.memory import io_page as io
-from emulator.kernels.memory.io_page import io_get, io_set, request_interrupt
+from emulator.kernels.memory import io_registers as io
+from emulator.kernels.memory.io_registers import io_get, io_set, request_interrupt
 from emulator.state.batch import Console
 
 SETTLED = 0xC0  # bits of the byte in the row: it is what P1 reads until something changes

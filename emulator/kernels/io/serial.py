@@ -8,8 +8,8 @@ import warp as wp
 
 from emulator.constants import INTERRUPT_SERIAL
 from emulator.kernels.intrinsics import FAR, Q, U, st8
-from emulator.kernels.memory import io_page as io
-from emulator.kernels.memory.io_page import io_get, io_set, request_interrupt
+from emulator.kernels.memory import io_registers as io
+from emulator.kernels.memory.io_registers import io_get, io_set, request_interrupt
 from emulator.state.batch import Console
 
 HALF_PERIOD_SHIFT = 6  # the serial clock toggles every 64 M-cycles of the divider

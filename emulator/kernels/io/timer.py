@@ -9,8 +9,8 @@ import warp as wp
 
 from emulator.constants import INTERRUPT_TIMER
 from emulator.kernels.intrinsics import FAR, Q, U
-from emulator.kernels.memory import io_page as io
-from emulator.kernels.memory.io_page import io_get, io_set, request_interrupt
+from emulator.kernels.memory import io_registers as io
+from emulator.kernels.memory.io_registers import io_get, io_set, request_interrupt
 from emulator.state.batch import Console
 
 TIMA_PLAIN = 0

@@ -8,7 +8,7 @@ import warp as wp
 
 from emulator.constants import RAM_BANK_SIZE, ROW_CART_RAM, ROW_CART_RAM_BANK_1
 from emulator.kernels.intrinsics import Q, U, ld8, st8
-from emulator.kernels.memory.rtc import rtc_latch, rtc_read, rtc_write
+from emulator.kernels.memory.mbc3_clock import rtc_latch, rtc_read, rtc_write
 from emulator.rom.cartridge import MapperKind
 from emulator.state.batch import Console
 

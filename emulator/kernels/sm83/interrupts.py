@@ -8,7 +8,7 @@ import warp as wp
 from emulator.constants import HRAM, INTERRUPT_MASK, INTERRUPT_TIMER, ROW_ORIGIN, WRAM
 from emulator.kernels.intrinsics import I, Q, U, st8
 from emulator.kernels.io.bus import bus_write, div_write
-from emulator.kernels.io.events import (
+from emulator.kernels.io.hardware_events import (
     happen_here,
     is_due,
     let_happen,
@@ -19,10 +19,10 @@ from emulator.kernels.io.events import (
     shows_end,
 )
 from emulator.kernels.io.joypad import joypad_lines, joypad_settle
-from emulator.kernels.memory import io_page as io
-from emulator.kernels.memory.io_page import io_get, io_set
+from emulator.kernels.memory import io_registers as io
+from emulator.kernels.memory.io_registers import io_get, io_set
 from emulator.kernels.memory.mapper import FLAT, update_map
-from emulator.kernels.ppu.ppu import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
+from emulator.kernels.ppu.lcd_registers import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
 from emulator.rom import control_rows
 from emulator.state.batch import (
     HALTED,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainer_core.cli.bench import curve, cycles, env_bench, load, peers, train_bench
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.errors import ConfigError
 
 KINDS: dict[str, Callable[[list[str]], dict[str, Any]]] = {
     "train": train_bench.run,

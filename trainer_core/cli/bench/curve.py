@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer_core.cli.bench import rig
 from trainer_core.cli.options import parse
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from trainer_core.cli.bench import rig
 from trainer_core.cli.options import parse
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch
@@ -128,7 +128,7 @@ class ThroughEnv:
         import torch
 
         from trainer_core.envs.game_env import GameEnv
-        from trainer_core.protocol.tasks import Codec, Episode, Task
+        from trainer_core.lab.tasks import Codec, Episode, Task
 
         n = options.num_envs
         horizon = {"none": rig.BENCH_HORIZON, "some": RESET_SHARE, "all": 1}[options.resets]

@@ -18,9 +18,9 @@ from typing import Any
 
 from trainer_core.cli.bench import env_bench, rig
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.named_roms import named_rom
+from trainer_core.lab.roms import named_rom
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.errors import ConfigError, LabError
 
 
 @dataclass(frozen=True)

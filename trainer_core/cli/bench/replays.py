@@ -12,11 +12,11 @@ import numpy as np
 
 from emulator.rom.regular_file import replacing
 from trainer_core.cli.bench.rig import Game
-from trainer_core.protocol.errors import LabError
+from trainer_core.wire.errors import LabError
 
 if TYPE_CHECKING:
     from emulator import Emulator, Snapshot
-    from emulator.launch.shapes import Shape
+    from emulator.launch.launch_shapes import Shape
 
 
 MOST_CONSOLES, MOST_PLAYED_BYTES = 4096, 64 << 20
@@ -104,11 +104,11 @@ def play_again(
     """
     if device == "cpu":
         return [_compare("each alone on the cpu", played, _play_alone(played, game))]
-    from emulator.launch import shapes
+    from emulator.launch import launch_shapes
 
-    shape = shapes.built_in(1)
+    shape = launch_shapes.built_in(1)
     if shape == batch_shape:
-        shape = shapes.BUILT_IN_LARGEST
+        shape = launch_shapes.BUILT_IN_LARGEST
     how = f"one batch on {device}, {shape.lanes} lane(s) a warp"
     count = len(played.machines)
     rows = [_compare(how, played, _play_batch(played, game, device, list(range(count)), shape))]

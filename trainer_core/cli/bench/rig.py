@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trainer_core.cli.options import home_paths
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.named_roms import named_rom
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import (
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.roms import named_rom
+from trainer_core.lab.tasks import (
     Episode,
     Goal,
     Rom,
@@ -27,6 +26,7 @@ from trainer_core.protocol.tasks import (
     TaskManifest,
     find_task,
 )
+from trainer_core.wire.errors import ConfigError, LabError
 
 if TYPE_CHECKING:
     import torch
@@ -98,8 +98,8 @@ def check_at_least(options: Any, **least: int) -> None:
 def load_game(options: GameOptions) -> Game:
     """A ROM from power-on, or a task from its first start state; exactly one is given."""
     from emulator import Cartridge, Emulator, EmulatorError
-    from trainer_core.envs.roms import load_rom
     from trainer_core.envs.start_states import load_starts
+    from trainer_core.envs.task_files import load_rom
 
     rom, task = options.rom, options.task
     if (rom is None) == (task == ""):
@@ -120,7 +120,7 @@ def load_game(options: GameOptions) -> Game:
 
 def bench_task(game: Game, folder: Path) -> Task:
     """The game's task, or one made in `folder` whose goal no screen ever shows."""
-    from emulator.state.snapshot_set import save_snapshots
+    from emulator.state.snapshot import save_snapshots
     from trainer_core.envs.task_files import SHAPE, save_goal
 
     if game.task is not None:
@@ -165,7 +165,7 @@ class Buttons:
     def __init__(self, num_envs: int, device: torch.device, seed: int) -> None:
         import torch
 
-        from trainer_core.protocol.buttons import ACTION_MASKS
+        from trainer_core.wire.buttons import ACTION_MASKS
 
         self._torch, self._shape, self.device = torch, (num_envs,), device
         self._draw = torch.Generator(device=device).manual_seed(seed)
@@ -215,7 +215,7 @@ NO_CPU = "this build of Warp has no CPU back end: the rows of a CPU are left out
 
 def facts(device: torch.device, game: Game) -> dict[str, Any]:
     """What every record says about where it was measured."""
-    from trainer_core.train.provenance import device_name, git_sha, versions
+    from trainer_core.host.provenance import device_name, git_sha, versions
 
     return {
         "git_sha": git_sha(), "versions": versions(),

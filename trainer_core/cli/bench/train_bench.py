@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer_core.cli.launch_ranks import is_rank, spread
+from trainer_core.cli.launch_ranks import spread
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.environment import is_rank
+from trainer_core.wire.errors import ConfigError
 
 if TYPE_CHECKING:
-    from trainer_core.train.ranks import Ranks
-    from trainer_core.train.run import TrainingRun
+    from trainer_core.host.ranks import Ranks
+    from trainer_core.host.run import TrainingRun
 
 RATIO_ROUNDS = 5
 SHOWN = ("task", "algo", "num_envs", "num_steps", "stack_k", "num_minibatches", "update_epochs",
@@ -54,14 +55,14 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "bench train", argv)
     if options.updates < 1 or options.warm_up < 0 or options.gpus < 1:
         raise ConfigError("updates and gpus must be at least 1 and warm_up at least 0")
-    from trainer_core.preflight.startable import check_startable
+    from trainer_core.envs.startable import check_startable
 
     home = home_paths(options.home)
     if options.gpus > 1 and not is_rank():
         check_startable(options.run, home)
         return spread(["bench", "train", *argv], options.gpus)
     from trainer_core.cli.running import own_device
-    from trainer_core.train.ranks import Ranks
+    from trainer_core.host.ranks import Ranks
 
     ranks = Ranks()
     options = dataclasses.replace(options, run=own_device(options.run, ranks))
@@ -81,9 +82,9 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks) -> TrainingRun:
     """A run that is ready to train; its log goes to a folder that is thrown away."""
-    from trainer_core.runs.writer import RunWriter
-    from trainer_core.train.control import Control
-    from trainer_core.train.run import TrainingRun
+    from trainer_core.host.control import Control
+    from trainer_core.host.run import TrainingRun
+    from trainer_core.runs.log_writer import RunWriter
 
     training = TrainingRun(config, paths, home, RunWriter(paths), Control(), ranks)
     training.prepare(["bench"])
@@ -91,7 +92,7 @@ def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks) 
 
 
 def _measure(training: TrainingRun, options: Options) -> dict[str, Any]:
-    from trainer_core.train.provenance import device_name
+    from trainer_core.host.provenance import device_name
 
     config, trainer = options.run, training.trainer
     assert trainer is not None

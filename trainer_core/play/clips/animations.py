@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageSequence, UnidentifiedImageError
 
-from trainer_core.exports.gif import PALETTES
+from trainer_core.formats.gif import PALETTES
+from trainer_core.lab.recording import FRAMES_PER_SECOND, HEIGHT, MAX_FRAMES, MAX_SIDE, WIDTH
 from trainer_core.play.clips.writer import ClipWriter
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.recording import FRAMES_PER_SECOND, HEIGHT, MAX_FRAMES, MAX_SIDE, WIDTH
-from trainer_core.protocol.regular_files import open_regular
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.regular_files import open_regular
 
 NO_DELAY_MS = 100.0
 """Of a picture that names no time or none at all, as browsers do."""

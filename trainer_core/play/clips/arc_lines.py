@@ -18,12 +18,12 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from trainer_core.lab.arc_games import BUTTON_ACTIONS, GAME_OVER, PALETTE, PREFIX, RESET, SIDE, WIN
+from trainer_core.lab.recording import MAX_FRAMES, RecordedStep
 from trainer_core.play.clips.writer import ClipWriter
-from trainer_core.protocol.arc import BUTTON_ACTIONS, GAME_OVER, PALETTE, PREFIX, RESET, SIDE, WIN
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.recording import MAX_FRAMES, RecordedStep
-from trainer_core.protocol.regular_files import open_regular
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.regular_files import open_regular
 
 FRAMES_A_PICTURE = 12
 """Five pictures a second, the games' default_fps; fewer where ten minutes would not do."""

@@ -25,11 +25,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from trainer_core.protocol.buttons import MASK_BITS
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.recording import HEIGHT, MAX_FRAMES, WIDTH
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.lab.recording import HEIGHT, MAX_FRAMES, WIDTH
+from trainer_core.wire.buttons import MASK_BITS
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.regular_files import read_regular
 
 MAX_MOVIE_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 1 << 28

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import Recording, read_recording, read_shown, read_steps
+from trainer_core.lab.unfinished_recordings import is_unfinished, recover, require_abandoned
 from trainer_core.play.clips.animations import animation
 from trainer_core.play.clips.arc_lines import arc_lines
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import Recording, read_recording, read_shown, read_steps
-from trainer_core.protocol.unfinished import is_unfinished, recover, require_abandoned
+from trainer_core.wire.errors import LabError
 
 ANIMATIONS = (".gif", ".apng", ".png")
 PARTS = ("rollout.jsonl", "meta.json", "rollout.gif", "receipt.json", "last_steps.npz")

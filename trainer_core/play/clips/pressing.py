@@ -7,13 +7,13 @@ from pathlib import Path
 
 from emulator import Cartridge, EmulatorError
 from emulator.state.pyboy_state import parse, to_snapshot
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import ConsoleGame
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import FRAMES_PER_SECOND
+from trainer_core.lab.roms import known_roms, named_rom
 from trainer_core.play.clips.movies import Movie, digest, read_movie
-from trainer_core.play.game import ConsoleGame
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.named_roms import known_roms, named_rom
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import FRAMES_PER_SECOND
+from trainer_core.wire.errors import LabError
 
 
 def press_movie(

@@ -10,10 +10,10 @@ import numpy as np
 from msgspec import Meta
 
 from emulator.state.npz import Wanted, read_arrays
+from trainer_core.lab.recording import MAX_FRAMES, RecordedStep
 from trainer_core.play.clips.writer import ClipWriter
-from trainer_core.protocol.buttons import ALL_MASKS
-from trainer_core.protocol.decoding import parsing, read_loose_json
-from trainer_core.protocol.recording import MAX_FRAMES, RecordedStep
+from trainer_core.wire.buttons import ALL_MASKS
+from trainer_core.wire.decoding import parsing, read_loose_json
 
 RECEIPT, STEPS = "receipt.json", "last_steps.npz"
 FRAMES_PER_STEP, RELEASE_AFTER = 24, 8

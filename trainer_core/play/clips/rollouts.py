@@ -9,24 +9,24 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from trainer_core.play.clips.animations import pictures_of, shades_of
-from trainer_core.play.clips.writer import ClipWriter
-from trainer_core.play.episode import Script, play_episode
-from trainer_core.play.game import open_game
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.arc import is_arc
-from trainer_core.protocol.buttons import ALL_MASKS
-from trainer_core.protocol.decoding import parsing, read_json
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import (
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import open_game
+from trainer_core.lab.arc_games import is_arc
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import (
     FRAMES_PER_SECOND,
     MAX_FRAMES,
     RecordedStep,
     read_recording,
     read_steps,
 )
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.play.clips.animations import pictures_of, shades_of
+from trainer_core.play.clips.writer import ClipWriter
+from trainer_core.play.episode import Script, play_episode
+from trainer_core.wire.buttons import ALL_MASKS
+from trainer_core.wire.decoding import parsing, read_json
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.regular_files import read_regular
 
 LOG, META, GIF = "rollout.jsonl", "meta.json", "rollout.gif"
 MAX_LOG_BYTES = 16 << 20

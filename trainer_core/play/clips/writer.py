@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.recording import (
+from trainer_core.lab.recording import (
     BUTTONS,
     MAX_FRAMES,
     MAX_SIDE,
@@ -24,6 +23,7 @@ from trainer_core.protocol.recording import (
     pack_picture,
     write_recording,
 )
+from trainer_core.wire.errors import LabError
 
 MAX_BYTES = 1 << 30
 

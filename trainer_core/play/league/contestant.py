@@ -7,8 +7,6 @@ is answered with one byte, the action. It ends with its standard input.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
 import os
 import subprocess
@@ -18,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.owned import environment_for, family, hears
-from trainer_core.play.agent import Agent, StackedAgent
-from trainer_core.play.player import MakeAgent
-from trainer_core.protocol.errors import CheckpointError, LabError
-from trainer_core.protocol.paths import child_folder
-from trainer_core.runs.trust import require_own_environment
+from trainer_core.host.agent import agent_class
+from trainer_core.lab.paths import child_folder
+from trainer_core.lab.trust import require_own_environment
+from trainer_core.wire.environment import child_environment
+from trainer_core.wire.errors import CheckpointError, LabError
+from trainer_core.wire.process_guard import family, hears
 
 PROCESS = "trainer_core.play.league.contestant_process"
 LAST_WORDS = 4096
@@ -45,7 +43,7 @@ class Contestant:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # a pipe would fill up unread
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
-            cwd=child_folder(), env={**environment_for(python), **family()},
+            cwd=child_folder(), env=child_environment(python, **family()),
         )  # fmt: skip
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -111,7 +109,7 @@ def main(argv: list[str]) -> int:
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # a library's greetings are no answers
     try:
-        agent = _agent_class(module)(Path(checkpoint), mode=mode, seed=int(seed))
+        agent = agent_class(module)(Path(checkpoint), mode=mode, seed=int(seed))
     except LabError as error:
         print(error, file=sys.stderr)
         return 1
@@ -124,15 +122,3 @@ def main(argv: list[str]) -> int:
         seen = np.frombuffer(asked.read(math.prod(shape)), np.uint8).reshape(shape)
         (agent.begin if letter == BEGIN else agent.see)(seen)
     return 0
-
-
-def _agent_class(module: str) -> MakeAgent:
-    """What opens a checkpoint in a runner's player module; ours where none is named."""
-    if not module:
-        return Agent
-    found = [
-        kind
-        for _, kind in inspect.getmembers(importlib.import_module(module), inspect.isclass)
-        if issubclass(kind, StackedAgent) and kind.__module__ == module
-    ]
-    return found[0]

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from trainer_core.protocol.addresses import LLM_KEY, check_server, without_secrets
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.shades import GREY_LEVELS
+from trainer_core.wire.addresses import LLM_KEY, check_server, without_secrets
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.shades import GREY_LEVELS
 
 PROMPT = (
     "You play a Game Boy game and see its screen. Answer with one word, the button to press now: "

@@ -9,7 +9,6 @@ llm=URL               a model behind an OpenAI-compatible server
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,23 +17,24 @@ from typing import Literal
 
 import numpy as np
 
-from trainer_core.play.authoring.demonstration import play_inputs
-from trainer_core.play.authoring.inputs import read_inputs, steps_of
+from trainer_core.author.demonstration import play_inputs
+from trainer_core.author.inputs import read_inputs, steps_of
+from trainer_core.lab.checkpoint_manifest import read_meta
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import list_recordings
+from trainer_core.lab.task_lists import expand_tasks, split_tasks
+from trainer_core.lab.tasks import find_task
 from trainer_core.play.episode import Chooser
 from trainer_core.play.league.contestant import Contestant
 from trainer_core.play.league.llm import DEFAULT_TIMEOUT_S, EXAMPLE, LlmPlayer
-from trainer_core.protocol.addresses import LLM_KEY, check_server, without_secrets
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.checkpoints import read_meta
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PolicyMode
-from trainer_core.protocol.recording import list_recordings
-from trainer_core.protocol.task_lists import expand_tasks, split_tasks
-from trainer_core.protocol.tasks import find_task
 from trainer_core.runners.catalog import runner_of_checkpoint
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.runs.names import find_checkpoint
+from trainer_core.wire.addresses import LLM_KEY, check_server, without_secrets
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.environment import server_key
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.playing import PolicyMode
 
 DEFAULT_TASK = "pocket_quest/leave_bedroom"
 KINDS = ("random", "checkpoint", "nearest", "recorded", "llm")
@@ -142,7 +142,7 @@ def open_player(entry: Entry, settings: Settings) -> Chooser:
         case "llm":
             return LlmPlayer(
                 entry.what, settings.llm_model, timeout_s=settings.llm_timeout_s,
-                key=os.environ.get(LLM_KEY, ""),
+                key=server_key(LLM_KEY),
             )  # fmt: skip
         case "checkpoint":
             return open_checkpoint(entry.what, settings)
@@ -170,7 +170,7 @@ def recorded_steps(folder: Path, settings: Settings) -> tuple[np.ndarray, np.nda
 
     Raises LabError when there is none.
     """
-    from trainer_core.envs.roms import load_rom
+    from trainer_core.envs.task_files import load_rom
 
     task = find_task(settings.task, settings.home)
     cartridge, codec = load_rom(task, settings.home), task.manifest.codec

@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trainer_core.play.authoring.demonstration import play_inputs
-from trainer_core.play.authoring.inputs import read_inputs
-from trainer_core.play.authoring.minari_export import score_pictures
+from trainer_core.author.demonstration import play_inputs
+from trainer_core.author.inputs import read_inputs
+from trainer_core.author.minari_export import score_pictures
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import Game, open_game
+from trainer_core.lab.tasks import find_task
 from trainer_core.play.episode import Chooser, Played, play_episode
-from trainer_core.play.game import Game, open_game
 from trainer_core.play.league.llm import LlmPlayer
 from trainer_core.play.league.players import Entry, Settings, open_player, recordings_in
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.tasks import find_task
+from trainer_core.wire.errors import LabError
 
 Tell = Callable[[Entry, Played], None]
 
@@ -121,7 +121,7 @@ def _recorded_episode(game: Game, player: Chooser, start: int, keep: Path, entry
 
 def _recorded(entry: Entry, settings: Settings, episodes: int, tell: Tell) -> Row:
     """Recordings pressed again from their own states, judged by the task's rules."""
-    from trainer_core.envs.roms import load_rom
+    from trainer_core.envs.task_files import load_rom
 
     found: list[Played] = []
     error = ""

@@ -8,15 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.protocol.addresses import ARC_KEY, check_server
-from trainer_core.protocol.arc import EXAMPLE, RUNNER_ID, find_game, is_arc
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.errors import ConfigError, TaskError
-from trainer_core.protocol.fields import check_fields, described
-from trainer_core.protocol.paths import HomePaths, child_folder
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.arc_games import (
+    EXAMPLE,
+    MODULES,
+    PYTHONS,
+    RUNNER_ID,
+    TITLE,
+    find_game,
+    is_arc,
+)
+from trainer_core.lab.paths import HomePaths, child_folder
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
+from trainer_core.wire.addresses import ARC_KEY, check_server
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.errors import ConfigError, TaskError
+from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.spec import RunSpec
 
 ALGORITHMS = ("explore", "random", "script")
 
@@ -99,14 +107,14 @@ class ArcRunner(GuestRunner):
 
 ARC = ArcRunner(
     id=RUNNER_ID,
-    title="ARC-AGI-3",
+    title=TITLE,
     summary="Agents that play ARC-AGI-3 games, ours or a server's: levels, actions, scorecards.",
     capabilities=RunnerCapabilities(pause=True, graceful_stop=True, watch=True),
     algorithms=ALGORITHMS,
     config_type=ArcConfig,
-    modules=("arcengine", "arc_agi"),
+    modules=MODULES,
     worker="trainer_core.runners.arc.worker",
     writes_log=True,
-    pythons=((3, 12), (3, 14)),
+    pythons=PYTHONS,
     torch=False,
 )

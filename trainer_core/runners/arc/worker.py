@@ -9,18 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainer_core.arc.agents import ArcAgent, Explorer, RandomAgent, ScriptAgent
-from trainer_core.arc.game import ArcGame, Turn, open_arc_game
-from trainer_core.arc.rules import OBS_SHAPE
-from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol import records
-from trainer_core.protocol.arc import PALETTE, RESET, WIN
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.runs import RunState
+from trainer_core.envs.arc.agents import ArcAgent, Explorer, RandomAgent, ScriptAgent
+from trainer_core.envs.arc.game import ArcGame, Turn, open_arc_game
+from trainer_core.envs.arc.rules import OBS_SHAPE
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.lab.arc_games import PALETTE, RESET, WIN
 from trainer_core.runners.arc.runner import ArcConfig
 from trainer_core.runners.guest.run import GuestRun, RunEnded
-from trainer_core.runs.writer import write_json
+from trainer_core.runs.log_writer import write_json
+from trainer_core.wire import records
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunState
 
 CARD = "scorecard.json"
 RECORDINGS = "recordings"

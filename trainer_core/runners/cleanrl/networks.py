@@ -13,11 +13,11 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from trainer_core.faces.translation import GREY_STEP
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import CheckpointError, ConfigError
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.envs.translation import GREY_STEP
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.errors import CheckpointError, ConfigError
+from trainer_core.wire.shades import MAX_SHADE
 
 NETWORK = {"ppo": "agent", "dqn": "q_network", "ppo_atari": "agent"}
 """The script's variable that holds what acts."""

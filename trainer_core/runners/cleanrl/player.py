@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.cleanrl.player PLAYER_DIR`: a script's network plays."""
+"""Play with a script's network."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from pathlib import Path
 
 import torch
 
-from trainer_core.player import main
-from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.errors import CheckpointError
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.cleanrl import networks
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 from trainer_core.runners.guest.agent import GuestAgent
+from trainer_core.wire.errors import CheckpointError
+from trainer_core.wire.spec import RunSpec
 
 
 class CleanRlAgent(GuestAgent):
@@ -31,7 +30,3 @@ class CleanRlAgent(GuestAgent):
     def act(self) -> int:
         seen = torch.from_numpy(self._stack)[None]
         return self.choose(networks.action_logits(self._algo, self._network, seen)[0].cpu())
-
-
-if __name__ == "__main__":
-    main(CleanRlAgent)

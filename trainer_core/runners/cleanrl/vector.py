@@ -11,8 +11,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from trainer_core.faces import translation as faces
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.envs import translation as faces
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.cleanrl import networks
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 

@@ -23,14 +23,14 @@ import numpy as np
 import torch
 from torch.utils.tensorboard import SummaryWriter  # pyright: ignore
 
-from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.host import checkpoint as ckpt
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.cleanrl import networks
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 from trainer_core.runners.cleanrl.vector import ConsoleVector, HookedSyncVector
 from trainer_core.runners.guest.checkout import checkout_commit
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
-from trainer_core.train import checkpoint as ckpt
+from trainer_core.wire.errors import ConfigError, LabError
 
 CANONICAL = {
     "losses/policy_loss": "policy_loss",

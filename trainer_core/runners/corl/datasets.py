@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer_core.protocol.checkpoints import file_sha256
-from trainer_core.protocol.decoding import parsing, read_json, read_loose_json
-from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.lab.checkpoint_manifest import file_sha256
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.decoding import parsing, read_json, read_loose_json
+from trainer_core.wire.errors import CheckpointError, ConfigError, LabError
 
 HDF5, METADATA = Path("data", "main_data.hdf5"), Path("data", "metadata.json")
 MANIFEST = "manifest.json"

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)

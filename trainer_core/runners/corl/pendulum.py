@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from trainer_core.wire.environment import tell_libraries
+
 NAME = "dmglab/pendulum-v0"
 
 
 def make(root: Path, episodes: int = 40) -> Path:
     """The dataset's folder below `root`."""
-    os.environ["MINARI_DATASETS_PATH"] = str(root)
+    tell_libraries(MINARI_DATASETS_PATH=str(root))
     minari: Any = importlib.import_module("minari")
     buffer: Any = importlib.import_module("minari.data_collector").EpisodeBuffer
     env, rng = gymnasium.make("Pendulum-v1"), np.random.default_rng(0)

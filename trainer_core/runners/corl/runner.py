@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import described
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.corl.flags import SCRIPTS
 from trainer_core.runners.guest.config import GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.fields import described
+from trainer_core.wire.spec import RunSpec
 
 ALGORITHMS = tuple(SCRIPTS)
 PLACES = (Path("algorithms", "offline"), Path("algorithms"))

@@ -16,7 +16,7 @@ import gymnasium
 import minari  # pyright: ignore[reportMissingImports]
 import numpy as np
 
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.wire.errors import ConfigError
 
 Log = Callable[[dict[str, Any], int | None], None]
 

@@ -7,7 +7,6 @@ be saved, held or ended; its trainer is read from its own frame.
 from __future__ import annotations
 
 import math
-import os
 import runpy
 import sys
 from pathlib import Path
@@ -15,15 +14,16 @@ from typing import Any
 
 import torch
 
-from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.lab import checkpoint_manifest as layout
+from trainer_core.lab.trust import require_trust
 from trainer_core.runners.corl import shims
 from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.corl.flags import SCRIPTS, arguments
 from trainer_core.runners.corl.runner import CorlConfig
 from trainer_core.runners.guest.checkout import checkout_commit
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
-from trainer_core.runs.trust import require_trust
+from trainer_core.wire.environment import tell_libraries
+from trainer_core.wire.errors import ConfigError
 
 MODEL = "model.pt"
 """What the script's own checkpoint holds, under our name."""
@@ -90,7 +90,7 @@ class Launch:
         require_trust(folder / MODEL, "CORL")
         if self.config.algo == "cql":
             # Its checkpoints hold objects of its own; this one's hash is that of its manifest.
-            os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
+            tell_libraries(TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD="1")
         return str(folder / MODEL)
 
     # -- what the script calls ------------------------------------------------------------------

@@ -6,7 +6,6 @@ console shows now, judged by the task's own rules.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,25 +15,25 @@ from typing import Any
 import numpy as np
 
 from emulator import Cartridge
-from trainer_core.envs.demonstrations import load_demonstrations
-from trainer_core.envs.roms import load_rom
-from trainer_core.envs.task_files import SHAPE
-from trainer_core.play.authoring.demonstration import play_inputs
-from trainer_core.play.authoring.inputs import Inputs, read_inputs, steps_of
-from trainer_core.play.authoring.minari_export import (
+from trainer_core.author.demonstration import play_inputs
+from trainer_core.author.inputs import Inputs, read_inputs, steps_of
+from trainer_core.author.minari_export import (
     episode_buffer,
     load_minari,
     score_pictures,
     write_dataset,
 )
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.checkpoints import file_sha256
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import list_recordings
-from trainer_core.protocol.shades import MAX_SHADE
-from trainer_core.protocol.tasks import Task, find_task
+from trainer_core.envs.demonstrations import load_demonstrations
+from trainer_core.envs.task_files import SHAPE, load_rom
+from trainer_core.lab.checkpoint_manifest import file_sha256
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import list_recordings
+from trainer_core.lab.tasks import Task, find_task
 from trainer_core.runners.d3rlpy.runner import HDF5, describe_data
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.environment import tell_libraries
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.shades import MAX_SHADE
 
 DATASET = "dmglab/demonstrations-v0"
 
@@ -95,7 +94,7 @@ def write_minari(episodes: list[Episode], task: Task, folder: Path) -> Path:
     ]  # fmt: skip
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    os.environ["MINARI_DATASETS_PATH"] = str(partial)
+    tell_libraries(MINARI_DATASETS_PATH=str(partial))
     write_dataset(DATASET, task, buffers)
     partial.rename(folder)
     return folder / DATASET

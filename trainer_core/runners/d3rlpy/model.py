@@ -11,15 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainer_core.faces.translation import GREY_STEP
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import CheckpointError
+from trainer_core.envs.translation import GREY_STEP
+from trainer_core.lab.trust import require_trust
 from trainer_core.runners.d3rlpy import gym_names  # noqa: F401 - before d3rlpy
 from trainer_core.runners.d3rlpy.demonstrations import Episode
 from trainer_core.runners.d3rlpy.iql import DiscreteIQLConfig
 from trainer_core.runners.d3rlpy.runner import D3rlpyConfig
 from trainer_core.runners.guest import generators
-from trainer_core.runs.trust import require_trust
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.errors import CheckpointError
 
 # Looked up: no type checker finds it outside its environment, and its package has our name.
 d3rlpy: Any = importlib.import_module("d3rlpy")

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.d3rlpy.player PLAYER_DIR`: d3rlpy's policy plays."""
+"""Play with d3rlpy's policy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import torch
 
-from trainer_core.player import main
-from trainer_core.protocol import checkpoints as layout
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.d3rlpy import model as learner
 from trainer_core.runners.guest.agent import GuestAgent
 
@@ -24,7 +23,3 @@ class D3rlpyAgent(GuestAgent):
     def act(self) -> int:
         shades = torch.from_numpy(self._stack)[None]
         return self.choose(learner.action_logits(self._model, shades)[0].cpu())
-
-
-if __name__ == "__main__":
-    main(D3rlpyAgent)

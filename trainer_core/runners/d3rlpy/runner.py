@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.decoding import open_zip, parsing
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import check_fields, described
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import list_recordings
-from trainer_core.protocol.regular_files import open_regular
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.recording import list_recordings
 from trainer_core.runners.guest.config import GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.decoding import open_zip, parsing
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.regular_files import open_regular
+from trainer_core.wire.spec import RunSpec
 
 ALGORITHMS = ("bc", "cql", "iql")
 HDF5 = Path("data", "main_data.hdf5")

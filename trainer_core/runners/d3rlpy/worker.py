@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainer_core.protocol import checkpoints as layout
+from trainer_core.host import checkpoint as ckpt
+from trainer_core.host.progress import RunProgress
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.d3rlpy import demonstrations
 from trainer_core.runners.d3rlpy import model as learner
 from trainer_core.runners.d3rlpy.model import d3rlpy
 from trainer_core.runners.d3rlpy.runner import D3rlpyConfig
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
-from trainer_core.train import checkpoint as ckpt
-from trainer_core.train.progress import RunProgress
 
 FOREVER = 10**9
 """d3rlpy asks for an end; ours comes from the run's limits."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from trainer_core.play.agent import StackedAgent
-from trainer_core.protocol.checkpoints import CheckpointMeta
+from trainer_core.host.agent import StackedAgent
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 
 
 class GuestAgent(StackedAgent):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trainer_core.protocol.fields import check_fields, described
+from trainer_core.wire.fields import check_fields, described
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

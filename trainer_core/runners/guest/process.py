@@ -7,7 +7,7 @@ adapter's module; its `train(run)` is given a GuestRun and returns when its libr
 
 WORKER imports its library, and with it torch: seconds in which the parent is told already, the
 GPU's context opens, and which are over where the process was started ahead of its run
-(service.ahead).
+(service.preload).
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_core.early_start import leave_compiler_out, load_torch
-from trainer_core.owned import LossyPipe, die_with_parent, end_group, on_stop_signals
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import RunPaths
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.host.control import Control
+from trainer_core.host.preload import AHEAD, wait_for_order
+from trainer_core.host.process_start import begin_process, load_torch
+from trainer_core.host.worker import PARENT_GONE, beat, listen
+from trainer_core.lab.paths import RunPaths
 from trainer_core.runs.config_file import read_spec
-from trainer_core.runs.lock import INHERITED, RunLock
-from trainer_core.runs.writer import RunWriter
-from trainer_core.train.control import Control
-from trainer_core.waiting_worker import AHEAD, wait_for_order
-from trainer_core.worker import PARENT_GONE, beat, listen
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.runs.run_lock import INHERITED, RunLock
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.event_pipe import LossyPipe
+from trainer_core.wire.process_guard import die_with_parent, end_group, on_stop_signals
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 if TYPE_CHECKING:
     from trainer_core.runners.guest.run import GuestRun
@@ -43,15 +44,14 @@ if TYPE_CHECKING:
 
 
 LEAN = ("trainer_core.runners.skrl.worker", "trainer_core.runners.sb3.worker")
-"""Workers that want tensors, layers and optimizers of torch, for which it can be loaded early and
-without its compiler. Others import more of it, in an order of their own."""
+"""Workers before which torch is loaded, while the GPU opens. Others import it in an order of their
+own."""
 
 
 def load_worker(module: str, device: str = "cpu") -> Train:
     """`train` of the adapter's module; seconds, the first time."""
     if module in LEAN:
         load_torch(device)
-        leave_compiler_out()
     return importlib.import_module(module).train
 
 
@@ -115,6 +115,7 @@ def main() -> None:
         sys.exit(2)
     module, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
     die_with_parent()
+    begin_process()
     if order := os.environ.pop(AHEAD, ""):
         os.environ.update(wait_for_order(lambda: _load_ahead(module), int(order)))
     os.chdir(run_dir)

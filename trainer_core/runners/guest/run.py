@@ -19,25 +19,25 @@ from typing import Any
 from torch import Tensor
 
 from trainer_core.envs.build import TaskFacts, task_facts
-from trainer_core.protocol import records
-from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints, read_meta, verify
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import CheckpointError, LabError
-from trainer_core.protocol.paths import RunPaths, home_of
-from trainer_core.protocol.runs import RunState
-from trainer_core.protocol.spec import RunSpec
-from trainer_core.runs.trust import trust
-from trainer_core.runs.writer import RunWriter, disk_error
-from trainer_core.train import checkpoint as ckpt
-from trainer_core.train.attending import Attending
-from trainer_core.train.control import Control
-from trainer_core.train.evaluate import EvaluationStopped
-from trainer_core.train.progress import RunProgress
-from trainer_core.train.provenance import git_sha, versions
-from trainer_core.train.run import GOALS_PER_HORIZON, default_threads
-from trainer_core.train.validations import SETTLE_UPDATES
-from trainer_core.train.validator import Validator
-from trainer_core.train.watching import Watched, Watcher
+from trainer_core.host import checkpoint as ckpt
+from trainer_core.host.commands_while_validating import Attending
+from trainer_core.host.control import Control
+from trainer_core.host.evaluate import EvaluationStopped
+from trainer_core.host.progress import RunProgress
+from trainer_core.host.provenance import git_sha, versions
+from trainer_core.host.run import GOALS_PER_HORIZON, default_threads
+from trainer_core.host.validations import SETTLE_UPDATES
+from trainer_core.host.validator import Validator
+from trainer_core.host.watching import Watched, Watcher
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, read_meta, verify
+from trainer_core.lab.paths import RunPaths, home_of
+from trainer_core.lab.trust import trust
+from trainer_core.runs.log_writer import RunWriter, disk_error
+from trainer_core.wire import records
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import CheckpointError, LabError
+from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 Fill = Callable[[Path], None]
 """Writes a checkpoint's files into a folder."""

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.protocol import checkpoints
-from trainer_core.protocol.errors import CheckpointError
-from trainer_core.protocol.paths import (
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.guest_environment import (
+    PYTHONS,
+    RunnerEnvironment,
+    install_command,
+)
+from trainer_core.lab.paths import (
     HomePaths,
     RunPaths,
     child_folder,
     home_of,
     home_of_player,
 )
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.trust import require_trust
 from trainer_core.runners.base import AgentRunner, Installation
-from trainer_core.runners.environments import (
-    PYTHONS,
-    RunnerEnvironment,
-    install_command,
-)
-from trainer_core.runs.trust import require_trust
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.errors import CheckpointError
+from trainer_core.wire.spec import RunSpec
 
 PROCESS = "trainer_core.runners.guest.process"
 """`python -m PROCESS WORKER RUN_DIR` trains."""
@@ -41,7 +41,7 @@ class GuestRunner(AgentRunner):
     worker: str
     """Module with the `train` that guest.process calls."""
     player: str = ""
-    """Module that plays: `python -m PLAYER PLAYER_DIR`."""
+    """Module whose agent opens its checkpoints: `python -m trainer_core.player DIR MODULE`."""
     pythons: tuple[tuple[int, int], tuple[int, int]] = PYTHONS
     """Versions that its library takes: from the first, below the second."""
     torch: bool = True
@@ -84,7 +84,7 @@ class GuestRunner(AgentRunner):
     def check_warm_start(self, spec: RunSpec, folder: Path) -> Check:
         """Whether `folder` is a whole checkpoint of this runner's same algorithm."""
         try:
-            meta = checkpoints.verify(folder)
+            meta = checkpoint_manifest.verify(folder)
             made_by = (meta.runner, meta.config.get("algo", self.algorithms[0]))
             if made_by != (self.id, self.algorithm(spec)):
                 raise CheckpointError(
@@ -109,7 +109,8 @@ class GuestRunner(AgentRunner):
         return child_folder() if self.waits else run_dir
 
     def play(self, player_dir: Path) -> list[str]:
-        return self._argv(home_of_player(player_dir), self.player, str(player_dir))
+        home = home_of_player(player_dir)
+        return self._argv(home, "trainer_core.player", str(player_dir), self.player)
 
     def _argv(self, home: HomePaths, module: str, *rest: str) -> list[str]:
         # -P: what lies in the run's folder must not stand before our packages.

@@ -10,10 +10,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-from trainer_core.protocol.decoding import MOST_TEXT_BYTES
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.regular_files import read_regular
 from trainer_core.runners.rllm.in_verl.dmglab_form import form as form
+from trainer_core.wire.decoding import MOST_TEXT_BYTES
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.regular_files import read_regular
 
 NAME = "countdown"
 SPLIT_SEED = 0

@@ -22,9 +22,9 @@ from typing import Any
 
 import torch
 
-from trainer_core.protocol.errors import ConfigError
 from trainer_core.runners.guest import generators
 from trainer_core.runners.rllm.countdown import Row
+from trainer_core.wire.errors import ConfigError
 
 END = "</answer>"
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trainer_core.owned import environment_for
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import check_fields, described
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.guest_environment import PROBE, PROBE_PATIENCE_S
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.guest.config import GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runners.probe import PROBE, PROBE_PATIENCE_S
 from trainer_core.runners.rllm import countdown
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.environment import child_environment
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.spec import RunSpec
 
 ALGORITHMS = ("grpo", "verl")
 VERL_MODULES = ("verl", "ray", "httpx")
@@ -267,7 +267,7 @@ def find_verl(config: RllmConfig) -> str:
         done = subprocess.run(
             [python, "-P", "-c", PROBE, *wanted],
             capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=True,
-            env=environment_for(python),
+            env=child_environment(python),
         )  # fmt: skip
         modules = json.loads(done.stdout)["modules"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:

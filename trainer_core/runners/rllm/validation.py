@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trainer_core.protocol import records
+from trainer_core.host.evaluate import Course
+from trainer_core.host.progress import Rates
+from trainer_core.host.validator import Validator
 from trainer_core.runners.guest.run import GuestRun
 from trainer_core.runners.rllm.countdown import NAME, Row
 from trainer_core.runners.rllm.engine import (
@@ -23,9 +25,7 @@ from trainer_core.runners.rllm.engine import (
     reward_of,
 )
 from trainer_core.runners.rllm.runner import RllmConfig
-from trainer_core.train.evaluate import Course
-from trainer_core.train.progress import Rates
-from trainer_core.train.validator import Validator
+from trainer_core.wire import records
 
 TABLE_ROWS = 10
 COLUMNS = ("prompt", "response", "reward", "is_correct", "data_source", "metrics_json")

@@ -11,9 +11,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from trainer_core.protocol.errors import ConfigError
 from trainer_core.runners.rllm.countdown import NAME, Row
 from trainer_core.runners.rllm.runner import RllmConfig
+from trainer_core.wire.errors import ConfigError
 
 BESIDE = Path(__file__).with_name("in_verl")
 """What runs in VERL's interpreter, and all of ours that it sees."""

@@ -12,16 +12,16 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from trainer_core.owned import environment_for
-from trainer_core.protocol import records
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.runs import RunState
+from trainer_core.host.progress import RunProgress
+from trainer_core.lab.trust import require_trust, sha256_of
 from trainer_core.runners.guest.checkout import checkout_commit
 from trainer_core.runners.guest.run import GuestRun, Model, RunEnded, vouch_for
 from trainer_core.runners.rllm import verl
 from trainer_core.runners.rllm.runner import RllmConfig, find_verl
-from trainer_core.runs.trust import require_trust, sha256_of
-from trainer_core.train.progress import RunProgress
+from trainer_core.wire import records
+from trainer_core.wire.environment import child_environment
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.run_record import RunState
 
 POINTER = "verl.json"
 """Our checkpoint of a VERL run: where VERL's own lies, which may be many gigabytes."""
@@ -71,7 +71,7 @@ class Supervisor:
         """Start VERL and read its metrics until it ends. Raises RunEnded."""
         metrics = self.run.paths.root / verl.METRICS
         metrics.write_bytes(b"")  # VERL empties it as well; what it held is in our log
-        env = environment_for(argv[0]) | verl.environment(self.config, self.run.paths.root)
+        env = child_environment(argv[0]) | verl.environment(self.config, self.run.paths.root)
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.run.paths.root, env=env)
         try:
             with metrics.open() as file:

@@ -23,8 +23,8 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.host.progress import RunProgress
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.guest.checkout import checkout_commit
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.rllm import countdown, tiny
@@ -33,7 +33,7 @@ from trainer_core.runners.rllm.engine import Sampling, Workflows, answer_of, imp
 from trainer_core.runners.rllm.runner import RllmConfig
 from trainer_core.runners.rllm.validation import WorkflowValidator
 from trainer_core.runners.rllm.verl_process import train_with_verl
-from trainer_core.train.progress import RunProgress
+from trainer_core.wire.errors import ConfigError
 
 WEIGHTS, PROGRESS = "model.safetensors", "progress.json"
 INITIAL = "initial"

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trainer_core.envs.translation import GREY_STEP
 from trainer_core.envs.vec_env import VecEnv
-from trainer_core.faces.translation import GREY_STEP
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.train.validator import Forward, Validator
+from trainer_core.host.validator import Forward, Validator
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.wire.config import RunConfig
 
 
 class Memory:

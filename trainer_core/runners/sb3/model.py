@@ -15,12 +15,12 @@ from stable_baselines3.common.save_util import load_from_zip_file  # pyright: ig
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor  # pyright: ignore
 from torch import Tensor, nn
 
-from trainer_core.algo.policy import small_trunk
-from trainer_core.faces.translation import GREY_STEP
-from trainer_core.protocol.errors import CheckpointError
+from trainer_core.envs.translation import GREY_STEP
+from trainer_core.lab.trust import require_trust
+from trainer_core.learn.policy import small_trunk
 from trainer_core.runners.guest import generators
 from trainer_core.runners.sb3.runner import Sb3Config
-from trainer_core.runs.trust import require_trust
+from trainer_core.wire.errors import CheckpointError
 
 CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN, "recurrent_ppo": RecurrentPPO}
 MODEL = "model.zip"

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.sb3.player PLAYER_DIR`: SB3's policy plays."""
+"""Play with SB3's policy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainer_core.player import main
-from trainer_core.protocol import checkpoints as layout
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.guest.agent import GuestAgent
 from trainer_core.runners.sb3 import model as sb3
 from trainer_core.runners.sb3.memory import Memory
@@ -54,7 +53,3 @@ class Sb3Agent(GuestAgent):
                 return sb3.action_logits(self._model, shades)[0].cpu()
             first, self._first = torch.tensor([self._first]), False
             return memory.logits(shades, first)[0].cpu()
-
-
-if __name__ == "__main__":
-    main(Sb3Agent)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import check_fields, described
 from trainer_core.runners.guest.config import PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_fields, described
 
 ALGORITHMS = ("ppo", "dqn", "recurrent_ppo")
 POLICIES = ("SmallCnn", "CnnPolicy", "MlpPolicy")

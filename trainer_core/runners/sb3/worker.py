@@ -10,14 +10,14 @@ from stable_baselines3 import __version__ as sb3_version  # pyright: ignore
 from stable_baselines3.common.callbacks import BaseCallback  # pyright: ignore
 from stable_baselines3.common.logger import KVWriter, Logger  # pyright: ignore
 
-from trainer_core.faces.sb3_vec_env import DmgLabSb3VecEnv
-from trainer_core.protocol import checkpoints as layout
+from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
+from trainer_core.host import checkpoint as ckpt
+from trainer_core.host.progress import RunProgress
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.sb3 import model as sb3
 from trainer_core.runners.sb3.memory import RecurrentValidator
 from trainer_core.runners.sb3.runner import Sb3Config
-from trainer_core.train import checkpoint as ckpt
-from trainer_core.train.progress import RunProgress
 
 CANONICAL = {
     "train/policy_gradient_loss": "policy_loss",

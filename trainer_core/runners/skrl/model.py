@@ -12,12 +12,12 @@ from skrl.memories.torch import RandomMemory  # pyright: ignore
 from skrl.models.torch import CategoricalMixin, DeterministicMixin, Model  # pyright: ignore
 from torch import Tensor
 
-from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import CheckpointError
+from trainer_core.host.checkpoint import load_plain
+from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.runners.skrl import products
 from trainer_core.runners.skrl.runner import SkrlConfig
-from trainer_core.train.checkpoint import load_plain
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import CheckpointError
 
 MODEL = "agent.pt"
 """skrl's own file, as its `Agent.load` takes it."""

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.skrl.player PLAYER_DIR`: skrl's policy plays."""
+"""Play with skrl's policy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import gymnasium
 import numpy as np
 import torch
 
-from trainer_core.faces.translation import action_space
-from trainer_core.player import main
-from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.envs.translation import action_space
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.guest.agent import GuestAgent
 from trainer_core.runners.skrl import model as skrl_model
+from trainer_core.wire.shades import MAX_SHADE
 
 
 class SkrlAgent(GuestAgent):
@@ -32,7 +31,3 @@ class SkrlAgent(GuestAgent):
     def act(self) -> int:
         shades = torch.from_numpy(self._stack)[None]
         return self.choose(skrl_model.action_logits(self._model, shades)[0].cpu())
-
-
-if __name__ == "__main__":
-    main(SkrlAgent)

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.wire.shades import MAX_SHADE
 
 KNOWN = (nn.Conv2d, nn.ReLU, nn.Flatten)
 """Layers of a trunk that `heads` can do."""

@@ -6,12 +6,12 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import check_fields, described
-from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.guest.config import PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.spec import RunSpec
 
 POLICIES = ("small", "nature", "impala")
 CPU_ENVS, CPU_PARTS = 32, 8

@@ -11,16 +11,16 @@ from skrl import __version__ as skrl_version  # pyright: ignore
 from skrl.trainers.torch import SequentialTrainer  # pyright: ignore
 from skrl.utils import set_seed  # pyright: ignore
 
-from trainer_core.faces.translation import open_env
-from trainer_core.protocol import checkpoints as layout
+from trainer_core.envs.translation import open_env
+from trainer_core.host import checkpoint as ckpt
+from trainer_core.host.progress import RunProgress
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.guest import generators
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.skrl import model as skrl_model
 from trainer_core.runners.skrl.model import LabPPO
 from trainer_core.runners.skrl.runner import SkrlConfig
 from trainer_core.runners.skrl.wrapper import DmgLabSkrlEnv
-from trainer_core.train import checkpoint as ckpt
-from trainer_core.train.progress import RunProgress
 
 FOREVER = 10**9
 """skrl asks for an end; ours comes from the run's limits."""

@@ -10,9 +10,9 @@ import torch
 from skrl.envs.wrappers.torch import Wrapper  # pyright: ignore
 from torch import Tensor
 
+from trainer_core.envs.translation import action_space
 from trainer_core.envs.vec_env import StepResult, VecEnv
-from trainer_core.faces.translation import action_space
-from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.wire.shades import MAX_SHADE
 
 
 class Counts(NamedTuple):

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainer_core.protocol.errors import ConfigError
 from trainer_core.runners.spade_bdi.words import ACTION_ARITIES
+from trainer_core.wire.errors import ConfigError
 
 # Looked up: no type checker finds them outside their environment.
 asp: Any = importlib.import_module("agentspeak")

@@ -14,11 +14,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import CheckpointError
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.spade_bdi.mind import Mind, Plans
 from trainer_core.runners.spade_bdi.skills import unpack_skills
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import CheckpointError
 
 MIND, PLANS, COACH = "mind.json", "plans.asl", "coach.asl"
 

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trainer_core.protocol.errors import ConfigError
 from trainer_core.runners.spade_bdi import asl
 from trainer_core.runners.spade_bdi.mind import PATIENCE_S, PLAYER, TalkingAgent, told
 from trainer_core.runners.spade_bdi.xmpp import HOST
+from trainer_core.wire.errors import ConfigError
 
 spade: Any = importlib.import_module("spade.agent")
 

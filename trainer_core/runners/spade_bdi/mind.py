@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import LabError
 from trainer_core.runners.spade_bdi import asl
 from trainer_core.runners.spade_bdi.asl import asp
 from trainer_core.runners.spade_bdi.experience import Experience
 from trainer_core.runners.spade_bdi.skills import Skill
 from trainer_core.runners.spade_bdi.words import PERCEPTS
 from trainer_core.runners.spade_bdi.xmpp import HOST, LoopbackServer
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.errors import LabError
 
 bdi: Any = importlib.import_module("spade_bdi.bdi")
 container: Any = importlib.import_module("spade.container")

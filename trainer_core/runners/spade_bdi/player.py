@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.spade_bdi.player PLAYER_DIR`: a BDI agent plays."""
+"""Play with a BDI agent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.play.agent import StackedAgent
-from trainer_core.player import main
-from trainer_core.protocol import checkpoints as layout
+from trainer_core.host.agent import StackedAgent
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.spade_bdi import checkpoint as ckpt
 from trainer_core.runners.spade_bdi.mind import Mind
 
@@ -44,7 +43,3 @@ class BdiAtTheButtons(StackedAgent):
     @property
     def mind(self) -> dict[str, list[str]]:
         return self._mind.shown
-
-
-if __name__ == "__main__":
-    main(BdiAtTheButtons)

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trainer_core.owned import environment_for
-from trainer_core.preflight.findings import Check, Found
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.checkpoints import read_own_meta
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import described
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.lab.checkpoint_manifest import read_own_meta
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.guest.config import GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.runs.names import find_checkpoint
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.environment import child_environment
+from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.fields import described
+from trainer_core.wire.spec import RunSpec
 
 ALGORITHMS = ("bdi",)
 PLANS = Path(__file__).with_name("plans")
@@ -100,7 +100,7 @@ class SpadeBdiRunner(GuestRunner):
         try:
             done = subprocess.run(
                 [*argv, *map(str, files)], capture_output=True, text=True, timeout=CHECK_S,
-                check=False, env=environment_for(argv[0]),
+                check=False, env=child_environment(argv[0]),
             )  # fmt: skip
             return json.loads(done.stdout)["error"]
         except (OSError, ValueError, subprocess.TimeoutExpired):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.play.agent import Agent
-from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.host.agent import Agent
+from trainer_core.lab import checkpoint_manifest as layout
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.spade_bdi.runner import named_skills
-from trainer_core.runs.finding import find_checkpoint
+from trainer_core.runs.names import find_checkpoint
 
 FILES = (layout.META, layout.POLICY)
 PREFIX = "skill-"

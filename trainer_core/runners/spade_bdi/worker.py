@@ -20,19 +20,19 @@ from torch import Tensor
 
 from trainer_core.envs.build import make_env
 from trainer_core.envs.vec_env import VecEnv
-from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol import records
-from trainer_core.protocol.config import RunConfig
+from trainer_core.host import checkpoint as ckpt
+from trainer_core.host.evaluate import Course, Episode, Evaluation, spread_starts
+from trainer_core.host.progress import RunProgress
+from trainer_core.host.validator import Validator
+from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.spade_bdi import checkpoint as mind_files
 from trainer_core.runners.spade_bdi.mind import Mind, Plans
 from trainer_core.runners.spade_bdi.runner import SpadeBdiConfig
 from trainer_core.runners.spade_bdi.skills import open_skills
 from trainer_core.runners.spade_bdi.words import SUCCESS, TIMEOUT
-from trainer_core.train import checkpoint as ckpt
-from trainer_core.train.evaluate import Course, Episode, Evaluation, spread_starts
-from trainer_core.train.progress import RunProgress
-from trainer_core.train.validator import Validator
+from trainer_core.wire import records
+from trainer_core.wire.config import RunConfig
 
 TELL_S = 0.25
 """Between two looks into the agent's mind."""

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from trainer_core.protocol.errors import LabError
+from trainer_core.wire.errors import LabError
 
 HOST = "localhost"
 START_S = 30.0

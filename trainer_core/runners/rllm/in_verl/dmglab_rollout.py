@@ -10,7 +10,6 @@ ours, as it runs in the interpreter that has VERL.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,8 @@ import torch
 from verl.workers.rollout import base
 from verl.workers.rollout.base import BaseRollout
 from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry, TokenOutput
+
+from trainer_core.wire.environment import rank_place
 
 GATHER_S = 0.01
 """Answers are asked for one by one; those of so long are one batch."""
@@ -171,7 +172,7 @@ class Adapter(BaseRollout):
 
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, **_: Any) -> None:
         super().__init__(config, model_config, device_mesh)
-        self.replica_rank = int(os.environ["RANK"])
+        self.replica_rank = rank_place().rank
         self.is_leader_rank = True
         self.server: Any = None
 

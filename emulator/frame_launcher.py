@@ -1,0 +1,235 @@
+"""How the frames of a batch are launched: by which executor (ADR 8, 16), spread over the device
+how, in which order, and again from a recording where that pays.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import threading
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Literal
+
+import warp as wp
+
+from emulator.hot_code.adopt import RomCode
+from emulator.kernels.executors.work_order import WorkOrder
+from emulator.launch.cuda_graphs import Recorder
+from emulator.launch.launch_shapes import (
+    ALONE,
+    MANY_ALONE,
+    SERVED,
+    Shape,
+    find_shape,
+    with_hot_code,
+)
+from emulator.launch.recorded_launches import RecordedLaunches
+from emulator.rom.cartridge import Cartridge, EmulatorError
+
+Executor = Literal["uniform", "native", "threaded"]
+EXECUTORS = ("uniform", "native", "threaded")
+
+
+def kernels_of(executor: Executor, is_cuda: bool = True) -> Any:
+    """The module of an executor's kernels: the data path of a CPU is `uniform_cpu`.
+
+    Loaded when first asked for: Warp reads the text of every function, and a process needs those
+    of one executor."""
+    name = "uniform_cpu" if executor == "uniform" and not is_cuda else executor
+    return importlib.import_module(f"emulator.kernels.executors.{name}")
+
+
+def threaded_module() -> wp.Module:
+    """The Warp module of threaded code, to be compiled before it is needed."""
+    module: wp.Module = kernels_of("threaded").run_frames_threaded.module
+    return module
+
+
+def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
+    """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
+    is_cuda = wp.get_device(device).is_cuda
+    if wanted not in (None, *EXECUTORS) or (is_cuda and wanted == "native"):
+        raise EmulatorError(
+            f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu"
+        )
+    return wanted or ("native" if not is_cuda else "uniform" if shape.serving else "threaded")
+
+
+class CompiledBeside:
+    """Compiles one module for one device and one number of threads a block, on a thread.
+
+    A GPU's first launch of a module compiles it, which takes seconds and once a machine. What only
+    makes launches faster can wait for that without stopping them. Nothing here touches the device:
+    the thread fills Warp's cache on disk, and the first launch after it loads from there.
+    """
+
+    def __init__(self, find: Callable[[], Any], device: str, block: int) -> None:
+        """`find` imports and returns the Warp module, on the thread as well."""
+        self.ready = False
+        """Whether the next launch of its kernels will not have to wait for a compiler."""
+        self._work = (find, wp.get_device(device), block)
+        self._thread = threading.Thread(target=self._compile, name="compile-beside")
+        self._thread.start()
+
+    def _compile(self) -> None:
+        find, device, block = self._work
+        try:
+            _fill_cache(find(), device, block)
+        except Exception as error:
+            warnings.warn(f"kernels not compiled, launches go without: {error}", stacklevel=2)
+        else:
+            self.ready = True
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        self._thread.join()
+
+
+@functools.cache
+def compiled_beside(find: Callable[[], Any], device: str, block: int) -> CompiledBeside:
+    """The one of this process; the first call starts it."""
+    return CompiledBeside(find, device, block)
+
+
+def _fill_cache(module: Any, device: wp.Device, block: int) -> None:
+    """Compile as `wp.Module.load` does, but load nothing."""
+    module.get_module_hash(block)
+    folder = os.path.join(str(wp.config.kernel_cache_dir), module.get_module_identifier(block))
+    name = module._get_compile_output_name(device, block_dim=block)
+    arch = module._get_compile_arch(device)
+    module._compile(device, folder, name, arch, options=module.resolved_options[block])
+
+
+class FrameLauncher:
+    """Of `batch`, a `Batch`, whose consoles run `cartridges`; `shape` and what else is public may
+    be changed between launches. None as `shape`: the measured one of this device."""
+
+    def __init__(
+        self,
+        batch: Any,
+        num_envs: int,
+        cartridges: Sequence[Cartridge],
+        device: str,
+        executor: Executor,
+        *,
+        shape: Shape | None,
+        idle_skip: bool,
+        cuda_graphs: bool,
+    ) -> None:
+        self.shape = shape
+        self.code = RomCode(cartridges, device, executor == "native")
+        is_cuda = wp.get_device(device).is_cuda
+        self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
+        self.counts: wp.array | None = None
+        """Of what the data path of a CPU executes (`Emulator.count_places`)."""
+        self._recorded = RecordedLaunches()
+        self.launch: Callable[..., Any] = wp.launch if is_cuda else self._recorded.launch
+        self._batch, self._num_envs, self._device = batch, num_envs, device
+        self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
+        self._is_free = shape is None
+        self._order = WorkOrder(device)
+        self._last_frames = 0
+
+    def run(self, held: wp.array, frames: int, release_after: int) -> None:
+        """Run every console for `frames` frames with the joypad masks `held`, uint8[N] on the
+        device, let go after `release_after` frames (0: held to the end)."""
+        if self._executor == "native":
+            if self.code.is_searching:
+                self.code.adopt_found(block=1)
+            how = (held, frames, release_after, self._idle_skip, self.launch)
+            kernels_of("native").launch(self._batch, *how, self.code.cpu_hot)
+            return
+        shape = self.found_shape()
+        if self.code.is_searching:
+            self.code.adopt_found((self.threaded_shape() or shape).block)
+        if self._is_free and self.code.hot:
+            shape = with_hot_code(shape, self._num_envs, self.code.fetches_much)
+        # One CPU thread runs them one after another, in whichever order.
+        sorts = self._is_cuda and shape.lanes > 1 and frames > 1
+        sort_by = self._last_frames if sorts else 0
+        has_tail = self._has_tail(shape)
+
+        def launch() -> None:
+            if sort_by:
+                self._order.sort(self._batch, sort_by)
+            how = (held, frames, release_after, shape, self._idle_skip)
+            if shape.serving:
+                most = min(shape.tail, self._num_envs)
+                tail = functools.partial(self._run_tail, most) if has_tail else None
+                if self._is_cuda:
+                    kernels_of("uniform").launch(self._batch, *how, tail)
+                else:
+                    kernels_of("uniform", False).launch(self._batch, *how, tail, self.counts)
+            else:
+                code = self.code
+                kernels_of("threaded").launch(self._batch, code.table(), *how, *code.frames)
+
+        how = (held.ptr, frames, release_after, shape, sort_by, self._idle_skip, self.code.hot)
+        self.play(("run", *how, has_tail), launch)
+        self._last_frames = frames
+
+    def play(self, key: Hashable, launch: Callable[[], None]) -> None:
+        """Launch kernels, or replay those that `key` stands for (cuda_graphs.Recorder)."""
+        if self.recorder is None:
+            launch()
+        else:
+            self.recorder.play(key, launch)
+
+    def forget_recorded(self) -> None:
+        """The batch's addresses have changed: launches of before would use the old ones."""
+        self._recorded.forget()
+
+    def found_shape(self) -> Shape:
+        """How a launch of this batch is spread over the device."""
+        if self.shape is None:
+            self.shape = find_shape(self._num_envs, self._device)
+            if (self.shape.serving == 0) != (self._executor == "threaded"):
+                self.shape = ALONE if self._executor == "threaded" else SERVED
+        return self.shape
+
+    def use(self, shape: Shape) -> None:
+        """Launch with this shape from now on, as it is."""
+        self.shape = shape
+        self._is_free = False
+
+    def threaded_shape(self) -> Shape | None:
+        """How launches of threaded code are spread, of all consoles or of the tail; None: none."""
+        shape = self.found_shape()
+        if shape.serving == 0:
+            return shape
+        return ALONE if shape.tail and self._is_cuda else None
+
+    def search_hot_code(self, after: float) -> None:
+        """Where threaded or native code runs, look for hot code in `after` seconds (ADR 17, 23)."""
+        shape = self.threaded_shape()
+        if self._executor == "native":
+            self.code.search(ALONE.running, after)
+        elif shape:
+            self.code.search(shape.running, after, self._is_free and self._num_envs > MANY_ALONE)
+
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
+        """As `Emulator.adopt`; EmulatorError where neither threaded nor native code runs."""
+        shape = ALONE if self._executor == "native" else self.threaded_shape()
+        if shape is None:
+            raise EmulatorError(f"executor {self._executor!r} has no superblocks: give threaded")
+        self.code.adopt(pieces, shape.block, soon)
+
+    def wait_for_kernels(self) -> None:
+        """Return once launches of this shape need not do without anything: for measurements."""
+        shape = self.found_shape()
+        if shape.tail and self._is_cuda:
+            compiled_beside(threaded_module, self._device, ALONE.block).wait()
+
+    def _has_tail(self, shape: Shape) -> bool:
+        """Whether the last consoles of a launch on the data path go over to threaded code: a GPU
+        does without while that is being compiled."""
+        if not shape.tail or not self._is_cuda:
+            return bool(shape.tail)
+        return compiled_beside(threaded_module, self._device, ALONE.block).ready
+
+    def _run_tail(self, most: int) -> None:
+        """Run what the data path has left, `most` consoles at most."""
+        how = (most, self._idle_skip, *self.code.frames)
+        kernels_of("threaded").launch_tail(self._batch, self.code.table(), *how)

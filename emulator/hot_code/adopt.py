@@ -1,0 +1,137 @@
+"""Go over to hot code between two launches, once a search has found and compiled it.
+
+`RomCode` is what threaded and native code need of the ROMs of one batch: the code table, and
+superblocks if there are any. Made when first asked for: most launches never come to threaded code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import warp as wp
+
+from emulator.hot_code.background_search import Search, load_hot_code, shared_search
+from emulator.hot_code.piece_finder import HotCode
+from emulator.rom.cartridge import Cartridge
+from emulator.rom.idle_loops import marked_words
+
+if TYPE_CHECKING:  # reads the text of native code, which a GPU does not need
+    from emulator.hot_code.compile_cpu import CpuHotCode
+
+NOTHING_FOUND = HotCode([], 0.0)
+
+
+class RomCode:
+    """Of `cartridges`, whose ROMs lie one after another on `device`."""
+
+    def __init__(self, cartridges: Sequence[Cartridge], device: str, native: bool = False) -> None:
+        """`native`: superblocks for generated C++, else for threaded code."""
+        self.hot: wp.Kernel | None = None
+        """The kernel with superblocks, in place of the plain one."""
+        self.cpu_hot: CpuHotCode | None = None
+        """Those of native code."""
+        self.fetches_much = False
+        """Whether a search has found that of one of the ROMs (`HotCode.fetches_much`)."""
+        self._cartridges = cartridges
+        self._device = device
+        self._native = native
+        self._table: wp.array | None = None
+        self._search: Search | None = None
+        self._begin: float | None = None
+        """When to start a search; of what kind, the next three say."""
+        self._running = 0
+        self._many = False
+        self._soon = False
+        """Whether what is searched for is to be there soon rather than as fast as can be."""
+
+    @property
+    def frames(self) -> tuple[wp.Kernel, ...]:
+        """The kernel that a launch names; nothing for the plain one."""
+        return (self.hot,) if self.hot else ()
+
+    def table(self) -> wp.array:
+        """What threaded code walks along, uint32[bytes of all ROMs, 2]."""
+        if self._table is None:
+            from emulator.kernels.sm83.ptx_threaded_code import code_table
+
+            roms = [cartridge.rom for cartridge in self._cartridges]
+            tables = [code_table(rom, marked_words(rom, ends=True)) for rom in roms]
+            self._table = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self._device)
+        return self._table
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether a search was asked for whose end `adopt_found` has not seen."""
+        return self._search is not None or self._begin is not None
+
+    def search(self, running: int, after: float = 0.0, many: bool = False) -> None:
+        """Have another process find superblocks in `after` seconds, and compile them for `running`
+        consoles a block of threads; `adopt_found` starts it and looks for what it left. `many`:
+        the data path as well, if one of the ROMs fetches much.
+
+        A GPU's are compiled soon, and where a ROM asks often once more, to faster code.
+        """
+        self._begin = time.monotonic() + after
+        self._running, self._many, self._soon = running, many, not self._native
+
+    def adopt(
+        self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False
+    ) -> None:
+        """From the next launch on execute these pieces of each ROM as one block each
+        (hot_code/ptx_superblocks.py, cpp_superblocks.py). Compiles them first, for `block`
+        threads a block of a GPU, unless Warp's cache has them. `soon`: as `gpu_hot_code`."""
+        roms = [cartridge.rom for cartridge in self._cartridges]
+        words = [marked_words(rom, ends=True) for rom in roms]
+        if self._native:
+            from emulator.hot_code.compile_cpu import cpu_hot_code
+
+            self.cpu_hot = cpu_hot_code(words, pieces)
+            return
+        from emulator.hot_code.compile_gpu import gpu_hot_code
+
+        frames, table = gpu_hot_code(roms, words, pieces, soon)
+        device = wp.get_device(self._device)
+        frames.module.load(device, block if device.is_cuda else 1)
+        self._table = wp.array(table, dtype=wp.uint32, device=self._device)
+        self.hot = frames
+
+    def adopt_found(self, block: int) -> None:
+        """Start a search when it is time. Once it has ended, adopt what it left in the cache; what
+        it has not is run as before."""
+        if self._begin is not None and time.monotonic() >= self._begin:
+            with contextlib.suppress(OSError):  # then it goes on as before
+                self._search = shared_search(
+                    self._cartridges, self._device, self._running, self._many, self._soon
+                )
+            self._begin = None
+        if self._search is None or not self._search.ended():
+            return
+        ended, self._search = self._search, None
+        if not ended.went_well():  # a launch would have to wait for a compiler
+            return
+        found = []
+        for cartridge in self._cartridges:
+            words = marked_words(cartridge.rom, ends=True)
+            plain = plain_instructions(words, not self._native)
+            found.append(load_hot_code(cartridge, words, plain, not self._native) or NOTHING_FOUND)
+        self.fetches_much = any(hot.fetches_much for hot in found)
+        if any(hot.pieces for hot in found):
+            self.adopt([hot.pieces for hot in found], block, self._soon)
+            if self._soon and any(hot.asks_often for hot in found):
+                self._begin = time.monotonic()
+                self._many = self._soon = False  # the data path is there
+
+
+def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:
+    """Which may be in a superblock; `words` predecoded with `ends` and marked."""
+    if on_gpu:
+        from emulator.kernels.sm83.ptx_threaded_code import own_numbers
+
+        return own_numbers(words) != 0
+    from emulator.hot_code.cpp_superblocks import native_plain
+
+    return native_plain(words)

@@ -1,0 +1,189 @@
+"""Start the process that finds and compiles hot code (search.py), in the background; and keep the
+pieces that it found in the user's cache folder.
+
+A file holds for one ROM and one version of the kernels. One that cannot be used is none: it is made
+anew. What it says is checked against the ROM, so it can only cost time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from emulator.hot_code.piece_finder import HotCode, is_piece
+from emulator.launch.launch_shapes import kernel_version, table_path
+from emulator.rom.cartridge import Cartridge
+
+FORMAT = 1
+NICE = 10
+"""Of the process: what runs meanwhile comes first."""
+OWNER_S = 1.0
+"""Between two looks whether the process that wants a search is there."""
+
+
+def pieces_path(cartridge: Cartridge, on_gpu: bool) -> Path:
+    """Where those of a ROM lie, whether they are there or not."""
+    kind = "" if on_gpu else ".cpu"
+    return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}{kind}.json"
+
+
+def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
+    """Put that of a ROM into its file, in place of an older one; returns the file."""
+    path = pieces_path(cartridge, on_gpu)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({**content, **hot._asdict()}, file)
+        os.replace(name, path)
+    except OSError:  # a full disk
+        os.unlink(name)
+        raise
+    return path
+
+
+def load_hot_code(
+    cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on_gpu: bool
+) -> HotCode | None:
+    """That of a ROM, or None if there is none that could be used. `words`, `plain`: as for
+    `piece_finder.pieces`."""
+    try:
+        raw = json.loads(pieces_path(cartridge, on_gpu).read_text(encoding="utf-8"))
+        if (raw["format"], raw["rom"], raw["kernels"]) != (
+            FORMAT, cartridge.sha256, kernel_version()
+        ):  # fmt: skip
+            return None
+        pieces = [tuple(places) for places in raw["pieces"]]
+        asks = float(raw["asks"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+    if not all(is_piece(places, words, plain) for places in pieces):
+        return None
+    return HotCode(pieces, asks) if len({at for at, *_ in pieces}) == len(pieces) else None
+
+
+def search_arguments(
+    roms: Sequence[Path], device: str, running: int, many: bool = False, soon: bool = False
+) -> list[str]:
+    """Of `python -m emulator`: what a search does. `many`: consoles beyond MANY_ALONE; `soon`: as
+    `compile_gpu.gpu_hot_code`."""
+    files = [part for rom in roms for part in ("--rom", str(rom))]
+    flags = [*["--many"] * many, *["--soon"] * soon]
+    return ["hot-code", "--device", device, "--running", str(running), *flags, *files]
+
+
+def child_environment(**more: str) -> dict[str, str]:
+    """Return the environment of a process that imports this package, wherever it lies."""
+    package = str(Path(__file__).parents[2])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
+
+
+class Search:
+    """A process that finds and compiles the pieces of some ROMs for a device, in the background.
+    Raises OSError where none can be started, or there is no room for the ROMs.
+
+    It ends with whoever holds this object, and within OWNER_S of a process that was killed.
+    """
+
+    def __init__(
+        self,
+        cartridges: Sequence[Cartridge],
+        device: str,
+        running: int,
+        many: bool,
+        soon: bool = False,
+    ) -> None:
+        with contextlib.ExitStack() as stack:
+            # Files without a name: a process that is killed leaves no copy of a ROM behind.
+            files = [stack.enter_context(tempfile.TemporaryFile()) for _ in cartridges]
+            for file, cartridge in zip(files, cartridges, strict=True):
+                file.write(cartridge.rom.tobytes())
+                file.seek(0)
+            roms = [Path(f"/dev/fd/{file.fileno()}") for file in files]
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "emulator",
+                 *search_arguments(roms, device, running, many, soon),
+                 "--owner", str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=child_environment(),
+                pass_fds=[file.fileno() for file in files],
+            )  # fmt: skip
+        os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
+        self._end = weakref.finalize(self, _end, self._process)
+
+    def ended(self) -> bool:
+        """Whether it is done, well or not."""
+        return self._process.poll() is not None
+
+    def went_well(self) -> bool:
+        """Whether it has ended and left in the caches what it was asked for."""
+        return self._process.poll() == 0
+
+
+_searches: weakref.WeakValueDictionary[tuple[object, ...], Search] = weakref.WeakValueDictionary()
+_starting = threading.Lock()
+
+
+def shared_search(
+    cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False
+) -> Search:
+    """One that somebody of this process still holds, ended or not, else a new one: the parts of a
+    batch have the same ROMs, and come here by threads of their own."""
+    key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many, soon)
+    with _starting:
+        search = _searches.get(key)
+        if search is None:
+            search = _searches[key] = Search(cartridges, device, running, many, soon)
+        return search
+
+
+@contextlib.contextmanager
+def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
+    """No other process is at work on these ROMs: the trials of a sweep begin at the same time, and
+    the second one finds in the caches what the first one has made."""
+    names = "".join(cartridge.sha256 for cartridge in cartridges)
+    name = hashlib.sha256(names.encode()).hexdigest()[:24]
+    path = pieces_path(cartridges[0], False).with_name(f"{name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path, "w", encoding="utf-8")  # noqa: SIM115
+    except OSError:  # what a folder has that can only be read may be used; nothing is made in it
+        yield
+        return
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def end_with(owner: int) -> None:
+    """Leave this process once its parent is not `owner` any more."""
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(OWNER_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()

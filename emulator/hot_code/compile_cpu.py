@@ -1,0 +1,67 @@
+"""Hot pieces for a CPU: a Warp module of its own for each set of ROMs, and what leads there.
+
+It holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays
+as it is and calls them by its table. Its name and so Warp's kernel cache go by its text, which the
+ROM's bytes are in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+
+from emulator.hot_code.cpp_superblocks import FIRST, MOST, NativeSuperblocks
+from emulator.hot_code.piece_finder import Pieces
+from emulator.kernels.executors.native import CONSTANTS, CpuHotCode, NativeState, copy_table
+from emulator.kernels.sm83.cpp_instructions import TABLE_SIZE
+from emulator.launch.recorded_launches import preparing
+from emulator.rom import control_rows
+from emulator.state.batch import Console
+
+_kernels: dict[str, wp.Kernel] = {}
+"""By module. Never let go: its functions are called by their addresses."""
+
+
+def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHotCode:
+    """Those for ROMs that lie one after another. Compiles them, unless Warp's cache has them.
+    `words`: of each, predecoded with `ends` and marked."""
+    blocks = NativeSuperblocks()
+    walked = [
+        _with_numbers(decoded, blocks.add_rom(decoded, some))
+        for decoded, some in zip(words, pieces, strict=True)
+    ]
+    text = blocks.source(CONSTANTS)
+    name = f"{__name__}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    table = wp.zeros(TABLE_SIZE, dtype=wp.uint64, device="cpu")
+    console = wp.zeros(1, dtype=Console, device="cpu")
+    with preparing:
+        if name not in _kernels:
+            _kernels[name] = _module(text, name)
+        wp.launch(copy_table, 1, [console, table.ptr], device="cpu")
+        wp.launch(_kernels[name], 1, [console, table[FIRST : FIRST + MOST].ptr], device="cpu")
+    return CpuHotCode(table, wp.array(np.concatenate(walked), dtype=wp.uint32, device="cpu"))
+
+
+def _with_numbers(words: np.ndarray, numbers: dict[int, int]) -> np.ndarray:
+    walked = np.where(words & control_rows.SLOW_FETCH, control_rows.SLOW_FETCH, words)
+    walked[list(numbers)] = list(numbers.values())
+    return walked.astype(np.uint32)
+
+
+def _module(text: str, name: str) -> wp.Kernel:
+    """A kernel that writes the addresses of the functions of `text` to `out`."""
+
+    @wp.func_native(text)
+    def put_superblocks(
+        h: wp.ref[NativeState], c: wp.ref[Console], out: wp.uint64
+    ) -> wp.uint32: ...
+
+    @wp.kernel(enable_backward=False, module=name)
+    def superblocks(console: wp.array[Console], out: wp.uint64):
+        h = NativeState()
+        put_superblocks(h, console[0], out)
+
+    return superblocks

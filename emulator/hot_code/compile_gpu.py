@@ -1,0 +1,59 @@
+"""Threaded code with superblocks for the ROMs of one batch: a Warp module of its own for each set.
+
+Its name and so Warp's kernel cache go by the text of the blocks, which the ROM's bytes are in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import warp as wp
+
+from emulator.hot_code.piece_finder import Pieces
+from emulator.hot_code.ptx_superblocks import Superblocks
+from emulator.kernels.executors import threaded
+from emulator.kernels.sm83.ptx_threaded_code import More, code_table
+
+SOON = 2
+"""Optimisation level of a Warp module that is wanted soon, "--Ofast-compile=min": compiled in 0.54
+to 0.77 of the time of Warp's usual one, whose code takes 6 to 15 % less
+(docs/performance_history.md, steps 64 and 85)."""
+
+
+class GpuHotCode(NamedTuple):
+    """What replaces plain threaded code."""
+
+    frames: wp.Kernel
+    table: np.ndarray
+    """uint32[bytes of all ROMs, 2]"""
+
+
+_made: dict[tuple[More, bool], wp.Kernel] = {}
+
+
+def gpu_hot_code(
+    roms: Sequence[np.ndarray],
+    words: Sequence[np.ndarray],
+    pieces: Sequence[Pieces],
+    soon: bool = False,
+) -> GpuHotCode:
+    """The kernel and the table for ROMs that lie one after another. `words`: those of each,
+    predecoded with `ends` and marked. What has no number left stays as it is. `soon`: compiled in
+    less time, to code that is slower."""
+    blocks = Superblocks()
+    tables = [
+        code_table(rom, decoded, blocks.add_rom(decoded, some))
+        for rom, decoded, some in zip(roms, words, pieces, strict=True)
+    ]
+    more = blocks.more()
+    if (more, soon) not in _made:
+        digest = hashlib.sha256("\n".join(more.lines).encode()).hexdigest()
+        module = f"{threaded.__name__}_{digest[:12]}{'_soon' * soon}"
+        frames = threaded.make_kernels(more, module).frames
+        if soon:
+            frames.module.options["optimization_level"] = SOON
+        _made[more, soon] = frames
+    return GpuHotCode(_made[more, soon], np.concatenate(tables))

@@ -1,0 +1,100 @@
+"""The tail of a launch: the last consoles leave the data path for threaded code.
+
+With thousands of consoles the data path is fastest, but the launch lasts as long as its longest
+console, and that runs alone in the end, at the data path's pace. So once few are left they are
+passed on (ADR 18): what a console asked for last, and its registers, lie in its mailbox already;
+whoever goes on with it answers that first. Nothing is looked up earlier than it would have been,
+so that not even the count of instructions changes.
+
+`Batch.tail` holds, in words: how many consoles are done or never began, how many are listed, and
+the list: the env of each, and above it what it asked for. The serving warps write it; a running
+lane only reads the first word, now and then, to ask for its leave if it asks for nothing else.
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import Q, U, ld32, st32
+from emulator.kernels.sm83.cpu_registers import Bases
+from emulator.kernels.sm83.service_entry import serve
+from emulator.kernels.sm83.service_requests import ASK_LEAVE, ASKED_AT, DONE
+from emulator.state.batch import Console
+
+ASKED_SHIFT = 24  # of an entry of the list; below it lies the env
+ENV_MASK = 0x3FFFFF
+NEVER = 0xFFFFFFFF  # consoles that must be done before others leave
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int done; asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"(tail));
+return done >= enough ? 1u : 0u;
+#else
+return *(const unsigned int*)tail >= enough ? 1u : 0u;
+#endif
+""")
+def few_left(tail: Q, enough: U) -> U:
+    """1 if at least `enough` consoles are done."""
+    ...
+
+
+# Not `relaxed`: for a strong load in a loop, however rare, the compiler yields the warp at every
+# trip. One that takes no place in L1 comes from where all others count as well.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int done;
+asm volatile("ld.global.L1::no_allocate.u32 %0, [%1];" : "=r"(done) : "l"(tail));
+return done >= enough ? 1u : 0u;
+#else
+return *(const unsigned int*)tail >= enough ? 1u : 0u;
+#endif
+""")
+def few_seem_left(tail: Q, enough: U) -> U:
+    """`few_left` for a running lane: it may be told late."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+atomicAdd((unsigned int*)tail, 1u);
+#else
+++*(unsigned int*)tail;
+#endif
+""")
+def count_done(tail: Q):
+    """One console more is done, or never began."""
+    ...
+
+
+@wp.func_native("""
+unsigned int* words = (unsigned int*)tail;
+#if defined(__CUDA_ARCH__)
+unsigned int place = atomicAdd(&words[1], 1u);
+#else
+unsigned int place = words[1]++;
+#endif
+words[2 + place] = entry;
+""")
+def list_console(tail: Q, entry: U):
+    """Put a console on the list."""
+    ...
+
+
+@wp.func(inline=True)
+def serve_or_pass_on(c: wp.ref[Console], mem: Q, b: wp.ref[Bases], tail: Q, env: U, enough: U):
+    """Answer a console, or have it leave if few are left: to its lane that is the launch's end."""
+    p = mem + Q(b.scratch) + Q(U(ASKED_AT))
+    if few_left(tail, enough) != U(0):
+        list_console(tail, env | (ld32(p) << U(ASKED_SHIFT)))
+        st32(p, DONE)
+    else:
+        serve(c, mem, b)
+        if (ld32(p) & DONE) != U(0):
+            count_done(tail)
+
+
+@wp.func(inline=True)
+def still_asks(mem: Q, b: wp.ref[Bases], entry: U) -> wp.bool:
+    """Put back what the console of a list's entry asked for. False if it only asked to leave."""
+    asked = (entry >> U(ASKED_SHIFT)) & U(ASK_LEAVE - 1)
+    st32(mem + Q(b.scratch) + Q(U(ASKED_AT)), asked)
+    return (entry >> U(ASKED_SHIFT)) != U(ASK_LEAVE)

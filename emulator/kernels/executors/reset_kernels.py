@@ -1,0 +1,99 @@
+"""Kernels beside the launch: power-on, masked resets, a look at memory.
+
+Plain functions here. Each executor compiles them with its own module (`of_module`), so that a
+process never compiles the other one's.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from emulator.kernels.intrinsics import Q, U, ld32, st32
+from emulator.kernels.io.bus import peek_bus
+from emulator.kernels.memory.mapper import update_map
+from emulator.kernels.ppu.lcd_registers import ppu_power_on
+from emulator.state.batch import Batch, Console
+
+
+def power_on(console: wp.array[Console], rows: wp.uint64, row_stride: wp.uint32):
+    """Thread i completes the power-on state of console i: its address map and its PPU."""
+    i = wp.tid()
+    mem = rows + Q(i) * Q(row_stride)
+    update_map(console[i])
+    ppu_power_on(console[i], mem)
+
+
+@wp.struct
+class ResetLocals:
+    place: wp.uint32
+
+
+def reset_envs(
+    batch: Batch,
+    console: wp.array[Console],
+    mask: wp.array[wp.uint8],
+    source: wp.array[wp.int32],
+    cached: wp.array[Console],
+    cached_rows: wp.uint64,
+    cached_stride: wp.uint32,
+    row_bytes: wp.uint32,
+    threads: wp.uint32,
+    cached_rom: wp.array[wp.int32],
+    rom_of_env: wp.array[wp.int32],
+    refused: wp.array[wp.int32],
+):
+    """Thread (env, i of `threads`): copy every i-th word of cached row `source[env]` into each
+    masked env. A source that is no cached state, or one of another ROM, is counted in `refused`.
+
+    The console record follows with thread 0; what belongs to the batch, not to the state (the trap,
+    the serial log, the place of the ROM in the blob), stays.
+    """
+    env, thread = wp.tid()
+    state = wp.clamp(source[env], 0, cached.shape[0] - 1)
+    fits = state == source[env] and cached_rom[state] == rom_of_env[env]
+    if mask[env] != wp.uint8(0) and not fits and thread == 0:
+        wp.atomic_add(refused, 0, 1)
+    if mask[env] != wp.uint8(0) and fits:
+        from_row = cached_rows + Q(state) * Q(cached_stride)
+        to_row = batch.ram_base + Q(env) * Q(batch.row_stride)
+        o = ResetLocals()
+        o.place = U(thread) * U(4)
+        while o.place < row_bytes:
+            st32(to_row + Q(o.place), ld32(from_row + Q(o.place)))
+            o.place = o.place + threads * U(4)
+        if thread == 0:
+            trap = console[env].trap
+            capacity = console[env].serial_capacity
+            log = console[env].serial_log
+            base = console[env].rom_base
+            console[env] = cached[state]
+            console[env].trap = trap
+            console[env].serial_capacity = capacity
+            console[env].serial_log = log
+            console[env].rom_base = base
+            console[env].env = U(env)
+            update_map(console[env])
+
+
+def peek(
+    batch: Batch,
+    console: wp.array[Console],
+    env: wp.int32,
+    address: wp.uint32,
+    n: wp.int32,
+    out: wp.array[wp.uint8],
+):
+    """One thread reads n bytes as the CPU would, ignoring who owns VRAM and OAM just now."""
+    mem = batch.ram_base + Q(env) * Q(batch.row_stride)
+    for i in range(n):
+        a = (address + U(i)) & U(0xFFFF)
+        out[i] = wp.uint8(peek_bus(console[env], mem, batch.rom_base, a, console[env].now + U(1)))
+
+
+def of_module(module: str, **options: Any) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
+    """`power_on`, `reset_envs` and `peek` as kernels of the Python module of that name."""
+    power_on_kernel, reset_kernel, peek_kernel = (
+        wp.kernel(function, enable_backward=False, module=module, **options)
+        for function in (power_on, reset_envs, peek)
+    )
+    return power_on_kernel, reset_kernel, peek_kernel

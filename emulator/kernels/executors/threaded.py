@@ -1,0 +1,381 @@
+"""The launch on a GPU for few consoles: each alone in its warp, every instruction code of its own.
+
+Where consoles are few the longest one sets the time, and lanes that share a warp gain nothing. So
+the first lane of each warp executes threaded code (sm83/ptx_threaded_code.py). What that leaves,
+the data path of sm83/data_path.py does, one instruction at a time, and what is rare is served where
+it stands, since nobody waits for this lane: no board, no serving warps. A CPU runs it for tests.
+"""
+
+from typing import Any, NamedTuple
+
+import warp as wp
+
+from emulator.constants import HRAM, P1, ROW_ORIGIN, STAT, VRAM, WRAM
+from emulator.kernels.executors import reset_kernels, uniform
+from emulator.kernels.executors.launch_tail import ENV_MASK, still_asks
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address, st8
+from emulator.kernels.sm83.cpu_registers import (
+    UNREADY,
+    Bases,
+    Registers,
+    begin,
+    close_vram,
+    find_bases,
+    goes_on,
+    hand_over,
+    load_row,
+    load_word,
+    take_back,
+    wait_if_asked,
+)
+from emulator.kernels.sm83.data_path import (
+    C_BIT,
+    Z_BIT,
+    Operands,
+    execute,
+    fetch,
+    finish,
+    watch_for_loop,
+)
+from emulator.kernels.sm83.interrupts import DI, EI, RETI
+from emulator.kernels.sm83.ptx_threaded_code import NOTHING_MORE, More, source
+from emulator.kernels.sm83.service_entry import read_status_here, serve
+from emulator.kernels.sm83.service_inline import (
+    LONGEST,
+    reads_plainly,
+    select_buttons,
+    set_bank,
+    set_ime,
+    stores_plainly,
+)
+from emulator.kernels.sm83.service_requests import (
+    ASK_FETCH,
+    ASK_READ,
+    ASK_WRITE,
+    DONE,
+    leave_request,
+    with_kind,
+)
+from emulator.launch.launch_shapes import ALONE, Shape
+from emulator.rom import control_rows
+from emulator.state.batch import Batch, Console
+
+WAITS = control_rows.WAITS
+BRANCH_MASK, JR_WAITS, JP_WAITS = (
+    0x7E7,
+    0x20 | WAITS,
+    0xC2 | WAITS,
+)  # of a word: by condition, marked
+LDH_MASK, LDH_A_N8, LDH_N8_A = 0x8003FF, 0xF0, 0xE0  # LDH A,(n8) and LDH (n8),A below FF80
+RETI_MASK, RETI_OPCODE = 0x3FF, 0xD9
+BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
+FETCHES = ASK_FETCH | ASK_READ  # requests whose answer holds a word for the instruction at PC
+IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
+ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
+BLOCK = 256
+"""Threads a block at most: as many machine registers for each as the service wants."""
+
+
+@wp.func(inline=True)
+def waits_at_end(word: U) -> wp.bool:
+    kind = word & U(BRANCH_MASK)
+    return kind == U(JR_WAITS) or kind == U(JP_WAITS)
+
+
+@wp.func(inline=True)
+def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """JR or JP by condition that may close a loop that waits, as the data path does it."""
+    word = r.word
+    flag = wp.where((word & U(0x10)) != U(0), r.hi & U(C_BIT), r.hi & U(Z_BIT))
+    taken = (flag != U(0)) == ((word & U(8)) != U(0))
+    far = wp.where((word & U(0x80)) != U(0), U(1), U(0))  # JP
+    r.pc = r.pc + U(2) + far
+    r.now = r.now + U(2) + far
+    r.work = r.work + U(1)
+    if taken:
+        r.now = r.now + U(1)
+        near = (r.pc + U(I(word << U(8)) >> I(24))) & U(0xFFFF)
+        r.pc = wp.where(far != U(0), word >> U(16), near)
+        if b.idle_skip != U(0):
+            watch_for_loop(r, word)
+
+
+@wp.func(inline=True)
+def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """LDH A,(n8) of an I/O register, as the data path does it."""
+    word = r.word
+    a = U(0xFF00) | ((word >> U(16)) & U(0xFF))
+    if r.given == U(0):
+        r.memory = ld8(r.mem + Q(a - U(ROW_ORIGIN)))
+        here = reads_plainly(r, a, r.now)
+        if not here and a == U(STAT):
+            here = read_status_here(r, c, b)
+        if not here:
+            r.held = word
+            ctl = ld32(row_address(b.control, U(LDH_A_N8)) + Q(24))
+            leave_request(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
+            r.asked = with_kind(U(ASK_READ), a)
+            wait_if_asked(r)
+    if r.asked == U(0):
+        r.given = U(0)
+        r.hi = (r.hi & U(0x00FFFFFF)) | (r.memory << U(24))
+        r.pc = r.pc + U(2)
+        r.now = r.now + U(3)
+        r.work = r.work + U(1)
+
+
+@wp.func(inline=True)
+def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """LDH (n8),A of an I/O register, as the data path does it."""
+    a = U(0xFF00) | ((r.word >> U(16)) & U(0xFF))
+    value = r.hi >> U(24)
+    start = r.now
+    p = r.mem + Q(a - U(ROW_ORIGIN))
+    r.pc = r.pc + U(2)
+    r.now = r.now + U(3)
+    r.work = r.work + U(1)
+    r.stable = r.now
+    if stores_plainly(r, a, p, value, wp.bool(False), start):
+        st8(p, value)
+    else:
+        ctl = ld32(row_address(b.control, U(LDH_N8_A)) + Q(24))
+        if a == U(P1) and I(r.due - start) >= I(LONGEST):
+            select_buttons(r, c, value, ctl, start)
+        else:
+            leave_request(r.mem + Q(b.scratch), a, value, ctl, start)
+            r.asked = with_kind(U(ASK_WRITE), a)
+            wait_if_asked(r)
+
+
+@wp.func(inline=True)
+def return_here(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
+    """RETI with the stack in WRAM or HRAM, as the data path does it. False, with nothing done, if
+    it is elsewhere."""
+    sp = r.sp
+    done = sp - U(WRAM) < U(0x1FFF) or sp - U(HRAM) < U(0x7E)
+    if done:
+        p = r.mem + Q(sp - U(ROW_ORIGIN))
+        r.pc = ld8(p) | (ld8(p + Q(1)) << U(8))
+        r.sp = (sp + U(2)) & U(0xFFFF)
+        r.now = r.now + U(4)
+        r.stable = r.now
+        r.work = r.work + U(1)
+        set_ime(r, c, U(RETI))
+    return done
+
+
+@wp.func(inline=True)
+def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
+    """LD (n16),A that changes the ROM bank at 4000, as the data path does it. False if it may do
+    more."""
+    done = set_bank(r, c, r.word >> U(16), r.hi >> U(24))
+    if done:
+        r.pc = r.pc + U(3)
+        r.now = r.now + U(4)
+        r.stable = r.now
+        r.work = r.work + U(1)
+    return done
+
+
+@wp.func(inline=True)
+def switch_here(r: wp.ref[Registers], c: wp.ref[Console]):
+    """EI or DI, as the data path does it."""
+    kind = wp.where((r.word & U(8)) != U(0), U(EI), U(DI))
+    r.pc = (r.pc + U(1)) & U(0xFFFF)
+    r.now = r.now + U(1)
+    r.stable = r.now
+    r.work = r.work + U(1)
+    set_ime(r, c, kind)
+
+
+@wp.func(inline=True)
+def is_mapped(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
+    """Whether bank 0 lies below another one, as the table's branch targets want it."""
+    return r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
+
+
+@wp.struct
+class Handed:
+    """What is different the first time for a console that the data path has passed on."""
+
+    over: wp.uint32  # its registers lie in the mailbox already
+    asks: wp.bool  # it waits for an answer
+    fresh: wp.bool  # the instruction at PC may be plain: nobody has looked yet
+
+
+class Kernels(NamedTuple):
+    """What runs threaded code with one set of blocks."""
+
+    run: Any
+    """The native function: `Registers`, `Bases`, address of the table."""
+    frames: wp.Kernel
+
+
+def make_kernels(more: More, module: str) -> Kernels:
+    """The kernel of the frames with `more` blocks, in a Warp module of that name, and its inner
+    function."""
+
+    @wp.func_native(source(more))
+    def run_threads(r: wp.ref[Registers], b: wp.ref[Bases], code: Q):
+        """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the
+        deadline. `code`: address of the table of `ptx_threaded_code.code_table`."""
+        ...
+
+    @wp.func(inline=True)
+    def run_on(
+        r: wp.ref[Registers],
+        c: wp.ref[Console],
+        b: wp.ref[Bases],
+        o: wp.ref[Operands],
+        code: Q,
+        fresh: wp.bool,
+    ):
+        """One instruction that is not plain, if the console goes on, and all plain ones behind it.
+
+        The first may be one that the service has fetched, so it comes from `r.word`; if `fresh` it
+        may be plain. The commonest take a short way. Branch targets in the table hold for bank 0
+        below another one.
+        """
+        quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
+        if quick and fresh and r.given == U(0) and is_mapped(r, c) and r.pc < U(VRAM):
+            r.asked = U(0)  # as it is: all of it below
+        elif quick and waits_at_end(r.word) and r.given == U(0):
+            branch_back(r, b)
+            load_word(r, b)
+        elif quick and (r.word & U(LDH_MASK)) == U(LDH_A_N8):
+            read_register(r, c, b)
+            if r.asked == U(0):
+                load_word(r, b)
+        elif quick and (r.word & U(IME_MASK)) == U(DI_OR_EI) and r.given == U(0):
+            switch_here(r, c)
+            load_word(r, b)
+        elif quick and (r.word & U(BANK_MASK)) == U(LD_BANK_A) and write_mapper(r, c):
+            load_word(r, b)
+        elif quick and (r.word & U(LDH_MASK)) == U(LDH_N8_A) and r.given == U(0):
+            write_register(r, c, b)
+            load_word(r, b)
+        elif quick and (r.word & U(RETI_MASK)) == U(RETI_OPCODE) and return_here(r, c):
+            load_word(r, b)
+        else:
+            if goes_on(r) and (r.word & U(UNREADY)) != U(0):
+                fetch(r, b)  # in RAM: not at a turn of its own
+            load_row(r, b)
+            execute(r, b, o)
+            if o.unfinished:
+                finish(r, c, b, o)
+        if goes_on(r) and is_mapped(r, c) and r.pc < U(VRAM):
+            run_threads(r, b, code)
+            load_word(r, b)
+
+    @wp.func(inline=True)
+    def run_console(
+        batch: wp.ref[Batch], c: wp.ref[Console], entry: U, in_tail: U, code: Q, idle_skip: U
+    ):
+        """Run the console of this thread, which is alone in its warp, to the end of the launch.
+
+        `entry`: its env; with `in_tail` that of `launch_tail.py`, which goes on where the data path
+        left it. It is served where it stands: nobody else has to wait meanwhile.
+        """
+        b = Bases()
+        find_bases(b, batch, idle_skip)
+        r = Registers()
+        r.mem = batch.ram_base + Q(entry & U(ENV_MASK)) * Q(batch.row_stride)
+        begin(r, c, b)
+        if c.launch_end == U(0):
+            r.asked = DONE
+        h = Handed()
+        h.over = in_tail
+        h.asks = True
+        if in_tail != U(0):
+            r.work = c.work
+            h.asks = still_asks(r.mem, b, entry)
+        o = Operands()
+        while r.asked < DONE:
+            h.fresh = not goes_on(r) and h.over == U(0) and (r.asked & U(FETCHES)) == U(0)
+            if not goes_on(r) and not close_vram(r):
+                if h.over == U(0):
+                    hand_over(r, c, b)
+                if h.asks:
+                    serve(c, r.mem, b)
+                h.over = U(0)
+                h.asks = True
+                take_back(r, c, b)
+            run_on(r, c, b, o, code, h.fresh)
+
+    @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1), module=module)
+    def run_frames_threaded(
+        batch: Batch,
+        console: wp.array[Console],
+        code: wp.uint64,
+        threads: wp.uint32,
+        idle_skip: wp.uint32,
+        in_tail: wp.uint32,
+    ):
+        """Every `threads`-th thread runs a console: the first of its warp, or each on a CPU.
+
+        `in_tail`: those that the data path has passed on.
+        """
+        t = U(wp.tid())
+        slot = t / threads
+        count = wp.where(in_tail != U(0), batch.tail[1], batch.num_envs)
+        if t == slot * threads and slot < count:
+            entry = wp.where(in_tail != U(0), batch.tail[I(slot) + 2], U(batch.order[I(slot)]))
+            run_console(batch, console[entry & U(ENV_MASK)], entry, in_tail, code, idle_skip)
+
+    return Kernels(run_threads, run_frames_threaded)
+
+
+run_threads, run_frames_threaded = make_kernels(NOTHING_MORE, __name__)
+
+# The same kernels once more, so that whoever launches threaded code compiles this module only.
+_options = {"enable_backward": False, "module": __name__, "launch_bounds": (BLOCK, 1)}
+begin_frames = wp.kernel(uniform.begin_frames.func, **_options)
+end_frames = wp.kernel(uniform.end_frames.func, **_options)
+power_on, reset_envs, peek = reset_kernels.of_module(__name__, launch_bounds=(BLOCK, 1))
+
+
+def launch(
+    batch: Batch,
+    code: wp.array,
+    buttons: wp.array,
+    frames: int,
+    release_after: int,
+    shape: Shape,
+    idle_skip: bool,
+    run_frames: wp.Kernel = run_frames_threaded,
+) -> None:
+    """Run every console for `frames` frames. `code`: as `ptx_threaded_code.code_table` makes it,
+    with the numbers of the blocks that `run_frames` has."""
+    n = int(batch.num_envs)
+    console = batch.console
+    device = buttons.device
+    block = min(shape.block, BLOCK)
+    wp.launch(
+        begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after],
+        device=device, block_dim=block,
+    )  # fmt: skip
+    threads = 32 if device.is_cuda else 1
+    wp.launch(
+        run_frames, dim=-(-n * threads // block) * block,
+        inputs=[batch, console, code.ptr, threads, int(idle_skip), 0],
+        device=device, block_dim=block,
+    )  # fmt: skip
+    wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
+
+
+def launch_tail(
+    batch: Batch,
+    code: wp.array,
+    most: int,
+    idle_skip: bool,
+    run_frames: wp.Kernel = run_frames_threaded,
+) -> None:
+    """Run the consoles on the tail's list, `most` at most, to the end of the launch."""
+    device = batch.console.device
+    threads = 32 if device.is_cuda else 1
+    block = ALONE.block
+    wp.launch(
+        run_frames, dim=-(-most * threads // block) * block,
+        inputs=[batch, batch.console, code.ptr, threads, int(idle_skip), 1],
+        device=device, block_dim=block,
+    )  # fmt: skip

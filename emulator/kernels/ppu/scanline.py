@@ -1,0 +1,208 @@
+"""A line without writes during mode 3, drawn 32 pixels at a time on bit planes; on a CPU by C++
+(scanline_cpu.py).
+
+A packed line is 40 bytes: 20 bytes of low shade bits, then 20 bytes of high ones, leftmost pixel in
+the top bit of the first byte. Eight picture registers travel in two words: `lower` holds LCDC, SCY,
+SCX, BGP and `upper` OBP0, OBP1, WY, WX, lowest byte first.
+https://gbdev.io/pandocs/Tile_Data.html, https://gbdev.io/pandocs/OAM.html
+"""
+
+import warp as wp
+
+from emulator.constants import (
+    LCDC_BG_ENABLE,
+    LCDC_BG_MAP,
+    LCDC_OBJ_ENABLE,
+    LCDC_OBJ_SIZE,
+    LCDC_TILE_DATA,
+    LCDC_WINDOW_MAP,
+)
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, on_gpu, prmt, st32
+from emulator.kernels.ppu.mode_timing import has_window
+from emulator.kernels.ppu.pixel_fifo_objects import reverse8
+from emulator.kernels.ppu.pixel_fifo_state import vec10
+from emulator.kernels.ppu.scanline_cpu import draw_natively
+
+ALL = wp.constant(wp.uint32(0xFFFFFFFF))
+
+
+@wp.struct
+class Planes:
+    """32 pixels of one layer as bit planes, leftmost pixel in the top bit."""
+
+    low: wp.uint32
+    high: wp.uint32
+    behind: wp.uint32  # object pixels that colours 1 to 3 of the background cover
+    palette: wp.uint32  # object pixels that use OBP1
+
+
+@wp.func
+def byte_of(word: U, index: int) -> int:
+    """Byte of a packed register word."""
+    return I((word >> U(8 * index)) & U(0xFF))
+
+
+@wp.func(inline=False)
+def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int) -> Planes:
+    """32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
+
+    `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on.
+    """
+    low = Q(0)
+    high = Q(0)
+    for i in range(5):
+        tile = I(ld8(vram + Q(U(map_row + ((column + i) & 31)))))
+        address = tile * 16 + wp.where(signed != 0 and tile < 128, 0x1000, 0) + (y & 7) * 2
+        pair = ld16(vram + Q(U(address)))
+        low = (low << Q(8)) | Q(pair & U(0xFF))
+        high = (high << Q(8)) | Q(pair >> U(8))
+    p = Planes()
+    shift = Q(U(8 - fine))
+    p.low = U(low >> shift)
+    p.high = U(high >> shift)
+    return p
+
+
+@wp.func
+def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
+    """Plane `bit` of the shades that a palette gives to these colours."""
+    p = U(palette >> bit)
+    c0 = wp.where((p & U(1)) != U(0), ~low & ~high, U(0))
+    c1 = wp.where((p & U(4)) != U(0), low & ~high, U(0))
+    c2 = wp.where((p & U(16)) != U(0), ~low & high, U(0))
+    c3 = wp.where((p & U(64)) != U(0), low & high, U(0))
+    return c0 | c1 | c2 | c3
+
+
+@wp.func(inline=False)
+def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
+    """The line's objects in drawing order (x << 8 | index), -1 past the last one."""
+    return line_objects_here(oam, line, lcdc)
+
+
+@wp.func
+def line_objects_here(oam: Q, line: int, lcdc: int) -> vec10:
+    """`line_objects` where nothing is called."""
+    found = vec10()
+    for i in range(10):
+        found[i] = -1
+    count = I(0)
+    height = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 16, 8)
+    for i in range(40):
+        pair = I(ld16(oam + Q(U(4 * i))))
+        top = line + 16 - (pair & 0xFF)
+        if top >= 0 and top < height and count < 10:
+            key = (pair & 0xFF00) | i
+            j = count
+            while j > 0 and found[wp.max(j - 1, 0)] > key:
+                found[j] = found[j - 1]
+                j = j - 1
+            found[j] = key
+            count = count + 1
+    return found
+
+
+@wp.func(inline=False)
+def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int) -> Planes:
+    """32 pixels of the object layer from screen column `left` on; the first object wins."""
+    p = Planes()
+    last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
+    for i in range(10):
+        key = found[i]
+        at = (key >> 8) - 8 - left
+        if key >= 0 and at > -8 and at < 32:
+            entry = oam + Q(U(4 * (key & 0xFF)))
+            flags = I(ld8(entry + Q(3)))
+            row = (line + 16 - I(ld8(entry))) & last
+            if (flags & 0x40) != 0:
+                row = row ^ last
+            tile = I(ld8(entry + Q(2))) & wp.where(last == 15, 0xFE, 0xFF)
+            pair = I(ld16(vram + Q(U(tile * 16 + row * 2))))
+            low = pair & 0xFF
+            high = pair >> 8
+            if (flags & 0x20) != 0:
+                low = reverse8(low)
+                high = reverse8(high)
+            shift = Q(U(32 - at))
+            free = ~(p.low | p.high)
+            word_low = U((Q(U(low)) << shift) >> Q(8)) & free
+            word_high = U((Q(U(high)) << shift) >> Q(8)) & free
+            p.low = p.low | word_low
+            p.high = p.high | word_high
+            if (flags & 0x80) != 0:
+                p.behind = p.behind | word_low | word_high
+            if (flags & 0x10) != 0:
+                p.palette = p.palette | word_low | word_high
+    return p
+
+
+@wp.func
+def background_planes(
+    vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int
+) -> Planes:
+    """Background and window colours of 32 pixels from screen column `left` on."""
+    lcdc = byte_of(lower, 0)
+    signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
+    p = Planes()
+    if window_left > left:
+        y = (line + byte_of(lower, 1)) & 0xFF
+        x = left + byte_of(lower, 2)
+        row = wp.where((lcdc & LCDC_BG_MAP) != 0, 0x1C00, 0x1800) + (y >> 3) * 32
+        b = fetch_tiles(vram, row, x >> 3, x & 7, signed, y)
+        p.low = b.low
+        p.high = b.high
+    if window_left < left + 32:
+        x = left - window_left
+        row = (
+            wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
+        )
+        w = fetch_tiles(vram, row, x >> 3, x & 7, signed, window_y)
+        mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
+        p.low = (p.low & ~mask) | (w.low & mask)
+        p.high = (p.high & ~mask) | (w.high & mask)
+    return p
+
+
+@wp.func(inline=True)
+def draw_in_words(
+    vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q
+):
+    """`draw_plain` by 32 pixels at a time."""
+    lcdc = byte_of(lower, 0)
+    bgp = byte_of(lower, 3)
+    found = vec10()
+    found[0] = -1
+    if (lcdc & LCDC_OBJ_ENABLE) != 0:
+        found = line_objects(oam, line, lcdc)
+    for word in range(5):
+        left = 32 * word
+        b = Planes()
+        if (lcdc & LCDC_BG_ENABLE) != 0:
+            b = background_planes(vram, line, lower, window_left, window_y, left)
+        low = shade_plane(b.low, b.high, bgp, 0)
+        high = shade_plane(b.low, b.high, bgp, 1)
+        if found[0] >= 0:
+            o = object_planes(vram, oam, line, lcdc, found, left)
+            shown = (o.low | o.high) & ~(o.behind & (b.low | b.high))
+            first = shown & ~o.palette
+            second = shown & o.palette
+            obp0 = byte_of(upper, 0)
+            obp1 = byte_of(upper, 1)
+            low = (low & ~shown) | (shade_plane(o.low, o.high, obp0, 0) & first)
+            low = low | (shade_plane(o.low, o.high, obp1, 0) & second)
+            high = (high & ~shown) | (shade_plane(o.low, o.high, obp0, 1) & first)
+            high = high | (shade_plane(o.low, o.high, obp1, 1) & second)
+        place = dest + Q(U(4 * word))
+        st32(place, prmt(low, low, U(0x0123)))
+        st32(place + Q(20), prmt(high, high, U(0x0123)))
+
+
+@wp.func(inline=False)
+def draw_plain(vram: Q, oam: Q, line: int, lower: U, upper: U, window: int, window_y: int, dest: Q):
+    """Draw one line to the 40 bytes at `dest` from registers that hold throughout mode 3."""
+    lcdc = byte_of(lower, 0)
+    window_left = wp.where(has_window(lcdc, byte_of(upper, 3), window), byte_of(upper, 3) - 7, 256)
+    if on_gpu():
+        draw_in_words(vram, oam, line, lower, upper, window_left, window_y, dest)
+    else:
+        draw_natively(vram, oam, line, lower, upper, window_left, window_y, dest)

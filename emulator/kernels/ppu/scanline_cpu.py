@@ -1,0 +1,176 @@
+"""A line without writes during mode 3 on a CPU core: `scanline.draw_plain` as C++ text.
+
+The bytes of a row of tiles lie beside each other as those of a packed line do, so a line is copied
+byte by byte, shifted 64 pixels at a time, and coloured by the algebraic normal form of its palette:
+six operations for each bit plane of 64 pixels.
+"""
+
+import warp as wp
+
+from emulator.constants import (
+    LCDC_BG_ENABLE,
+    LCDC_BG_MAP,
+    LCDC_OBJ_ENABLE,
+    LCDC_OBJ_SIZE,
+    LCDC_TILE_DATA,
+    LCDC_WINDOW_MAP,
+)
+from emulator.kernels.intrinsics import Q, U
+
+TEXT = """
+typedef unsigned char u8; typedef unsigned int u32; typedef unsigned long long u64;
+typedef u64 __attribute__((aligned(1), may_alias)) loose64;
+typedef u32 __attribute__((aligned(1), may_alias)) loose32;
+typedef u32 v4 __attribute__((vector_size(16)));
+typedef v4 __attribute__((aligned(1), may_alias)) loose_v4;
+struct Line {
+    // 64 pixels of a layer or a picture, leftmost pixel in the top bit
+    u64 low[3], high[3];
+
+    // `count` tiles of a row of a tile map, from `column` on: a byte of each plane for each tile.
+    static void tiles(const u8* vram, u32 map_row, u32 column, u32 unsigned_, u32 y, int count,
+                      u8* low, u8* high) {
+        const u8* map = vram + map_row;
+        const u8* data = vram + (unsigned_ ? 0 : 0x800) + (y & 7) * 2;
+        const u32 flip = unsigned_ ? 0 : 0x80; // tiles from 9000 on, or before it
+        for (int i = 0; i < count; i++) {
+            const u8* tile = data + ((map[(column + i) & 31] ^ flip) << 4);
+            low[i] = tile[0];
+            high[i] = tile[1];
+        }
+    }
+    static u64 pixels(const u8* bytes) { return __builtin_bswap64(*(const loose64*)bytes); }
+
+    // The colours of a line whose bytes begin `fine` pixels before the screen.
+    void take(const u8* l, const u8* h, u32 fine) {
+        for (int k = 0; k < 3; k++, l += 8, h += 8) {
+            low[k] = pixels(l) << fine | l[8] >> (8 - fine);
+            high[k] = pixels(h) << fine | h[8] >> (8 - fine);
+        }
+    }
+    // Those of a window that begins at pixel `left`, over what is there.
+    void cover(const u8* l, const u8* h, int left) {
+        const u32 by = left & 7;
+        for (int k = 0; k < 3; k++) {
+            const int before = left - 64 * k;
+            const u64 mask = before <= 0 ? ~0ull : before < 64 ? ~0ull >> before : 0;
+            u64 a = pixels(l + 8 * k + 1), b = pixels(h + 8 * k + 1);
+            if (by) {
+                a = a >> by | (u64)l[8 * k] << (64 - by);
+                b = b >> by | (u64)h[8 * k] << (64 - by);
+            }
+            low[k] = (low[k] & ~mask) | (a & mask);
+            high[k] = (high[k] & ~mask) | (b & mask);
+        }
+    }
+    // Bit `bit` of the shades that a palette gives to the colours of pixels 64 * k and on.
+    u64 shade(int k, u32 palette, int bit) const {
+        const u64 c0 = -(u64)(palette >> bit & 1), c1 = -(u64)(palette >> (2 + bit) & 1);
+        const u64 c2 = -(u64)(palette >> (4 + bit) & 1), c3 = -(u64)(palette >> (6 + bit) & 1);
+        const u64 l = low[k], h = high[k];
+        return c0 ^ (l & (c0 ^ c1)) ^ (h & (c0 ^ c2)) ^ (l & h & (c0 ^ c1 ^ c2 ^ c3));
+    }
+};
+struct Objects : Line {
+    u64 behind[3], palette[3]; // pixels that colours 1 to 3 of the background cover; of OBP1
+
+    void add(int k, u64 l, u64 h, u32 flags) {
+        const u64 free = ~(low[k] | high[k]);
+        l &= free; h &= free;
+        low[k] |= l; high[k] |= h;
+        if (flags & 0x80) behind[k] |= l | h;
+        if (flags & 0x10) palette[k] |= l | h;
+    }
+    void draw(const u8* vram, const u8* entry, u32 line, u32 last) {
+        const u32 flags = entry[3];
+        const u32 row = ((line + 16 - entry[0]) & last) ^ (flags & 0x40 ? last : 0);
+        const u8* tile = vram + (entry[2] & (last == 15 ? 0xFE : 0xFF)) * 16 + row * 2;
+        u32 l = tile[0], h = tile[1];
+        if (flags & 0x20) { l = __builtin_bitreverse8(l); h = __builtin_bitreverse8(h); }
+        int x = entry[1] - 8;
+        if (x < 0) { l = l << -x & 255; h = h << -x & 255; x = 0; }
+        const int k = x >> 6, by = x & 63;
+        add(k, (u64)l << 56 >> by, (u64)h << 56 >> by, flags);
+        if (by > 56 && k < 2) add(k + 1, (u64)l << (120 - by), (u64)h << (120 - by), flags);
+    }
+    // The line's objects, at most ten, in drawing order: `x << 8 | index`. How many there are.
+    static int find(const u8* oam, u32 line, u32 height, u32* found) {
+        v4 meets[10], any = {0, 0, 0, 0};
+        for (int i = 0; i < 10; i++) {
+            const v4 top = line + 16 - (((const loose_v4*)oam)[i] & 255);
+            meets[i] = (v4)(top < height);
+            any |= meets[i];
+        }
+        int count = 0;
+        if (!(any[0] | any[1] | any[2] | any[3])) return 0;
+        for (u32 i = 0; i < 40 && count < 10; i++) {
+            if (!meets[i >> 2][i & 3]) continue;
+            const u32 key = oam[4 * i + 1] << 8 | i;
+            int j = count++;
+            for (; j > 0 && found[j - 1] > key; j--) found[j] = found[j - 1];
+            found[j] = key;
+        }
+        return count;
+    }
+};
+
+const u8* const tiles = (const u8*)vram;
+const u8* const objects = (const u8*)oam;
+const u32 lcdc = lower & 255, scx = lower >> 16 & 255, bgp = lower >> 24;
+Line b = {};
+if (lcdc & BG_ENABLE) {
+    u8 l[32] = {}, h[32] = {};
+    if (window_left > 0) {
+        const u32 y = (line + (lower >> 8)) & 255;
+        const u32 row = (lcdc & BG_MAP ? 0x1C00 : 0x1800) + (y >> 3) * 32;
+        Line::tiles(tiles, row, scx >> 3, lcdc & TILE_DATA, y, 21, l, h);
+        b.take(l, h, scx & 7);
+    }
+    if (window_left < 160) {
+        const u32 y = window_y & 255;
+        const u32 row = (lcdc & WINDOW_MAP ? 0x1C00 : 0x1800) + (y >> 3) * 32;
+        const int first = (window_left + 8) >> 3; // a byte before the screen
+        Line::tiles(tiles, row, 0, lcdc & TILE_DATA, y, 21 - (first ? first - 1 : 0), l + first,
+                    h + first);
+        b.cover(l, h, window_left);
+    }
+}
+Objects o = {};
+u32 found[10];
+int count = 0;
+if (lcdc & OBJ_ENABLE)
+    count = Objects::find(objects, line, lcdc & OBJ_SIZE ? 16 : 8, found);
+for (int i = 0; i < count; i++)
+    if (found[i] >> 8 && found[i] >> 8 < 168)
+        o.draw(tiles, objects + 4 * (found[i] & 255), line, lcdc & OBJ_SIZE ? 15 : 7);
+u8* const to = (u8*)dest;
+for (int k = 0; k < 3; k++) {
+    u64 low = b.shade(k, bgp, 0), high = b.shade(k, bgp, 1);
+    const u64 shown = (o.low[k] | o.high[k]) & ~(o.behind[k] & (b.low[k] | b.high[k]));
+    if (shown) {
+        const u64 first = shown & ~o.palette[k], second = shown & o.palette[k];
+        const u32 obp0 = upper & 255, obp1 = upper >> 8 & 255;
+        low = (low & ~shown) | (o.shade(k, obp0, 0) & first) | (o.shade(k, obp1, 0) & second);
+        high = (high & ~shown) | (o.shade(k, obp0, 1) & first) | (o.shade(k, obp1, 1) & second);
+    }
+    low = __builtin_bswap64(low); high = __builtin_bswap64(high);
+    if (k < 2) { *(loose64*)(to + 8 * k) = low; *(loose64*)(to + 20 + 8 * k) = high; }
+    else { *(loose32*)(to + 16) = (u32)low; *(loose32*)(to + 36) = (u32)high; }
+}
+"""
+
+BITS = {
+    "BG_ENABLE": LCDC_BG_ENABLE, "BG_MAP": LCDC_BG_MAP, "OBJ_ENABLE": LCDC_OBJ_ENABLE,
+    "OBJ_SIZE": LCDC_OBJ_SIZE, "TILE_DATA": LCDC_TILE_DATA, "WINDOW_MAP": LCDC_WINDOW_MAP,
+}  # fmt: skip
+DEFINED = "".join(f"#define {name} {bit}\n" for name, bit in BITS.items())
+FORGOTTEN = "".join(f"#undef {name}\n" for name in BITS)
+
+
+@wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DEFINED}{TEXT}{FORGOTTEN}#endif\n")
+def draw_natively(
+    vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q
+):
+    """Draw one line to the 40 bytes at `dest`; the window's first pixel is `window_left`, 160 or
+    more if the line has none. Nothing on a GPU."""
+    ...

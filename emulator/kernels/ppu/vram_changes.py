@@ -1,0 +1,105 @@
+"""VRAM as a line saw it, of a picture on whose way down the screen VRAM changed.
+
+The undo log holds, in the order of the writes, the bytes that they replaced. Of the entries that
+count only below a line, the first one of an address has the byte which that line saw; if there is
+none, it is the byte that VRAM holds now. So all lines can be drawn side by side. A map with a bit
+for each 32 bytes of VRAM that changed at all keeps nearly every read from searching the log.
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import I, Q, U, ld32, st32
+from emulator.kernels.ppu.frame_log import (
+    OAM_OFFSET,
+    UNDO_TOP,
+    get32,
+    undo_line,
+    undo_offset,
+)
+
+MAP_BYTES = wp.constant(32)  # 256 bits, of 32 bytes of VRAM each
+NOTHING = wp.constant(0)  # `later` of a line below which nothing changes
+
+
+@wp.func
+def entries_below(first: int, last: int) -> int:
+    """`later` of a line that the undo entries first..last-1 (below 2048) come after."""
+    return wp.where(first < last, first | (last << 11), NOTHING)
+
+
+@wp.func
+def entries_above(mem: Q, done: int, line: int) -> int:
+    """How many of the undo entries 0..done-1 of a picture its `line` sees."""
+    low = I(0)
+    high = done
+    while low < high:
+        middle = (low + high) >> 1
+        if undo_line(mem, middle) <= line:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@wp.func(inline=False)
+def map_changes(mem: Q, done: int, count: int, changes: Q) -> wp.bool:
+    """Mark at `changes` where the undo entries 0..count-1 change VRAM.
+
+    False if the first `done` of them, those of the picture's own lines, change OAM as well.
+    """
+    vram_only = wp.bool(True)
+    for word in range(MAP_BYTES // 4):
+        st32(changes + Q(4 * word), U(0))
+    for i in range(count):
+        offset = undo_offset(get32(mem, UNDO_TOP - 4 - 4 * i))
+        if offset < OAM_OFFSET:
+            place = changes + Q(U((offset >> 10) * 4))
+            st32(place, ld32(place) | (U(1) << U((offset >> 5) & 31)))
+        elif i < done:
+            vram_only = wp.bool(False)
+    return vram_only
+
+
+@wp.func
+def changed(changes: Q, offset: int) -> wp.bool:
+    """True if VRAM changed within the 32 bytes at `offset`."""
+    word = ld32(changes + Q(U((offset >> 10) * 4)))
+    return ((word >> U((offset >> 5) & 31)) & U(1)) != U(0)
+
+
+@wp.func(inline=False)
+def pair_before(mem: Q, offset: int, now: U, later: int) -> U:
+    """The two bytes at even VRAM `offset`, which are `now`, before the undo entries `later`."""
+    pair = now
+    first = later & 0x7FF
+    i = (later >> 11) - 1
+    while i >= first:
+        entry = get32(mem, UNDO_TOP - 4 - 4 * i)
+        at = undo_offset(entry)
+        if (at & 0x3FFE) == offset:
+            shift = U(8 * (at & 1))
+            pair = (pair & ~(U(0xFF) << shift)) | ((entry & U(0xFF)) << shift)
+        i = i - 1
+    return pair
+
+
+@wp.func
+def pair_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
+    """`pair_before`, where the map says that anything changed."""
+    pair = now
+    if later != NOTHING:
+        if changed(changes, offset):
+            pair = pair_before(mem, offset, now, later)
+    return pair
+
+
+@wp.func
+def byte_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
+    """The same of one byte."""
+    byte = now
+    if later != NOTHING:
+        if changed(changes, offset):
+            shift = U(8 * (offset & 1))
+            pair = pair_before(mem, offset & 0x1FFE, now << shift, later)
+            byte = (pair >> shift) & U(0xFF)
+    return byte

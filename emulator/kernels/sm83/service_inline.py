@@ -1,0 +1,83 @@
+"""What is rare, but simple enough to be done where it stands in the hot loop, without `attend`.
+
+All of it holds only while nothing comes due within the instruction (`Registers.due`).
+"""
+
+import warp as wp
+
+from emulator.constants import LCDC, P1, STAT
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld8
+from emulator.kernels.io.joypad import SETTLED, joypad_select
+from emulator.kernels.memory.mapper import switch_bank, switches_bank
+from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
+from emulator.kernels.sm83.cpu_registers import (
+    NOT_P1,
+    PLAIN_IO,
+    Registers,
+    fall_due,
+    settled_p1,
+)
+from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
+from emulator.rom import control_rows, isa
+from emulator.state.batch import Console
+
+LONGEST = isa.LONGEST
+PLAIN_PICTURE = 0x0B8C  # SCY SCX BGP OBP0 OBP1 WX
+
+
+@wp.func(inline=True)
+def set_ime(r: wp.ref[Registers], c: wp.ref[Console], kind: U) -> wp.bool:
+    """EI, DI and RETI. False if it is none of them."""
+    done = switches_interrupts(kind)
+    if done:
+        if switch_interrupts(c, r.mem, kind, r.now) != U(0):
+            fall_due(r)
+    return done
+
+
+@wp.func(inline=True)
+def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, start: U):
+    """A write to P1."""
+    cycle = (ctl >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7)
+    if joypad_select(c, r.mem, value, start + cycle - U(1)) != U(0):
+        fall_due(r)  # an interrupt is requested
+        c.deadline = r.now
+    if r.io != U(0):
+        r.fast = (r.fast & U(NOT_P1)) | settled_p1(r)
+
+
+@wp.func(inline=True)
+def set_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U) -> wp.bool:
+    """A write to 2000-3FFF. False if it may do more than change the ROM bank at 4000."""
+    done = c.dma_state == U(0) and switches_bank(c)
+    if done:
+        switch_bank(c, a, value & U(255))
+        r.rom_high = c.rom_high
+    return done
+
+
+@wp.func(inline=True)
+def stores_plainly(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
+    """True for picture registers while they are plain memory."""
+    until = earlier(r.vram_until, r.due)
+    plain = (a & U(0xFFF0)) == U(LCDC) and ((U(PLAIN_PICTURE) >> (a & U(15))) & U(1)) != U(0)
+    if a == U(LCDC):
+        plain = ((ld8(p) ^ value) & U(0xA0)) == U(0)  # neither the LCD's switch nor the window's
+    plain = plain and not wide and (r.fast & PICTURE_PLAIN) != U(0)
+    return plain and I(until - start) >= I(LONGEST)
+
+
+@wp.func(inline=True)
+def reads_plainly(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
+    """True if `r.memory`, taken from where the byte lies, is what a read finds there.
+
+    While nothing is due within the instruction some I/O registers read as they lie in memory.
+    """
+    hblank = r.vram_until - U(STATUS_MARGIN)  # its end
+    status = a == U(STAT) and (r.fast & STATUS_PLAIN) != U(0) and I(hblank - start) >= I(LONGEST)
+    picture = (a & U(0xFFF0)) == U(LCDC) and ((U(PLAIN_IO) >> (a & U(15))) & U(1)) != U(0)
+    joypad = a == U(P1) and (r.memory & U(SETTLED)) != U(0)
+    plain = (status or picture or joypad) and I(r.due - start) >= I(LONGEST)
+    if plain and status:
+        r.stable = earlier(r.stable, hblank)
+    return plain

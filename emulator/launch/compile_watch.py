@@ -1,0 +1,69 @@
+"""Tell when Warp compiles a module: on a fresh computer that is most of the first start.
+
+Warp says so only afterwards and only in its log, so its two calls of the compiler are wrapped.
+They are no public interface: a Warp without them compiles as ever, and nothing is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Listener = Callable[[int, str, float], None]
+"""Gets the number of the part from 1, the kernel module's name, and the seconds that it took,
+-1 before it is compiled."""
+COMPILERS = ("build_cpu", "build_cuda")
+
+
+class CompileWatch:
+    """Counts what this process compiles from now on."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._parts = 0
+        self._installed = False
+        self._lock = threading.Lock()
+
+    def install(self) -> bool:
+        """Whether this Warp can be watched. Idempotent."""
+        if self._installed:
+            return True
+        with contextlib.suppress(ImportError):
+            from warp._src import build
+
+            if all(callable(getattr(build, name, None)) for name in COMPILERS):
+                for name in COMPILERS:
+                    setattr(build, name, self._wrapped(getattr(build, name)))
+                self._installed = True
+        return self._installed
+
+    def _wrapped(self, compiler: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(compiler)
+        def compile_and_tell(*args: Any, **options: Any) -> Any:
+            with self._lock:
+                self._parts += 1
+                part = self._parts
+            name = _module_name(args)
+            self._listener(part, name, -1.0)
+            begun = time.monotonic()
+            try:
+                return compiler(*args, **options)
+            finally:
+                self._listener(part, name, time.monotonic() - begun)
+
+        return compile_and_tell
+
+
+def _module_name(args: tuple[Any, ...]) -> str:
+    """`executors.native` of the source `wp_emulator.kernels.executors.native_18aad9f.cpp`."""
+    sources = [Path(one).name for one in args if isinstance(one, str) and one.endswith(_SOURCES)]
+    stem = sources[0].rpartition(".")[0].rpartition("_")[0] if sources else ""
+    return stem.removeprefix("wp_").replace("emulator.kernels.", "")
+
+
+_SOURCES = (".cpp", ".cu")

@@ -1,0 +1,253 @@
+"""Launch shapes: how a batch is spread over a GPU's warps. The built-in table, and a tuned one.
+
+`python -m emulator tune` measures this machine's device and writes the tuned table into the user's
+cache folder. Its entries hold for one device and one version of the kernels; what cannot be read is
+ignored with a warning, and the built-in table is used.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import warp as wp
+
+from emulator.constants import MAX_BLOCK
+from emulator.rom.regular_file import replacing
+
+FORMAT = 1
+"""Raised whenever the file changes its meaning."""
+DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What reading a table raises that is none."""
+MOST_ENTRIES = 32
+FILE_NAME = "launch_shapes.json"
+SOURCES = (
+    "kernels/**/*.py",
+    "hot_code/*.py",
+    "state/batch.py",
+    "rom/isa.py",
+    "rom/control_rows.py",
+    "constants.py",
+)
+"""What the kernels are compiled from; a changed byte may change which shape is best."""
+
+
+class Shape(NamedTuple):
+    """How one launch of `run_frames` is laid out; it changes the time only, never the result."""
+
+    lanes: int
+    """Consoles per running warp of 32 threads."""
+    running: int
+    """Warps per block that run consoles."""
+    serving: int
+    """Warps per block that do the rare work for them; 0: each console is served in its own lane,
+    which executes threaded code (kernels/executors/threaded.py)."""
+    tail: int = 0
+    """Consoles left at which the launch goes over from the data path to threaded code, each then
+    alone in its warp (kernels/executors/launch_tail.py); 0: never."""
+
+    @property
+    def block(self) -> int:
+        """Threads per block. Each other number is a kernel compile of its own."""
+        return 32 * (self.running + self.serving)
+
+
+# Warps for which a block's board has room (kernels/executors/service_board.py)
+MOST_RUNNING = 16
+MOST_SERVING = 8
+MOST_ALONE = 8
+"""Warps of a block of threaded code: more would leave each thread fewer machine registers."""
+
+
+def impossible(shape: Shape) -> str:
+    """Say what is wrong with a shape, or nothing: a launch of such a shape would never end."""
+    if not 1 <= shape.lanes <= 32:
+        return f"lanes={shape.lanes}: a warp has 1 to 32"
+    if shape.serving == 0 and shape.lanes != 1:
+        return f"lanes={shape.lanes}, serving=0: give 1 lane, or warps that serve"
+    if shape.tail < 0 or (shape.serving == 0 and shape.tail):
+        return (
+            f"tail={shape.tail}, serving={shape.serving}: give 0, or consoles and warps that serve"
+        )
+    if shape.serving == 0 and 1 <= shape.running <= MOST_ALONE:
+        return ""
+    if not (1 <= shape.running <= MOST_RUNNING and 1 <= shape.serving <= MOST_SERVING):
+        return f"running={shape.running}, serving={shape.serving}: give 1 to 16 and 1 to 8 warps"
+    if shape.block > MAX_BLOCK:
+        return f"{shape.block} threads a block: {MAX_BLOCK} at most"
+    return ""
+
+
+CANDIDATES: dict[str, tuple[int, ...]] = {
+    "lanes": (1, 2, 4, 8, 16, 32),
+    "running": (2, 4, 8, 12, 16),
+    "serving": (0, 1, 2, 4),
+    "tail": (0, 64, 128, 256, 512, 1024),
+}
+"""What `tune` may put into each field of a Shape, in order of size.
+
+More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine registers.
+"""
+
+ALONE = Shape(1, 2, 0)
+"""Threaded code."""
+SERVED = Shape(1, 8, 4)
+"""The data path, for few consoles."""
+MIXED = SERVED._replace(tail=512)
+"""The data path for the many that end soon, threaded code for the rest: for some games faster."""
+BUILT_IN: tuple[tuple[int, Shape], ...] = (
+    (1024, ALONE),
+    (4096, Shape(8, 4, 2, 512)),
+    (8192, Shape(8, 8, 4, 512)),
+    (16384, Shape(32, 4, 4, 1024)),
+    (32768, Shape(16, 16, 4, 1024)),
+)
+"""(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
+BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
+TWO_PHASES = Shape(2, 4, 2, 512)
+"""For a thousand consoles whose hot code mostly waits to be fetched (HotCode.fetches_much)."""
+MANY_ALONE = 768
+"""Consoles beyond which it is used: 1,024 were measured, and 256, where each alone is faster."""
+HOT_TAIL = 1024
+ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
+
+Table = dict[int, Shape]
+"""Shape by the number of consoles it was measured with."""
+
+
+def find_shape(num_envs: int, device: str) -> Shape:
+    """Return the tuned shape of the measured batch size next to this one, else the built-in one."""
+    name = gpu_name(device)
+    if not name:
+        return ON_CPU
+    table = tuned_table(name)
+    if not table:
+        return built_in(num_envs)
+    return table[min(table, key=lambda measured: abs(math.log(num_envs / measured)))]
+
+
+def gpu_name(device: str) -> str:
+    """Return the model of a CUDA device; empty for a CPU."""
+    found = wp.get_device(device)
+    return found.name if found.is_cuda else ""
+
+
+def built_in(num_envs: int) -> Shape:
+    """Return the shape for a GPU that nobody has measured."""
+    for most, shape in BUILT_IN:
+        if num_envs <= most:
+            return shape
+    return BUILT_IN_LARGEST
+
+
+def with_hot_code(shape: Shape, num_envs: int, fetches_much: bool = False) -> Shape:
+    """Return the shape for a batch whose ROMs' hot code is there: more consoles go over to it in
+    the end, or, if it `fetches_much`, only those of the end."""
+    if shape.tail:
+        return shape._replace(tail=max(shape.tail, HOT_TAIL))
+    return TWO_PHASES if shape == ALONE and fetches_much and num_envs > MANY_ALONE else shape
+
+
+def tuned_table(device_name: str, path: Path | None = None) -> Table:
+    """Read the shapes measured on this device with these kernels; empty if there are none.
+
+    A table that cannot be used is one warning in this process, never an error.
+    """
+    return _tuned(device_name, path or table_path())
+
+
+@functools.cache
+def _tuned(device_name: str, path: Path) -> Table:
+    stale = False
+    try:
+        for entry in _entries(path):
+            if entry["device"] == device_name and entry["kernels"] == kernel_version():
+                return dict(map(_row, entry["shapes"]))
+            stale |= entry["device"] == device_name
+    except DAMAGED as error:
+        _ignore(path, str(error) if isinstance(error, (OSError, ValueError)) else "no such table")
+        return {}
+    if stale:
+        _ignore(path, f"measured with other kernels than {kernel_version()}")
+    return {}
+
+
+def store(device_name: str, table: Table, path: Path | None = None) -> Path:
+    """Put a device's table into the file, in place of its older one; returns the file."""
+    path = path or table_path()
+    key = {"device": device_name, "kernels": kernel_version()}
+    rows = [{"num_envs": n} | shape._asdict() for n, shape in sorted(table.items())]
+    try:
+        kept = [entry for entry in _entries(path) if not key.items() <= entry.items()]
+    except DAMAGED:
+        kept = []
+    entries = [*kept[1 - MOST_ENTRIES :], key | {"shapes": rows}]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"format": FORMAT, "entries": entries}, indent=1)
+    with replacing(path) as file:
+        file.write((text + "\n").encode())
+    _tuned.cache_clear()
+    return path
+
+
+def table_path() -> Path:
+    """Return where the tuned table lies, whether it is there or not."""
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:  # an emulator on its own
+        return Path(os.path.expanduser("~/.cache/dmglab"), FILE_NAME)  # raises nothing
+    return user_cache_path("dmglab", appauthor=False) / FILE_NAME
+
+
+@functools.cache
+def kernel_version() -> str:
+    """Return 12 hex digits that change with the kernels' source and with Warp."""
+    digest = hashlib.sha256(wp.__version__.encode())
+    package = Path(__file__).parents[1]
+    for pattern in SOURCES:
+        for source in sorted(package.glob(pattern)):
+            digest.update(source.name.encode() + source.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    """Read what the file holds, devices and versions of others included; nothing if it is not."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    if raw["format"] != FORMAT:
+        raise ValueError(f"format {raw['format']!r}, this version reads {FORMAT}")
+    entries = [dict(entry) for entry in raw["entries"]]
+    if not all({"device", "kernels", "shapes"} <= set(entry) for entry in entries):
+        raise ValueError("an entry without device, kernels or shapes")
+    return entries
+
+
+def _row(raw: Mapping[str, Any]) -> tuple[int, Shape]:
+    """Check one row; raises ValueError for a shape that `tune` would not have written."""
+    values = dict(raw)
+    num_envs = values.pop("num_envs")
+    if type(num_envs) is not int or num_envs < 1:
+        raise ValueError(f"num_envs {num_envs!r}")
+    if set(values) != set(Shape._fields):
+        raise ValueError(f"a shape of {', '.join(values)}, not of {', '.join(Shape._fields)}")
+    for name, value in values.items():
+        if type(value) is not int or value not in CANDIDATES[name]:
+            raise ValueError(f"{name} {value!r}, not one of {CANDIDATES[name]}")
+    return num_envs, Shape(**values)
+
+
+def _ignore(path: Path, reason: str) -> None:
+    warnings.warn(
+        f"{path}: launch shapes ignored ({reason}); `python -m emulator tune` makes them anew",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,128 @@
+"""A console that is run in slices of a frame, to see its sound registers change within it.
+
+A launch runs whole frames. A console whose times are all `n` M-cycles later reaches the launch's
+end `n` M-cycles sooner, so that a launch of one frame runs the rest only: that is `kernels/
+executors/launch_boundary.py: launch_end` by another length, written on the host.
+
+The console is a shadow of the one that is played: it is given the same state and the same buttons.
+Bit 7 of NRx4 (the trigger), which no program can read, is cleared here before each slice: set after
+it, the channel was triggered in it. So the shadow's memory differs from the player's in these four
+bits, its course in nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from emulator import constants as k
+from emulator.emulator import Emulator
+from emulator.rom.cartridge import Cartridge, MapperKind
+from emulator.state.batch import CONSOLE_DTYPE, RUNNING, STOPPED
+from emulator.state.snapshot import Snapshot
+
+SLICES = 8
+"""A frame: 2.1 ms each. A music driver runs once a frame or by the timer, some 60 to 240 Hz."""
+FIRST = k.NR10 - k.IO
+REGISTERS = 0x30
+"""FF10-FF3F."""
+CONTROLS = tuple(register - k.NR10 for register in (k.NR14, k.NR24, k.NR34, k.NR44))
+TRIGGER = 0x80
+LCDC = k.ROW_IO + 0x40
+RTC_HALT = 1 << 14
+NEVER = 0xFFFFFFFF
+NAMES = CONSOLE_DTYPE.names or ()
+PLACES = {name: place for place, name in enumerate(NAMES)}
+
+
+class Slice(NamedTuple):
+    """What the sound registers held at the end of a slice."""
+
+    m_cycles: int
+    registers: bytes
+    """FF10-FF3F as they were written; the sweep's new frequency is in NR13 and NR14."""
+    on: int
+    """Bits 0-3: channel sounds."""
+    triggered: int
+    """Bits 0-3: channel was triggered in this slice."""
+    envelope_clocks: int
+    """Of the 64 Hz that move envelopes: 0 or 1."""
+
+
+class SlicedConsole:
+    """One console on the CPU."""
+
+    def __init__(self, cartridge: Cartridge) -> None:
+        """At power-on."""
+        self._emulator = Emulator(cartridge, 1, "cpu")
+        self._buttons = np.zeros(1, np.uint8)
+        # Both are views: on a CPU they are the batch's own memory.
+        self._words = self._emulator.batch.console.numpy().view(np.uint32)
+        self._row = self._emulator.batch.ram.numpy()[0]
+        self._sound = self._row[k.ROW_IO + FIRST : k.ROW_IO + FIRST + REGISTERS]
+        ends = [k.M_CYCLES_PER_FRAME * (i + 1) // SLICES for i in range(SLICES)]
+        self._lengths = np.diff([0, *ends]).tolist()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Be in the state `snapshot` from now on."""
+        self._emulator.restore(snapshot)
+
+    def registers(self) -> bytes:
+        """FF10-FF3F as they are now."""
+        return self._sound.tobytes()
+
+    def state_hash(self) -> str:
+        """Of the state with the triggers cleared."""
+        self._clear_triggers()
+        return self._emulator.state_hash()[0]
+
+    def frame(self, buttons: int) -> list[Slice]:
+        """Run one frame with the joypad mask `buttons` held."""
+        self._buttons[0] = buttons
+        return [self._slice(length) for length in self._lengths]
+
+    def _slice(self, m_cycles: int) -> Slice:
+        step = self._step()
+        self._clear_triggers()
+        self._later(k.M_CYCLES_PER_FRAME - m_cycles)
+        self._emulator.run(self._buttons, 1)
+        registers = self._sound.tobytes()
+        triggered = sum(
+            1 << channel
+            for channel, place in enumerate(CONTROLS)
+            if registers[place] & TRIGGER
+        )  # fmt: skip
+        clocks = (step + (self._step() - step) % 8) // 8
+        on = int(self._words[PLACES["apu_status"]]) & 0xF
+        return Slice(m_cycles, registers, on, triggered, clocks)
+
+    def _step(self) -> int:
+        """Of the frame sequencer: the eighth one, number 7, clocks the envelopes."""
+        return int(self._words[PLACES["apu_step"]])
+
+    def _clear_triggers(self) -> None:
+        for place in CONTROLS:
+            self._sound[place] &= ~np.uint8(TRIGGER)
+
+    def _later(self, by: int) -> None:
+        """Move every time mark of the console `by` M-cycles into the future."""
+        if not by:
+            return
+        c = dict(zip(NAMES, self._words.tolist(), strict=True))
+        still = c["run_state"] != RUNNING and (c["dma_state"] or c["run_state"] == STOPPED)
+        lcd_is_on = bool(self._row[LCDC] & 0x80)
+        counts_seconds = c["mapper"] == MapperKind.MBC3 and not c["rtc_days"] & RTC_HALT
+        moved: list[tuple[bool | int, str, int]] = [
+            (True, "now", 1), (True, "div_zero", 1), (True, "tima_mark", 1),
+            (True, "timer_next", 1), (True, "apu_mark", 1), (True, "ppu_next", 1),
+            (still, "stop_time", 1), (c["ime"] == 2, "ei_time", 1),
+            (c["serial_active"], "serial_start", 1), (c["serial_active"], "serial_end", 1),
+            (c["dma_state"], "dma_start", 1), (counts_seconds, "rtc_zero", 1),
+            (c["joypad_target"], "joypad_settles", 1), (c["ppu_late"] != NEVER, "ppu_late", 1),
+            (c["apu_status"] & 4, "apu_wave_next", 2), (lcd_is_on, "ppu_origin", 1),
+            (lcd_is_on, "ppu_sync", 4), (c["ppu_dma"], "ppu_dma_start", 4),
+        ]  # fmt: skip
+        for does_count, name, unit in moved:
+            if does_count:
+                self._words[PLACES[name]] = (c[name] + by * unit) & 0xFFFFFFFF

@@ -1,0 +1,284 @@
+"""Random bytes as ROMs: nothing may hang, and nothing may be touched outside its own memory.
+
+The kernels reach memory through raw addresses, which Warp's bounds checks do not see. So on the
+cpu device every row, the ROMs, their decoded words and the control table are moved between pages
+that may not be touched: an access outside ends the process, which runs for that purpose as a child.
+Padding that could be reached without meeting such a page, and all of it on cuda, is filled with a
+pattern that must survive. Warp's own checks (for arrays) are a matter of `--bounds-checks`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import mmap
+import subprocess
+import sys
+import time
+import zlib
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from emulator.emulator import Emulator
+from emulator.rom.cartridge import LOGO, Cartridge, EmulatorError
+from emulator.state.batch import PADDING, row_bytes
+
+PAGE = mmap.PAGESIZE
+NO_ACCESS = 0  # PROT_NONE
+CANARY = 0xA5
+CANARY_BYTES = 1024
+KINDS = (0x00, 0x03, 0x06, 0x10, 0x1B)
+"""Cartridge types: ROM only, MBC1, MBC2, MBC3 with clock, MBC5."""
+LOCKING = (0x10, 0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD)
+"""STOP and the undefined opcodes; every second ROM is free of them, so that it runs on."""
+REGISTERS = (*range(0x40, 0x4C), 0x46, *range(0x00, 0x30), 0xFF)
+HIGH_BYTES = (*range(0x00, 0x80, 8), 0x88, 0x98, 0xA0, 0xB8, 0xC0, 0xFE)
+"""Of addresses that a ROM's writes go to."""
+STEP_FRAMES = 20
+CONSTANT_FIELDS = ("mapper", "rom_base", "rom_banks", "ram_size", "serial_capacity", "serial_log")
+TIMEOUT_S = 7200
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FuzzResult:
+    """What a fuzz run did."""
+
+    consoles: int
+    frames: int
+    device: str
+    seed: int
+    instructions: int
+    restarts: int
+    """Times a console had come to an undefined opcode or STOP and was set going elsewhere."""
+    seconds: float
+    fenced: bool
+    """Whether memory lay between pages that may not be touched."""
+    bounds_checks: bool
+
+
+def random_rom(random: np.random.Generator, kind: int, calm: bool) -> bytes:
+    """32 to 256 KiB of random bytes with a header of this cartridge type."""
+    size_code = 0 if kind == 0 else int(random.integers(0, 4))
+    rom = random.integers(0, 256, 0x8000 << size_code, dtype=np.uint8)
+    if calm:
+        for opcode in LOCKING:
+            rom[rom == opcode] = random.integers(0x40, 0x76)
+        poke_hardware(random, rom)
+    data = bytearray(rom.tobytes())
+    data[0x104:0x134] = LOGO
+    data[0x147:0x14A] = bytes((kind, size_code, 0 if kind == 0 else int(random.integers(0, 6))))
+    data[0x14D] = -sum(byte + 1 for byte in data[0x134:0x14D]) & 0xFF
+    return bytes(data)
+
+
+def poke_hardware(random: np.random.Generator, rom: np.ndarray) -> None:
+    """Strew writes to I/O registers, bank registers, VRAM and OAM over the code."""
+    count = len(rom) // 24
+    drawn = (
+        random.integers(0, len(rom) - 3, count), random.random(count) < 0.7,
+        random.choice(REGISTERS, count), random.integers(0, 256, count),
+        random.choice(HIGH_BYTES, count),
+    )  # fmt: skip
+    for at, is_short, register, low, high in zip(*(part.tolist() for part in drawn), strict=True):
+        code = (0xE0, register) if is_short else (0xEA, low, high)
+        rom[at : at + len(code)] = code
+
+
+def set_going(random: np.random.Generator, emulator: Emulator) -> int:
+    """Put every locked or stopped console to a random place with random registers; their number."""
+    consoles = emulator.batch.console.numpy()
+    locked = consoles["run_state"] >= 2
+    count = int(locked.sum())
+    consoles["run_state"][locked] = 0
+    consoles["ime"][locked] = random.integers(0, 2, count)
+    consoles["pc"][locked] = random.integers(0, 0x8000, count)
+    consoles["sp"][locked] = random.integers(0, 0x10000, count)
+    for name in ("lo", "hi"):
+        consoles[name][locked] = random.integers(0, 1 << 32, count, dtype=np.uint32)
+    consoles["hi"] &= 0xFFF0FFFF
+    emulator.batch.console.assign(consoles)
+    return count
+
+
+class Fence:
+    """Anonymous memory with a forbidden page before and behind `size` usable bytes.
+
+    The usable bytes end at the rear page (`at_end`) or begin at the front one.
+    """
+
+    def __init__(self, size: int, at_end: bool) -> None:
+        self.usable = -(-size // PAGE) * PAGE
+        self._map = mmap.mmap(-1, self.usable + 2 * PAGE)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+        self._slack = np.ctypeslib.as_array(
+            (ctypes.c_uint8 * self.usable).from_address(base + PAGE)
+        )
+        self._slack[:] = CANARY
+        offset = self.usable - size if at_end else 0
+        self.address = base + PAGE + offset
+        self._start, self._size = offset, size
+        self.bytes = self._slack[offset : offset + size]
+        libc = ctypes.CDLL(None, use_errno=True)
+        for page in (base, base + PAGE + self.usable):
+            if libc.mprotect(ctypes.c_void_p(page), PAGE, NO_ACCESS):
+                raise EmulatorError(f"mprotect failed ({ctypes.get_errno()}); run on Linux")
+
+    def intact(self) -> bool:
+        """Whether the bytes between the fence and the usable part kept their pattern."""
+        outside = np.delete(self._slack, slice(self._start, self._start + self._size))
+        return bool((outside == CANARY).all())
+
+
+class FencedBatch:
+    """An emulator on the cpu whose memory lies between fences."""
+
+    def __init__(self, emulator: Emulator, at_end: bool) -> None:
+        batch = emulator.batch
+        state = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
+        size = state + PADDING  # the CPU kernel keeps its own values there
+        batch.scratch = state
+        # Rows at equal distances with a forbidden page between each two.
+        stride = -(-size // PAGE) * PAGE + PAGE
+        self._rows = Fence(stride * emulator.num_envs - PAGE, at_end=False)
+        libc = ctypes.CDLL(None)
+        offset = stride - PAGE - size if at_end else 0
+        for env in range(1, emulator.num_envs):
+            libc.mprotect(
+                ctypes.c_void_p(self._rows.address + env * stride - PAGE), PAGE, NO_ACCESS
+            )
+        batch.ram_base = self._rows.address + offset
+        batch.row_stride = stride
+        self._slacks = []
+        for env in range(emulator.num_envs):
+            start = env * stride
+            room = self._rows.bytes[start : start + stride - PAGE]
+            self._slacks.append(np.delete(np.arange(start, start + len(room)),
+                                          slice(offset, offset + size)))  # fmt: skip
+        self.constants: dict[str, Fence] = {}
+        for name in ("rom", "words", "control"):
+            data = np.frombuffer(getattr(batch, name).numpy().tobytes(), np.uint8)
+            fence = Fence(len(data), at_end)
+            fence.bytes[:] = data
+            setattr(batch, f"{name}_base", fence.address)
+            self.constants[name] = fence
+        emulator._frames.forget_recorded()
+        emulator.reset()
+
+    def problems(self) -> list[str]:
+        """What was written outside the rows."""
+        found = [f"row {env}" for env, slack in enumerate(self._slacks)
+                 if not (self._rows.bytes[slack] == CANARY).all()]  # fmt: skip
+        return found + [name for name, fence in self.constants.items() if not fence.intact()]
+
+
+def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> FuzzResult:
+    """Run `consoles` random ROMs for `frames` frames in this process and check what must hold."""
+    random = np.random.default_rng(seed)
+    cartridges = [
+        Cartridge.from_bytes(
+            random_rom(random, KINDS[i % len(KINDS)], bool(i // 5 % 2)), f"rom {i}"
+        )
+        for i in range(consoles)
+    ]
+    emulator = Emulator(
+        cartridges, consoles, device, rom_of_env=np.arange(consoles), serial_capacity=CANARY_BYTES
+    )
+    records = emulator.batch.console.numpy()
+    records["serial_capacity"] = 0  # nothing may be written where the serial log would be
+    emulator.batch.console.assign(records)
+    fence = FencedBatch(emulator, at_end=bool(seed % 2)) if fenced else None
+    padding = _paint_padding(emulator) if fence is None else None
+    before = _constants(emulator, fence)
+    fields = emulator.batch.console.numpy().copy()
+    instructions, restarts, start = 0, 0, time.perf_counter()
+    for _ in range(0, frames, STEP_FRAMES):
+        buttons = random.integers(0, 256, consoles).astype(np.uint8)
+        emulator.run(buttons, min(STEP_FRAMES, frames), int(random.integers(0, STEP_FRAMES)))
+        instructions += int(emulator.work().astype(np.uint64).sum())
+        emulator.screens.numpy()
+        emulator.observations().numpy()
+        restarts += set_going(random, emulator)
+    seconds = time.perf_counter() - start
+    problems = fence.problems() if fence is not None else []
+    records = emulator.batch.console.numpy()
+    if padding is not None and not np.array_equal(padding, _padding(emulator)):
+        problems.append("padding of a memory row")
+    if _constants(emulator, fence) != before:
+        problems.append("ROM, decoded words or control table")
+    if any(not np.array_equal(records[name], fields[name]) for name in CONSTANT_FIELDS):
+        problems.append("constant fields of a console")
+    if (records["pc"] > 0xFFFF).any() or (records["sp"] > 0xFFFF).any():
+        problems.append("PC or SP")
+    if problems:
+        raise EmulatorError(f"fuzz with seed {seed}: out of bounds: {', '.join(problems)}")
+    return FuzzResult(consoles, frames, device, seed, instructions, restarts, round(seconds, 1),
+                      fenced, wp.config.mode == "debug")  # fmt: skip
+
+
+def _padding(emulator: Emulator) -> np.ndarray:
+    size = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
+    return emulator.batch.ram.numpy()[:, size : size + CANARY_BYTES]
+
+
+def _paint_padding(emulator: Emulator) -> np.ndarray:
+    rows = emulator.batch.ram.numpy()
+    size = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
+    rows[:, size : size + CANARY_BYTES] = CANARY
+    emulator.batch.ram.assign(rows)
+    return rows[:, size : size + CANARY_BYTES].copy()
+
+
+def _constants(emulator: Emulator, fence: FencedBatch | None) -> list[int]:
+    batch = emulator.batch
+    if fence is not None:
+        return [zlib.crc32(part.bytes.tobytes()) for part in fence.constants.values()]
+    return [zlib.crc32(part.numpy().tobytes()) for part in (batch.rom, batch.words,
+                                                            batch.control)]  # fmt: skip
+
+
+def fuzz_in_child(
+    consoles: int, frames: int, seed: int, device: str, bounds_checks: bool
+) -> FuzzResult:
+    """Run `fuzz` in a process of its own; EmulatorError if it died or hung."""
+    if consoles < 1 or frames < 1:
+        raise EmulatorError(f"{consoles} consoles, {frames} frames: give at least 1 of each")
+    arguments = [consoles, frames, seed, device, int(bounds_checks)]
+    command = [sys.executable, "-m", "emulator.verify.fuzz_roms", *map(str, arguments)]
+    return FuzzResult(**result_of_child(command, f"fuzz with seed {seed}"))
+
+
+def result_of_child(command: list[str], name: str) -> dict[str, Any]:
+    """The JSON that a child prints last; EmulatorError if it died, hung or found something."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise EmulatorError(f"{name}: hung for {TIMEOUT_S} s") from None
+    if done.returncode < 0:
+        raise EmulatorError(f"{name}: ended by signal {-done.returncode}: a memory access outside")
+    if done.returncode:
+        raise EmulatorError(done.stderr.strip().splitlines()[-1].removeprefix("error: "))
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main(argv: list[str]) -> int:
+    """The child: consoles, frames, seed, device, bounds checks."""
+    consoles, frames, seed = (int(text) for text in argv[:3])
+    wp.config.log_level = wp.LOG_WARNING
+    if argv[4] == "1":
+        wp.config.mode = "debug"
+    try:
+        result = fuzz(consoles, frames, seed, argv[3], fenced=argv[3] == "cpu")
+    except EmulatorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(dataclasses.asdict(result)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

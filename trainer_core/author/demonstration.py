@@ -1,0 +1,121 @@
+"""Demonstrations played again, bit for bit, and written; the file is envs/demonstrations.py's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from emulator.state.snapshot import save_snapshots
+from trainer_core.author.inputs import Inputs, steps_of
+from trainer_core.envs.demonstrations import Demonstration, task_demonstrations
+from trainer_core.envs.judge import Judge
+from trainer_core.envs.preparing import Preparing, silent
+from trainer_core.envs.scoring import task_rules
+from trainer_core.envs.task_files import TaskParts
+from trainer_core.lab.tasks import Codec, Task
+from trainer_core.wire.errors import TaskError
+
+FILE = "demo.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a demonstration passes at the ends of its steps; entry 0 is its start."""
+
+    pictures: np.ndarray
+    """u8[S + 1, 72, 80]"""
+    states: list[Snapshot]
+
+
+def step_screen(cartridge: Cartridge, state: Snapshot) -> np.ndarray:
+    """u8[144, 160] what the screen shows in `state`."""
+    emulator = Emulator(cartridge, 1, "cpu")
+    emulator.restore(state)
+    return emulator.screens.numpy()[0]
+
+
+def play_inputs(
+    cartridge: Cartridge, inputs: Inputs, codec: Codec, tell: Preparing | None = None
+) -> Trace:
+    """Play `inputs`; the states at `inputs.first_step` and after each whole step from there.
+
+    Raises TaskError when they are of another ROM.
+    """
+    emulator = Emulator(cartridge, 1, "cpu")
+    if inputs.start is not None:
+        try:
+            emulator.restore(inputs.start)
+        except EmulatorError as error:
+            raise TaskError(f"{inputs.source}: {error}") from None
+    held = np.zeros(1, np.uint8)
+    tell, frames = tell or silent(), len(inputs.masks)
+    for frame, mask in enumerate(inputs.masks[: inputs.first_step]):
+        held[0] = mask
+        emulator.run(held, 1)
+        tell(f"the frames of {Path(inputs.source).name}", frame, frames)
+    pictures, states = [emulator.observations().numpy()[0].copy()], [emulator.snapshot()]
+    rest = inputs.masks[inputs.first_step :]
+    for step in range(len(rest) // codec.frames_per_step):
+        begun = step * codec.frames_per_step
+        tell(f"the frames of {Path(inputs.source).name}", inputs.first_step + begun, frames)
+        for mask in rest[begun : begun + codec.frames_per_step]:
+            held[0] = mask
+            emulator.run(held, 1)
+        pictures.append(emulator.observations().numpy()[0].copy())
+        states.append(emulator.snapshot())
+    return Trace(np.stack(pictures), states)
+
+
+def play_demonstration(cartridge: Cartridge, demo: Demonstration, codec: Codec) -> Trace:
+    return play_inputs(cartridge, Inputs(demo.masks, demo.start, FILE), codec)
+
+
+def save_demonstrations(path: Path, demos: list[Demonstration]) -> None:
+    """Whole or not at all."""
+    save_snapshots(
+        path,
+        [demo.start for demo in demos],
+        masks=np.concatenate([demo.masks for demo in demos]),
+        frames=np.array([len(demo.masks) for demo in demos]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """One demonstration under a task's rules."""
+
+    pictures: np.ndarray
+    """u8[S + 1, 72, 80]"""
+    actions: np.ndarray
+    """i64[S] what was pressed in each step, -1 nothing."""
+    done: int | None
+    """Step in which the goal is reached, from 1; None where it is not."""
+
+
+def replay_demonstrations(task: Task, parts: TaskParts) -> list[Replay]:
+    return [_replay(task, parts.cartridge, parts, demo) for demo in task_demonstrations(task)]
+
+
+def _replay(task: Task, cartridge: Cartridge, parts: TaskParts, demo: Demonstration) -> Replay:
+    pictures = play_demonstration(cartridge, demo, task.manifest.codec).pictures
+    done = done_step(task, pictures, parts.templates, parts.mask)
+    return Replay(pictures, steps_of(demo.masks, task.manifest.codec), done)
+
+
+def done_step(
+    task: Task, pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray
+) -> int | None:
+    """The step, from 1, in which `done` fires along `pictures` u8[S + 1, 72, 80]; None if never.
+
+    The horizon does not matter here.
+    """
+    rules = task_rules(task.manifest)._replace(horizon=len(pictures) + 1)
+    judge = Judge(templates, mask, task.manifest.goal.distance, rules)
+    judge.begin(pictures[0])
+    for step, picture in enumerate(pictures[1:], 1):
+        if judge.judge(picture)[1]:
+            return step
+    return None

@@ -1,0 +1,291 @@
+"""A task's folder, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from emulator import Snapshot
+from emulator.state.snapshot import save_snapshots
+from trainer_core.author.demonstration import FILE as DEMO
+from trainer_core.author.demonstration import save_demonstrations
+from trainer_core.author.goals import GoalPictures
+from trainer_core.author.suggestions import suggest_reward
+from trainer_core.envs.demonstrations import Demonstration
+from trainer_core.envs.task_files import save_goal
+from trainer_core.lab import durable_files
+from trainer_core.lab.manifest_checks import ID_RULE, is_task_id
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import (
+    Codec,
+    Demo,
+    Episode,
+    Goal,
+    Reward,
+    Rom,
+    Starts,
+    TaskManifest,
+    Training,
+    find_task,
+    load_task,
+    task_roots,
+)
+from trainer_core.wire.errors import TaskError, shown
+from trainer_core.wire.regular_files import DEEPEST
+
+LEFT_S = 3_600.0
+"""Since anything in a half made folder changed: writing one takes seconds."""
+_HIDDEN = re.compile(r"\.[a-z0-9_-]+\.[a-z0-9_]{8}")
+"""What a task is called while it is made; before November 2026 tempfile chose the end."""
+STARTS, GOAL, MANIFEST, INPUTS = "starts.npz", "goal.npz", "task.toml", "starts.json"
+
+
+def free_folder(task_id: str, home: HomePaths) -> Path:
+    """Where a new task of that id goes, tried before any work.
+
+    What killed ones left below the home's tasks goes first. Raises TaskError for one that is taken,
+    for no id, and for a home that cannot be written.
+    """
+    if not is_task_id(task_id):
+        raise TaskError(f"task id '{shown(task_id)}': {ID_RULE}")
+    for root in task_roots(home):
+        if os.path.lexists(root / task_id):
+            raise TaskError(
+                f"{root / task_id}: this task exists; choose another id, or `dmglab task remove`"
+            )
+        for parent in (root / task_id).parents:
+            if parent != root and root in parent.parents and (parent / MANIFEST).exists():
+                raise TaskError(f"{parent} is a task: {task_id} cannot lie inside it")
+    remove_left(home.tasks)
+    folder = home.tasks / task_id
+    _try_to_write(folder)
+    return folder
+
+
+def _try_to_write(folder: Path) -> None:
+    """Raises TaskError where no folder can be made; nothing is left."""
+    there = next(parent for parent in folder.parents if os.path.lexists(parent))
+    try:
+        with tempfile.TemporaryDirectory(prefix=".try.", dir=there):
+            pass
+    except OSError as error:
+        raise TaskError(f"{folder}: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A hidden folder to fill; it becomes `folder` when the block ends well, else nothing stays.
+
+    It is locked until then, so that `remove_left` knows whose is given up.
+    """
+    made: Path | None = None
+    lock = -1
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        hidden = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}")
+        hidden.mkdir()  # not by tempfile, whose folders are the owner's alone whatever the umask is
+        made = hidden
+        lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield made
+        os.rename(made, folder)
+    except OSError as error:
+        raise TaskError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    finally:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
+        if lock >= 0:
+            os.close(lock)
+
+
+def remove_left(root: Path) -> int:
+    """Remove hidden folders of tasks that a kill left half made, and return how many.
+
+    Nobody may hold one's lock, and it has to be an hour old: one is made a moment before it is
+    locked. What cannot be looked at stays.
+    """
+    removed, left = 0, [(root, 0)]
+    while left:
+        place, depth = left.pop()
+        with contextlib.suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    continue
+                path = Path(entry.path)
+                if _HIDDEN.fullmatch(entry.name):
+                    removed += _remove_if_left(path)
+                elif not entry.name.startswith(".") and depth < DEEPEST:
+                    left.append((path, depth + 1))
+    return removed
+
+
+def _remove_if_left(folder: Path) -> bool:
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if time.time() - os.fstat(lock).st_mtime < LEFT_S:
+            return False
+        shutil.rmtree(folder, ignore_errors=True)
+        return True
+    except OSError:  # somebody is at it
+        return False
+    finally:
+        os.close(lock)
+
+
+def own_folder(task_id: str, home: HomePaths) -> Path:
+    """Return where a task of the home's own lies, whatever its folder holds.
+
+    Raises TaskError for one that is not there, and for one that is shipped.
+    """
+    if not is_task_id(task_id):
+        raise TaskError(f"task id '{shown(task_id)}': {ID_RULE}")
+    folder = home.tasks / task_id
+    if not os.path.lexists(folder / MANIFEST):
+        shipped = (task_roots(home)[-1] / task_id / MANIFEST).is_file()
+        what = "comes with DMG Lab and stays" if shipped else "no task of yours"
+        raise TaskError(f"{task_id}: {what}; `dmglab task list` shows all")
+    return folder
+
+
+def remove_task(task_id: str, home: HomePaths) -> Path:
+    """Remove a task of the home's own and return where it was.
+
+    Runs that learned it stay, and cannot be resumed without it. Raises TaskError as `own_folder`
+    does, and for a home that cannot be written.
+    """
+    folder = own_folder(task_id, home)
+    gone = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}")
+    try:
+        os.rename(folder, gone)  # in one step: nobody lists half of it
+        shutil.rmtree(gone)
+        for parent in folder.parents:
+            if parent == home.tasks:
+                break
+            parent.rmdir()  # of a/b, where b was the last one
+    except OSError as error:
+        if os.path.lexists(folder) or os.path.lexists(gone):
+            raise TaskError(f"{folder}: cannot be removed: {error.strerror or error}") from None
+    return folder
+
+
+def update_reward(task_id: str, home: HomePaths) -> dict[str, Any]:
+    """Give a task of the home's own the reward that new ones get; return what it was and is.
+
+    What the distance weighs (`alpha`) and the goal's bonus stay. Raises TaskError.
+    """
+    own_folder(task_id, home)
+    task = find_task(task_id, home)
+    before, today = task.manifest.reward, suggest_reward(None)[0]
+    reward = msgspec.structs.replace(today, alpha=before.alpha, goal_bonus=before.goal_bonus)
+    manifest = msgspec.structs.replace(task.manifest, reward=reward)
+    path = task.folder / MANIFEST
+    try:
+        durable_files.replace_file(path, manifest_toml(manifest))
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be written: {error.strerror or error}") from None
+    was, now = msgspec.structs.asdict(before), msgspec.structs.asdict(reward)
+    changed = {name: f"{was[name]} to {now[name]}" for name in now if was[name] != now[name]}
+    return {"task": task_id, "changed": changed}
+
+
+def write_task(
+    folder: Path,
+    *,
+    task_id: str,
+    title: str,
+    description: str,
+    rom: Rom,
+    codec: Codec,
+    starts: list[Snapshot],
+    start_pictures: np.ndarray | None,
+    start_inputs: list[dict[str, Any]],
+    heldout: int,
+    goal: GoalPictures,
+    tau: float,
+    hold_steps: int,
+    horizon: int,
+    reward: Reward,
+    demos: list[Demonstration],
+    success: str = "goal_template",
+    training: Training | None = None,
+) -> TaskManifest:
+    """Raises TaskError; the folder then is not there."""
+    with new_folder(folder) as made:
+        pictures = {} if start_pictures is None else {"pictures": start_pictures}
+        save_snapshots(made / STARTS, starts, **pictures)
+        same_mask = goal.mask.all()
+        save_goal(made / GOAL, goal.templates, None if same_mask else goal.mask)
+        if start_inputs:
+            text = json.dumps(start_inputs, indent=0) + "\n"
+            (made / INPUTS).write_text(text, encoding="utf-8")
+        demo = None
+        if demos:
+            save_demonstrations(made / DEMO, demos)
+            demo = Demo(file=DEMO, sha256=file_sha256(made / DEMO))
+        manifest = TaskManifest(
+            schema=1,
+            id=task_id,
+            title=title,
+            description=description,
+            success=success,
+            rom=rom,
+            codec=codec,
+            starts=Starts(
+                file=STARTS, count=len(starts), heldout=heldout, sha256=file_sha256(made / STARTS)
+            ),
+            goal=Goal(
+                file=GOAL, sha256=file_sha256(made / GOAL), distance=goal.distance, tau=tau,
+                hold_steps=hold_steps,
+            ),
+            episode=Episode(horizon=horizon),
+            reward=reward,
+            demo=demo,
+            training=training or Training(),
+        )  # fmt: skip
+        (made / MANIFEST).write_bytes(manifest_toml(manifest))
+        load_task(made)
+    return manifest
+
+
+def held_out_share(count: int) -> int:
+    """A third of the starts, rounded down; at least one as soon as there are two."""
+    return max(count // 3, 1) if count > 1 else 0
+
+
+def file_sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def manifest_toml(manifest: TaskManifest) -> bytes:
+    """The manifest as TOML: scalars first, then one table a part."""
+    parts = {k: v for k, v in msgspec.to_builtins(manifest).items() if v is not None}
+    scalars = {key: value for key, value in parts.items() if not isinstance(value, dict)}
+    lines = [f"{key} = {_value(value)}" for key, value in scalars.items()]
+    for key, table in parts.items():
+        if isinstance(table, dict) and table:
+            lines += ["", f"[{key}]", *(f"{name} = {_value(v)}" for name, v in table.items())]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _value(value: object) -> str:
+    # JSON's strings, numbers and booleans are TOML's too, but for DEL, which TOML wants escaped.
+    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -1,0 +1,287 @@
+"""`dmglab task check` and `dmglab task audit`: is the task sound, and is it worth learning?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from emulator import EmulatorError
+from trainer_core.author.demonstration import (
+    Replay,
+    replay_demonstrations,
+)
+from trainer_core.author.goals import GoalPictures
+from trainer_core.author.inputs import follows_codec
+from trainer_core.author.lost import Way, find_lost
+from trainer_core.author.suggestions import ambiguous_share, suggest_stack
+from trainer_core.envs.demonstrations import task_demonstrations
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.start_states import read_scripts
+from trainer_core.envs.task_files import TaskParts, load_task_parts
+from trainer_core.host.evaluate import Act, Evaluation, run_episodes, sampled, uniform
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import Task
+from trainer_core.learn.policy import PixelActorCritic, policy_kind
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import TaskError
+
+BATCH = 64
+LEAST_STARTS, SHORTEST_WAY, RANDOM_ALLOWED, ALIASING_ALLOWED = 32, 12, 0.05, 0.01
+"""What a task of ours must keep; `audit` names what a task misses."""
+LOOKED_AT, LOOKED_STEPS, HIDDEN_ALLOWED = 32, 48, 0.05
+"""Consoles and steps whose whole screens `check` compares, and the share of them that may look like
+another one in the agent's picture. Of eleven homebrew tasks two went beyond it (0.14 and
+0.35), which greedy play does not learn; the others lay below 0.013 (docs/learning.md)."""
+
+
+def check_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict[str, Any]:
+    """Load everything, replay the demonstrations, play at random. Raises LabError.
+
+    `problems` are what makes the task unfit, `warnings` what may keep it from being learned.
+    """
+    parts = load_task_parts(task, home)
+    replays = replay_demonstrations(task, parts)
+    problems, warnings = _ways(task, replays)
+    env = _open(task, home, seed)
+    start_dist = env.episodes.start_dist
+    if bool((start_dist < task.manifest.goal.tau).any()):
+        solved = int((start_dist < task.manifest.goal.tau).sum())
+        problems.append(f"{solved} of {len(start_dist)} start states look like the goal")
+    rng = torch.Generator().manual_seed(seed)
+    found = _spread(env, uniform(env.num_actions, rng), episodes)
+    nearest, hidden = env.nearest, env.hidden
+    env.close()
+    if found.success_rate > RANDOM_ALLOWED:
+        warnings.append(
+            f"done fires in {found.success_rate:.1%} of random episodes: look at the goal's region "
+            "and tau (--mask, --tau), or begin farther away (--from-step, a smaller --spread)"
+        )
+    if hidden > HIDDEN_ALLOWED:
+        warnings.append(
+            f"{hidden:.0%} of the screens of random play look like another one in the 72x80 "
+            "picture that an agent sees: a cursor or a thin line is lost in it, and nothing that "
+            "needs it can be learned; choose a goal that does not"
+        )
+    warnings += _lost_warnings(task, parts, replays, seed)
+    inputs = task.folder / "starts.json"
+    if inputs.is_file():
+        rows = len(read_scripts(inputs, task.manifest.codec))
+        if rows != task.manifest.starts.count:
+            problems.append(f"starts.json has {rows} rows for {task.manifest.starts.count} starts")
+    return {
+        "ok": not problems,
+        "task": task.id,
+        "states": task.manifest.starts.count,
+        "heldout": task.manifest.starts.heldout,
+        "templates": len(parts.templates),
+        "tau": task.manifest.goal.tau,
+        "nearest_start": round(float(start_dist.min()), 5),
+        "demonstrations": [
+            {"steps": len(replay.actions), "done_at_step": replay.done} for replay in replays
+        ],
+        "random_episodes": len(found.episodes),
+        "false_positive_rate": found.success_rate,
+        "nearest_random_picture": round(nearest, 5),
+        "hidden_screens": round(hidden, 4),
+        "problems": problems,
+        "warnings": [*warnings, *_reward_warnings(task)],
+        **({"error": f"{task.id}: {problems[0]}"} if problems else {}),
+    }
+
+
+def audit_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict[str, Any]:
+    """How hard it is and what the policy could know. Raises LabError."""
+    parts = load_task_parts(task, home)
+    replays = replay_demonstrations(task, parts)
+    demos = task_demonstrations(task)
+    env = _open(task, home, seed)
+    rng = torch.Generator().manual_seed(seed)
+    random = _spread(env, uniform(env.num_actions, rng), episodes)
+    single = _one_button(env)
+    torch.manual_seed(seed)
+    policy = PixelActorCritic(policy_kind(RunConfig()), env.obs_shape, env.num_actions)
+    untrained = _spread(env, sampled(policy, rng), max(1, episodes // 2))
+    pictures = env.episodes.start_pictures
+    distinct = len({picture.tobytes() for picture in pictures.numpy()})
+    env.close()
+    lengths = [replay.done for replay in replays if replay.done is not None]
+    figures: dict[str, Any] = {
+        "ok": True,
+        "task": task.id,
+        "starts": task.manifest.starts.count,
+        "distinct_starts": distinct,
+        "heldout": task.manifest.starts.heldout,
+        "horizon": task.manifest.episode.horizon,
+        "demonstrations": len(replays),
+        "demonstrations_in_codec": sum(
+            follows_codec(demo.masks, task.manifest.codec) for demo in demos
+        ),
+        "shortest_demonstration": min(lengths, default=None),
+        "episodes": len(random.episodes),
+        "random_success": random.success_rate,
+        "one_button_success": single,
+        "untrained_success": untrained.success_rate,
+        "aliasing": aliasing(replays),
+    }
+    stack, why = suggest_stack(task.manifest.codec.frames_per_step, figures["aliasing"])
+    hint = {"hint": f"train with --stack-k {stack}: {why}"} if stack > 1 else {}
+    return figures | {"misses": _misses(figures)} | hint
+
+
+def aliasing(replays: list[Replay]) -> float | None:
+    """Share of the pictures along the demonstrations that ask for different buttons though they
+    are equal; None without a demonstration. A policy that sees one picture cannot tell them apart.
+    """
+    actions = [replay.actions[: replay.done] for replay in replays]
+    pictures = [
+        picture
+        for replay, pressed in zip(replays, actions, strict=True)
+        for picture in replay.pictures[: len(pressed)]
+    ]
+    return ambiguous_share(pictures, [int(each) for pressed in actions for each in pressed])
+
+
+def random_success(task: Task, home: HomePaths, episodes: int, seed: int) -> float:
+    """Share of random episodes that come to the goal. Raises LabError."""
+    env = _open(task, home, seed)
+    try:
+        rng = torch.Generator().manual_seed(seed)
+        return _spread(env, uniform(env.num_actions, rng), episodes).success_rate
+    finally:
+        env.close()
+
+
+class _WatchedEnv(GameEnv):
+    """A GameEnv that remembers the least distance of a picture that was not done, and which screens
+    its first consoles showed in their first steps."""
+
+    nearest = 1.0
+    steps_seen = 0
+
+    def step(self, actions: Tensor) -> Any:
+        result = super().step(actions)
+        missed = torch.where(result.done, 1.0, result.info.dist)
+        self.nearest = min(self.nearest, float(missed.min()))
+        self.steps_seen += 1
+        if self.steps_seen <= LOOKED_STEPS:
+            pictures = self.obs[:LOOKED_AT, -1].cpu().numpy()
+            screens = self.screens(min(LOOKED_AT, self.num_envs)).cpu().numpy()
+            for picture, screen in zip(pictures, screens, strict=True):
+                self._shown[picture.tobytes()].add(screen.tobytes())
+        return result
+
+    @cached_property
+    def _shown(self) -> defaultdict[bytes, set[bytes]]:
+        """The screens behind each picture."""
+        return defaultdict(set)
+
+    @property
+    def hidden(self) -> float:
+        """Share of the screens seen whose picture is another one's too."""
+        counts = [len(screens) for screens in self._shown.values()]
+        return sum(count for count in counts if count > 1) / max(1, sum(counts))
+
+
+def _open(task: Task, home: HomePaths, seed: int) -> _WatchedEnv:
+    try:
+        env = _WatchedEnv(task, BATCH, home=home, seed=seed, novelty=False)
+    except EmulatorError as error:
+        raise TaskError(f"{task.id}: {error}") from None
+    env.start_set = torch.arange(task.manifest.starts.count)
+    return env
+
+
+def _spread(env: GameEnv, act: Act, episodes: int) -> Evaluation:
+    """`episodes` of them, from every start about equally often."""
+    starts = env.start_set.repeat(-(-episodes // len(env.start_set)))[:episodes]
+    return run_episodes(env, act, starts, "sample")
+
+
+def _one_button(env: GameEnv) -> dict[str, float]:
+    """Success of each button held alone, all of them side by side from the same few starts."""
+    names = env.task.manifest.codec.actions
+    each = env.num_envs // len(names)
+    spaced = torch.linspace(0, len(env.start_set) - 1, each).long()
+    starts = env.start_set[spaced].repeat(len(names))
+    pressed = torch.arange(len(names)).repeat_interleave(each)
+    pressed = torch.cat([pressed, pressed.new_zeros(env.num_envs - len(pressed))])
+    won = [e.success for e in run_episodes(env, lambda obs: pressed, starts, "sample").episodes]
+    return {
+        name: sum(won[number * each : (number + 1) * each]) / each
+        for number, name in enumerate(names)
+    }
+
+
+def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
+    """Problems and warnings about the demonstrations."""
+    problems, horizon = [], task.manifest.episode.horizon
+    for number, replay in enumerate(replays):
+        if replay.done is None:
+            apart = len(replay.pictures) - 1
+            problems.append(f"demonstration {number}: done does not fire within its {apart} steps")
+        elif replay.done > horizon:
+            problems.append(f"demonstration {number} needs {replay.done} steps, horizon {horizon}")
+    if replays:
+        return problems, []
+    return problems, [
+        "no demonstration: nothing shows that the goal can be reached; add one with "
+        f"`dmglab task demo RECORDING --task {task.id}`"
+    ]
+
+
+def _lost_warnings(task: Task, parts: TaskParts, replays: list[Replay], seed: int) -> list[str]:
+    """What there is to say of starts from which the game is lost."""
+    ways = [replay for replay in replays if replay.done]
+    if not ways:
+        return []
+    way = Way(
+        np.concatenate([replay.pictures[: replay.done] for replay in ways]),
+        np.concatenate([replay.actions[: replay.done] for replay in ways]),
+    )
+    goal = GoalPictures(parts.templates, parts.mask, task.manifest.goal.distance)
+    lost = find_lost(
+        parts.cartridge, parts.starts, way, goal, task.manifest.goal.tau, task.manifest.codec,
+        seed=seed,
+    )  # fmt: skip
+    if not lost.any():
+        return []
+    return [
+        f"{int(lost.sum())} of {len(lost)} start states seem lost, every play from them ended in "
+        "one dead picture: make the task anew with `dmglab task new`, which drops such starts"
+    ]
+
+
+def _reward_warnings(task: Task) -> list[str]:
+    reward, found = task.manifest.reward, []
+    if reward.pays_for_dawdling:
+        found.append(f"{reward.dawdling}; `dmglab task update {task.id}` gives it today's reward")
+    if task.manifest.starts.heldout == 0:
+        found.append("no start is held out: validation uses the starts that training saw")
+    return found
+
+
+def _misses(figures: dict[str, Any]) -> list[str]:
+    """What the task lacks to be as good as ours must be; empty if nothing."""
+    found = []
+    if figures["distinct_starts"] < LEAST_STARTS:
+        found.append(f"{figures['distinct_starts']} distinct starts, {LEAST_STARTS} are wanted")
+    shortest = figures["shortest_demonstration"]
+    if shortest is None:
+        found.append("no demonstration that reaches the goal")
+    elif shortest < SHORTEST_WAY:
+        found.append(f"the shortest demonstration has {shortest} steps, {SHORTEST_WAY} are wanted")
+    if figures["random_success"] > RANDOM_ALLOWED:
+        found.append(f"random buttons succeed in {figures['random_success']:.1%}")
+    found += [
+        f"{name} alone succeeds in {rate:.1%}"
+        for name, rate in figures["one_button_success"].items()
+        if rate > RANDOM_ALLOWED
+    ]
+    if (figures["aliasing"] or 0) > ALIASING_ALLOWED:
+        found.append(f"{figures['aliasing']:.1%} of the demonstrations' pictures are ambiguous")
+    return found

@@ -1,0 +1,199 @@
+"""The part of a script that a task is about: where episodes begin, and where the goal is met."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emulator import Cartridge, Emulator, Snapshot
+from trainer_core.author.demonstration import (
+    Trace,
+    play_demonstration,
+    play_inputs,
+)
+from trainer_core.author.goals import LEAST_DISTANCE, GoalPictures
+from trainer_core.author.inputs import (
+    Inputs,
+    follows_codec,
+    read_inputs,
+    refuse_beyond_codec,
+    steps_of,
+)
+from trainer_core.author.lost import Way
+from trainer_core.author.walks import Walk
+from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
+from trainer_core.envs.preparing import Preparing
+from trainer_core.envs.task_files import load_rom
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import Codec, find_task, verify_file
+from trainer_core.wire.errors import TaskError
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Steps `first` to `arrival` of one script that was played; more while the goal is held."""
+
+    inputs: Inputs
+    trace: Trace
+    codec: Codec
+    first: int
+    goal_steps: tuple[int, ...]
+    """Steps whose pictures a person chose as goals."""
+    arrival: int
+    """First step whose picture is the goal; the script's last one where none is."""
+    end: int
+    """Last step of the demonstration."""
+    arrives: bool
+
+    @property
+    def before(self) -> np.ndarray:
+        """u8[K, 72, 80] pictures that are not the goal, at least the first."""
+        return self.trace.pictures[self.first : max(self.arrival, self.first + 1)]
+
+    def masks(self, first: int, end: int) -> np.ndarray:
+        """u8[F] joypad masks of the steps `first` to `end`."""
+        frames, begun = self.codec.frames_per_step, self.inputs.first_step
+        return self.inputs.masks[begun + first * frames : begun + end * frames]
+
+    def demonstration(self) -> Demonstration:
+        return Demonstration(self.trace.states[self.first], self.masks(self.first, self.end))
+
+
+def read_segments(
+    scripts: tuple[Path, ...],
+    cartridge: Cartridge,
+    codec: Codec,
+    begun: Snapshot | None,
+    from_step: int,
+    goal_steps: tuple[int, ...],
+    tell: Preparing | None = None,
+) -> list[Segment]:
+    """Play every script, from `begun` in place of power-on, to its end.
+
+    `from_step` 0 is where the script says `begin`, else its first step; `goal_steps` default to the
+    last one. Raises TaskError when a step is not there, or when what is pressed between them cannot
+    be said in `codec`.
+    """
+    segments = []
+    for path in scripts:
+        for inputs in _inputs(path, codec):
+            if begun is not None and inputs.start is None:
+                inputs = dataclasses.replace(inputs, start=begun)
+            trace = play_inputs(cartridge, inputs, codec, tell)
+            last = len(trace.states) - 1
+            goals = goal_steps or (last,)
+            begin = from_step or inputs.begins
+            if not 0 <= begin < min(goals) or max(goals) > last:
+                raise TaskError(
+                    f"{path}: has the steps 0 to {last}; --from-step {begin} must come before "
+                    f"--goal-step {' '.join(map(str, goals))}, both among them"
+                )
+            segment = Segment(inputs, trace, codec, begin, goals, last, last, False)
+            refuse_beyond_codec(segment.masks(begin, max(goals)), codec, inputs.source)
+            segments.append(segment)
+    return segments
+
+
+def _inputs(path: Path, codec: Codec) -> list[Inputs]:
+    """Scripts, a recording, or ways that were played (demo.npz), each to the end of its last step.
+
+    A person does not stop at a step's end: the frames that it lacks, and one step more for the
+    picture to come to rest, hold no button.
+    """
+    if path.suffix != ".npz":
+        return read_inputs(path, codec)
+    ways = []
+    for demo in load_demonstrations(path):
+        rest = -len(demo.masks) % codec.frames_per_step + codec.frames_per_step
+        masks = np.concatenate([demo.masks, np.zeros(rest, np.uint8)])
+        ways.append(Inputs(masks, demo.start, str(path)))
+    return ways
+
+
+def until_goal(part: Segment, goal: GoalPictures, hold_steps: int) -> Segment:
+    """The segment up to the first of its pictures that is the goal, and while that is held.
+
+    Raises TaskError when its first picture is the goal already.
+    """
+    apart = goal.distances(part.trace.pictures[part.first :])
+    met = np.flatnonzero(apart < LEAST_DISTANCE)
+    if not len(met):
+        return part
+    if met[0] == 0:
+        raise TaskError(
+            f"{part.inputs.source}: step {part.first} looks like the goal already (the goal looks "
+            "like a start state); choose another --from-step, --goal-step or --mask"
+        )
+    arrival = part.first + int(met[0])
+    end = min(arrival + hold_steps - 1, len(part.trace.states) - 1)
+    return dataclasses.replace(part, arrival=arrival, end=end, arrives=True)
+
+
+def passes_by(parts: list[Segment], cartridge: Cartridge, goal: GoalPictures, tau: float) -> bool:
+    """Whether the goal of every segment that arrives is gone a step later, when nothing is
+    pressed: an instant of an animation, say, that play would have to hit by its step."""
+    ends = [part for part in parts if part.arrives]
+    if not ends:
+        return False
+    emulator = Emulator(cartridge, len(ends), "cpu")
+    for env, part in enumerate(ends):
+        emulator.restore(part.trace.states[part.end], env)
+    emulator.run(None, ends[0].codec.frames_per_step)
+    return bool((goal.distances(emulator.observations().numpy()) >= tau).all())
+
+
+def way_of(segments: list[Segment]) -> Way:
+    """What was seen and pressed on the segments that arrive."""
+    ways = [part for part in segments if part.arrives]
+    if not ways:
+        return Way(np.zeros((0, 72, 80), np.uint8), np.zeros(0, np.int64))
+    return Way(
+        np.concatenate([part.trace.pictures[part.first : part.arrival] for part in ways]),
+        np.concatenate(
+            [steps_of(part.masks(part.first, part.arrival), part.codec) for part in ways]
+        ),
+    )
+
+
+def anchor_steps(segments: list[Segment], spread: float) -> list[tuple[Segment, int]]:
+    """Where walks leave each segment: its first steps, `spread` of the way to the goal."""
+    found = []
+    for part in segments:
+        reach = max(1, round((part.arrival - part.first) * spread))
+        found += [(part, part.first + step) for step in range(reach)]
+    return found
+
+
+def inputs_of(walks: list[Walk], segments: list[Segment], spread: float) -> list[dict[str, Any]]:
+    """Rows of starts.json that make `walks` again from power-on; none where buttons cannot.
+
+    They outlive the layout of the emulator's states.
+    """
+    anchors = anchor_steps(segments, spread)
+    rows = []
+    for walk in walks:
+        part, step = anchors[walk.anchor]
+        masks = part.masks(0, step)
+        if part.inputs.start is not None or not follows_codec(masks, part.codec):
+            return []
+        actions = [*steps_of(masks, part.codec).tolist(), *walk.actions]
+        names = " ".join(part.codec.actions[action] for action in actions)
+        rows.append({"wait_frames": part.inputs.first_step, "actions": names})
+    return rows
+
+
+def goal_state_of(task_id: str, home: HomePaths) -> Snapshot:
+    """The console where the first demonstration of a task ends: its goal. Raises TaskError."""
+    task = find_task(task_id, home)
+    if task.demo_path is None or task.manifest.demo is None:
+        raise TaskError(
+            f"{task_id} has no demonstration, whose end the next stage could begin at: add one "
+            f"with `dmglab task demo SCRIPT --task {task_id}`"
+        )
+    verify_file(task.demo_path, task.manifest.demo.sha256, "file of demonstrations")
+    demo = load_demonstrations(task.demo_path)[0]
+    return play_demonstration(load_rom(task, home), demo, task.manifest.codec).states[-1]

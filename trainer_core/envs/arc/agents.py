@@ -1,0 +1,168 @@
+"""Agents that play an ARC game without learning: random, a file of actions, an explorer."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import deque
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from trainer_core.envs.arc.game import ArcGame, Turn
+from trainer_core.lab.arc_games import CLICK, RESET, SIDE
+from trainer_core.wire.errors import ConfigError
+
+LINE = re.compile(r"(RESET|ACTION[1-7])(?:\s+(\d{1,2})\s+(\d{1,2}))?")
+MAX_CLICKS = 32
+"""Places of one grid that the explorer clicks on: the middle of each patch of one colour."""
+
+
+class ArcAgent(Protocol):
+    """Whoever picks the next action."""
+
+    def act(self, game: ArcGame) -> Turn | None:
+        """The next action for what `game` shows; None when it has none left."""
+        ...
+
+
+class RandomAgent:
+    """Any action that the game takes; RESET after GAME_OVER."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+
+    def act(self, game: ArcGame) -> Turn | None:
+        if game.is_over:
+            return Turn(RESET)
+        action = self._rng.choice(game.shown.available)
+        if action != CLICK:
+            return Turn(action)
+        return Turn(CLICK, self._rng.randrange(SIDE), self._rng.randrange(SIDE))
+
+
+class ScriptAgent:
+    """The lines of a file, one after the other."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ConfigError naming the line that is no action."""
+        try:
+            lines = path.expanduser().read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: cannot be read: {error}") from None
+        self._turns: deque[Turn] = deque()
+        for number, line in enumerate(lines, 1):
+            words = line.split("#")[0].strip()
+            if words:
+                self._turns.append(parse_turn(words, f"{path}, line {number}"))
+
+    def act(self, game: ArcGame) -> Turn | None:
+        return self._turns.popleft() if self._turns else None
+
+
+def parse_turn(words: str, where: str) -> Turn:
+    """RESET, ACTION1 ... ACTION7, ACTION6 X Y. Raises ConfigError."""
+    found = LINE.fullmatch(words)
+    if found is None:
+        raise ConfigError(f"{where}: {words!r} is neither RESET nor ACTION1 to ACTION7")
+    name, x, y = found.groups()
+    action = RESET if name == "RESET" else int(name[-1])
+    if (action == CLICK) != (x is not None):
+        raise ConfigError(f"{where}: ACTION6 takes X and Y, no other action does")
+    if x is not None and max(int(x), int(y)) >= SIDE:
+        raise ConfigError(f"{where}: x and y go from 0 to {SIDE - 1}")
+    return Turn(action, int(x or 0), int(y or 0))
+
+
+class Explorer:
+    """Tries in each grid what it has not tried there; then goes where something is left to try.
+
+    It remembers what led from which grid to which, level by level, and what gained a level, and
+    takes the shortest known way. It is done where even a new game shows nothing to try. It needs a
+    game whose grid tells all that matters, as many of the public ones do.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+        self._open: dict[bytes, list[Turn]] = {}
+        self._leads: dict[bytes, dict[Turn, bytes]] = {}
+        self._gains: dict[bytes, Turn] = {}
+        self._last: tuple[bytes, Turn, int] | None = None
+
+    def act(self, game: ArcGame) -> Turn | None:
+        here = game.grid.tobytes()
+        self._learn(here, game.levels)
+        if game.is_over:
+            self._last = None
+            return Turn(RESET)
+        if here not in self._open:
+            self._open[here] = self._choices(game)
+        turn = self._next(here)
+        if turn.action == RESET and self._last is not None and self._last[1].action == RESET:
+            return None
+        self._last = (here, turn, game.levels)
+        return turn
+
+    def _learn(self, here: bytes, levels: int) -> None:
+        """What the last turn came to."""
+        if self._last is None:
+            return
+        before, turn, had = self._last
+        if levels != had and turn.action != RESET:  # fewer: it won, and a new game has begun
+            self._gains[before] = turn
+        elif levels == had:
+            self._leads.setdefault(before, {})[turn] = here
+            if self._gains.get(before) == turn:
+                del self._gains[before]
+
+    def _choices(self, game: ArcGame) -> list[Turn]:
+        turns = [Turn(action) for action in game.shown.available if action != CLICK]
+        if CLICK in game.shown.available:
+            turns += [Turn(CLICK, x, y) for x, y in patches(game.grid)]
+        self._rng.shuffle(turns)
+        return turns
+
+    def _next(self, here: bytes) -> Turn:
+        """The first step of the shortest known way to what gained a level or was not tried; else
+        back to the start."""
+        seen: set[bytes] = {here}
+        edge: deque[tuple[bytes, Turn | None]] = deque([(here, None)])
+        while edge:
+            grid, first = edge.popleft()
+            if grid in self._gains:
+                return first or self._gains[grid]
+            if self._open.get(grid):
+                return first or self._open[grid].pop()
+            for turn, there in self._leads.get(grid, {}).items():
+                if there not in seen:
+                    seen.add(there)
+                    edge.append((there, first or turn))
+        return Turn(RESET)
+
+
+def patches(grid: np.ndarray) -> list[tuple[int, int]]:
+    """A pixel (x, y) inside each patch of one colour, the smallest patches first, few at most."""
+    unseen, found = np.ones(grid.shape, bool), []
+    for y, x in np.ndindex(*grid.shape):
+        if unseen[y, x]:
+            cells = _patch(grid, unseen, y, x)
+            found.append((len(cells), cells[len(cells) // 2]))
+    found.sort(key=lambda patch: patch[0])
+    return [(x, y) for _, (y, x) in found[:MAX_CLICKS]]
+
+
+def _patch(grid: np.ndarray, unseen: np.ndarray, y: int, x: int) -> list[tuple[int, int]]:
+    """The cells (y, x) of its colour that hang together with one; they are seen then."""
+    colour, cells, edge = grid[y, x], [], [(y, x)]
+    unseen[y, x] = False
+    while edge:
+        cell = edge.pop()
+        cells.append(cell)
+        for dy, dx in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+            v, u = cell[0] + dy, cell[1] + dx
+            inside = 0 <= v < grid.shape[0] and 0 <= u < grid.shape[1]
+            if inside and unseen[v, u] and grid[v, u] == colour:
+                unseen[v, u] = False
+                edge.append((v, u))
+    return sorted(cells)

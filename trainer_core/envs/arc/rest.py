@@ -1,0 +1,141 @@
+"""One game on a server of the ARC-AGI-3 API, by the standard library's HTTP alone.
+
+The same client plays on the library's server on loopback and on one on the network. Nothing is sent
+unless the user names the address; a key for it is read from ARC_API_KEY.
+"""
+
+from __future__ import annotations
+
+import http.cookiejar
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from trainer_core.envs.arc.session import Shown, check_action
+from trainer_core.lab.arc_games import CLICK, EXAMPLE, RESET, SIDE
+from trainer_core.wire.addresses import ARC_KEY, check_server, without_secrets
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.environment import server_key
+from trainer_core.wire.errors import LabError
+
+TIMEOUT_S = 30.0
+
+MAX_ANSWER_BYTES = 4 << 20
+"""300 grids."""
+
+
+class _Game(msgspec.Struct):
+    game_id: str
+
+
+class _Card(msgspec.Struct):
+    card_id: str
+
+
+class RestGame:
+    """One scored game; `card` closes nothing, `close` closes the scorecard."""
+
+    def __init__(self, server: str, game_id: str, timeout_s: float = TIMEOUT_S) -> None:
+        """Raises LabError when the server does not answer or does not have the game."""
+        check_server(server, ARC_KEY, EXAMPLE)
+        self.server, self.game_id, self._timeout_s = server.rstrip("/"), game_id, timeout_s
+        # A server keeps a game where its cookie says.
+        jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+        self._opener = urllib.request.build_opener(jar)
+        known = [row.game_id for row in self._call("GET", "/api/games", kind=list[_Game])]
+        full = [name for name in known if name.split("-")[0] == game_id.split("-")[0]]
+        if not full:
+            raise LabError(f"{self.server} has no game {game_id}; it has {', '.join(known)}")
+        self._full_id = full[0]
+        opened = self._call("POST", "/api/scorecard/open", {"tags": ["dmglab"]}, kind=_Card)
+        self._card_id = opened.card_id
+        self._guid = ""
+        self._shown: Shown | None = None
+
+    def begin(self, seed: int) -> Shown:
+        """A game from its first level. A server has no seeds: only 0 can be meant."""
+        if seed:
+            raise LabError(f"{self.server}: a server has no start states to choose from")
+        self._guid = ""
+        return self.act(RESET)
+
+    def act(self, action: int, x: int = 0, y: int = 0) -> Shown:
+        check_action(action, x, y)
+        body: dict[str, Any] = {"game_id": self._full_id}
+        if self._guid:
+            body["guid"] = self._guid
+        if action == CLICK:
+            body |= {"x": x, "y": y}
+        if action == RESET:
+            body["card_id"] = self._card_id
+        name = "RESET" if action == RESET else f"ACTION{action}"
+        answer = self._call("POST", f"/api/cmd/{name}", body)
+        self._shown = self._read(answer)
+        self._guid = str(answer.get("guid") or self._guid)
+        return self._shown
+
+    def card(self) -> dict[str, Any]:
+        return self._call("GET", f"/api/scorecard/{self._card_id}")
+
+    def close(self) -> None:
+        """Close the scorecard; a server that is gone has closed it already."""
+        try:
+            self._call("POST", "/api/scorecard/close", {"card_id": self._card_id})
+        except LabError:
+            return
+
+    def _read(self, answer: dict[str, Any]) -> Shown:
+        """Raises LabError for what is no answer of this API."""
+        with parsing(f"{self.server}: no answer of the ARC-AGI-3 API"):
+            grids = np.array(answer["frame"], np.int64).reshape(-1, SIDE, SIDE)
+            # Older servers counted a score.
+            levels = int(answer.get("levels_completed", answer.get("score", 0)))
+            wins = int(answer.get("win_levels", answer.get("win_score", 0)))
+            state = str(answer["state"])
+            available = tuple(int(number) for number in answer.get("available_actions", ()))
+        if grids.size and not (grids.min() >= 0 and grids.max() <= 15):
+            raise LabError(f"{self.server}: a colour beyond 15")
+        if len(grids) == 0:  # after WIN and GAME_OVER there is no frame, and nothing is counted
+            if self._shown is None:
+                raise LabError(f"{self.server}: a game without a picture")
+            last = self._shown
+            grids, levels, wins = last.frames[-1:], last.levels, last.win_levels
+        return Shown(grids.astype(np.uint8), levels, wins, state, available)
+
+    def _call(
+        self, method: str, path: str, body: dict[str, Any] | None = None,
+        kind: Any = dict[str, Any],
+    ) -> Any:  # fmt: skip
+        """What the server answers, as `kind`. Raises LabError."""
+        request = urllib.request.Request(
+            self.server + path, method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Content-Type": "application/json", "Accept": "application/json",
+                "X-API-Key": server_key(ARC_KEY),
+            },
+        )  # fmt: skip
+        try:
+            with self._opener.open(request, timeout=self._timeout_s) as answer:
+                said = without_secrets(answer.read(MAX_ANSWER_BYTES).decode())
+        except urllib.error.HTTPError as error:
+            said = without_secrets(error.read(500).decode(errors="replace"))
+            raise LabError(f"{self.server}{path}: {error.code} {_reason(said)}") from None
+        except (OSError, ValueError) as error:
+            reason = without_secrets(str(getattr(error, "reason", error)))
+            raise LabError(f"{self.server}: no ARC server answers there ({reason})") from None
+        with parsing(f"{self.server}: no ARC server answers there"):
+            return msgspec.json.decode(said, type=kind)
+
+
+def _reason(said: str) -> str:
+    """The message of an error's JSON, or its beginning."""
+    try:
+        found = json.loads(said)
+        return str(found.get("message") or found.get("error"))[:200]
+    except (ValueError, AttributeError, RecursionError):
+        return " ".join(said.split())[:200]

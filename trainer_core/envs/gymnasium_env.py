@@ -1,0 +1,98 @@
+"""One Game Boy (or tiny_goal) as a Gymnasium Env.
+
+import gymnasium
+env = gymnasium.make("trainer_core.envs.gymnasium_env:DMGLab-v0", task="tiny_goal")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from trainer_core.envs import translation as faces
+from trainer_core.envs.vec_env import StepResult
+
+_SEEDS = 2**31
+
+
+class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
+    """`terminated` is the goal, `truncated` the horizon; pictures as envs.translation says.
+
+    The step that ends an episode returns the picture it reached. `reset(options={"start": s})`
+    begins in start state s. `info` holds `dist`, `success`, `start_index` and `episode_steps`.
+    """
+
+    metadata = {  # noqa: RUF012
+        "render_modes": ["rgb_array"],
+        "render_fps": faces.STEPS_PER_SECOND,
+    }
+
+    def __init__(
+        self,
+        task: str = "tiny_goal",
+        *,
+        device: str = "cpu",
+        stack_k: int = 1,
+        held_out: bool = False,
+        render_mode: str | None = None,
+        home: Path | None = None,
+    ) -> None:
+        """Raises LabError for an unknown task and ValueError for an unknown render mode."""
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode must be None or 'rgb_array', got {render_mode!r}")
+        self.render_mode = render_mode
+        self._env = faces.open_env(
+            task, 1, device=device, stack_k=stack_k, held_out=held_out, home=home
+        )
+        self.observation_space = faces.observation_space(self._env)
+        self.action_space = faces.action_space(self._env)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        drawn = None if seed is None else int(self.np_random.integers(_SEEDS))
+        obs = self._env.reset(drawn)
+        if options and "start" in options:
+            obs = self._env.reset_to(faces.chosen_starts(options["start"], self._env))
+        return faces.greys(obs)[0], {}
+
+    def step(self, action: np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        result = self._env.step(faces.as_actions(np.asarray(action), self._env))
+        return (
+            faces.greys(result.final_obs)[0],
+            float(result.reward[0]),
+            bool(result.done[0]),
+            bool(result.trunc[0]),
+            step_info(result),
+        )
+
+    def render(self) -> np.ndarray | None:  # type: ignore[override]
+        """u8[144, 160, 3] of the screen now; after an episode's end that of the next start."""
+        if self.render_mode is None:
+            return None
+        return faces.rgb(self._env.screens(1)[0])
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def step_info(result: StepResult) -> dict[str, Any]:
+    """What env 0's step says beside its reward."""
+    info = result.info
+    return {
+        "dist": float(info.dist[0]),
+        "success": bool(info.success[0]),
+        "start_index": int(info.start_index[0]),
+        "episode_steps": int(info.episode_steps[0]),
+    }
+
+
+gymnasium.register(
+    id="DMGLab-v0",
+    entry_point="trainer_core.envs.gymnasium_env:DmgLabEnv",
+    vector_entry_point="trainer_core.envs.gymnasium_vector:DmgLabVectorEnv",
+)

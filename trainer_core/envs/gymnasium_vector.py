@@ -1,0 +1,137 @@
+"""N Game Boys as a Gymnasium VectorEnv that resets in the same step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from trainer_core.envs import translation as faces
+from trainer_core.envs.episodes import step_stats
+from trainer_core.envs.vec_env import InfoMode, StepResult
+
+_SEEDS = 2**31
+
+
+class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """AutoresetMode.SAME_STEP: `obs` is what to act on next, in a new episode where one ended.
+
+    What such a step reached is in `infos["final_obs"]` (object array) and `infos["final_info"]`,
+    with the masks `_final_obs` and `_final_info`, as gymnasium's own SyncVectorEnv has them.
+    """
+
+    metadata = {  # noqa: RUF012
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "render_modes": ["rgb_array"],
+        "render_fps": faces.STEPS_PER_SECOND,
+    }
+
+    def __init__(
+        self,
+        task: str = "tiny_goal",
+        num_envs: int = 1,
+        *,
+        device: str = "cpu",
+        stack_k: int = 1,
+        held_out: bool = False,
+        info_mode: InfoMode = "full",
+        render_mode: str | None = None,
+        home: Path | None = None,
+    ) -> None:
+        """Raises LabError for an unknown task or an impossible number of envs.
+
+        `info_mode`: `full` columns of N, `stats` five floats, `none` nothing; `final_obs` is there
+        in every mode where an episode ended.
+        """
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.autoreset_mode = AutoresetMode.SAME_STEP
+        """As gymnasium's own vector envs have it; TorchRL asks for it."""
+        self._info_mode = info_mode
+        self._env = faces.open_env(
+            task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home
+        )
+        self.single_observation_space = faces.observation_space(self._env)
+        self.single_action_space: gymnasium.Space[Any] = faces.action_space(self._env)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """`options={"start": s}` begins in start state s, or s[n] for env n."""
+        seed = seed[0] if isinstance(seed, list) else seed
+        super().reset(seed=seed)
+        drawn = None if seed is None else int(self.np_random.integers(_SEEDS))
+        obs = self._env.reset(drawn)
+        if options and "start" in options:
+            obs = self._env.reset_to(faces.chosen_starts(options["start"], self._env))
+        return faces.greys(obs), {}
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        result = self._env.step(faces.as_actions(actions, self._env))
+        ended = result.info.reset_mask.cpu().numpy().copy()
+        infos = self._infos(result, ended)
+        if ended.any():
+            infos |= {"final_obs": _final_pictures(result.final_obs, ended), "_final_obs": ended}
+        return (
+            faces.greys(result.obs),
+            result.reward.cpu().numpy().astype(np.float64),
+            result.done.cpu().numpy().copy(),
+            result.trunc.cpu().numpy().copy(),
+            infos,
+        )
+
+    def _infos(self, result: StepResult, ended: np.ndarray) -> dict[str, Any]:
+        """What `info_mode` wants beside the final observations."""
+        if self._info_mode == "none":
+            return {}
+        if self._info_mode == "stats":
+            means = step_stats(result.info)
+            return {name: float(value) for name, value in means._asdict().items()}
+        info = result.info
+        facts = {
+            "dist": info.dist, "success": info.success,
+            "start_index": info.start_index, "episode_steps": info.episode_steps,
+        }  # fmt: skip
+        columns = {name: tensor.cpu().numpy().copy() for name, tensor in facts.items()}
+        infos = _masked(columns, ~ended)
+        if ended.any():
+            infos |= {"final_info": _masked(columns, ended), "_final_info": ended.copy()}
+        return infos
+
+    def render(self) -> tuple[np.ndarray, ...] | None:  # type: ignore[override]
+        """One u8[144, 160, 3] per env."""
+        if self.render_mode is None:
+            return None
+        return tuple(faces.rgb(screen) for screen in self._env.screens(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        self._env.close()
+
+
+def _final_pictures(final: Tensor, ended: np.ndarray) -> np.ndarray:
+    """Gymnasium's object array: the last picture where an episode ended, else None."""
+    numbers = np.flatnonzero(ended)
+    reached = faces.greys(final[torch.from_numpy(numbers).to(final.device)])
+    found = np.full(len(ended), None, dtype=object)
+    found[numbers] = np.fromiter(reached, dtype=object, count=len(numbers))
+    return found
+
+
+def _masked(columns: dict[str, np.ndarray], mask: np.ndarray) -> dict[str, Any]:
+    """Gymnasium's form of infos: a column and `_name`, which envs it speaks of; else zero."""
+    found: dict[str, Any] = {}
+    if not mask.any():
+        return found
+    for name, column in columns.items():
+        found[name] = np.where(mask, column, np.zeros_like(column))
+        found[f"_{name}"] = mask.copy()
+    return found

@@ -1,0 +1,71 @@
+"""The score of one console, for the player and for rollouts: numpy, no torch to wait for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainer_core.envs.scoring import Rules, Standing, score_step
+from trainer_core.wire.shades import MAX_SHADE
+
+
+def goal_distance(
+    observation: np.ndarray, templates: np.ndarray, mask: np.ndarray, distance: str
+) -> np.float32:
+    """Distance of `observation` u8[H, W] to the nearest of `templates` u8[G, H, W], 0 to 1.
+
+    `mask` bool[G, H, W] pixels that count. Whole sums and one float32 division, as
+    `episodes.GoalTemplates` has them: the same number on every device.
+    """
+    apart = np.abs(observation.astype(np.int16) - templates.astype(np.int16)) * mask
+    scale = MAX_SHADE
+    if distance == "mse":
+        apart, scale = apart**2, MAX_SHADE**2
+    sums = apart.sum((1, 2), dtype=np.int32).astype(np.float32)
+    return (sums / (scale * mask.sum((1, 2))).astype(np.float32)).min()
+
+
+class Judge:
+    """Keeps the standing of one console's episode; `envs.scoring` is the law.
+
+    It pays no novelty, like validation: a bonus counts what a whole batch saw during its run, which
+    one console being watched cannot know.
+    """
+
+    def __init__(
+        self, templates: np.ndarray, mask: np.ndarray, distance: str, rules: Rules
+    ) -> None:
+        """`templates` u8[G, H, W], `mask` bool[G, H, W], `distance` l1 or mse."""
+        self._goal = (templates, mask, distance)
+        self._rules = rules.cast(np.float32)
+        self.terms: dict[str, float] = {}
+        """What the last reward was made of; its sum is the reward."""
+        self.begin(np.zeros(templates.shape[1:], np.uint8))
+
+    @property
+    def dist(self) -> float:
+        return float(self._standing.dist)
+
+    @property
+    def standing(self) -> Standing:
+        """Where the episode stands; set it to go back to where it stood."""
+        return self._standing
+
+    @standing.setter
+    def standing(self, standing: Standing) -> None:
+        self._standing = standing
+
+    def begin(self, observation: np.ndarray) -> None:
+        """A new episode starts at `observation` u8[H, W]."""
+        dist = goal_distance(observation, *self._goal)
+        self._standing = Standing(dist, np.int32(0), np.int32(0), dist)
+
+    def judge(self, observation: np.ndarray) -> tuple[float, bool, bool]:
+        """(reward, success, trunc) of one agent step that led to `observation`."""
+        score = score_step(self._rules, self._standing, goal_distance(observation, *self._goal))
+        self._standing = score.standing
+        bonus = float(self._rules.goal_bonus) * bool(score.done)
+        cost = -float(self._rules.step_cost)
+        self.terms = {
+            "step_cost": cost, "shaping": float(score.reward) - cost - bonus, "bonus": bonus,
+        }  # fmt: skip
+        return float(score.reward), bool(score.done), bool(score.trunc)

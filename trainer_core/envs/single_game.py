@@ -1,0 +1,251 @@
+"""A game that can be played frame by frame: a task's console, a bare ROM, or the tiny grid.
+
+numpy and the emulator only, so that a person can play before torch would have loaded.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from emulator.state.npz import ArchiveError, Wanted, read_arrays
+from trainer_core.envs.compile_progress import tell_on_stderr
+from trainer_core.envs.judge import Judge
+from trainer_core.envs.scoring import task_rules
+from trainer_core.envs.task_files import load_task_parts
+from trainer_core.lab.arc_games import is_arc
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.roms import ROM_SUFFIXES, named_rom
+from trainer_core.lab.tasks import Codec, Reward, find_task
+from trainer_core.wire.buttons import MASK_BITS
+from trainer_core.wire.errors import LabError, TaskError
+from trainer_core.wire.frames import GAME_BOY, ScreenShape
+
+if TYPE_CHECKING:
+    from trainer_core.envs.arc.rules import ArcJudge
+
+TINY_GOAL = "tiny_goal"
+
+
+class Game(Protocol):
+    """What the player drives. `judge` is None where there is no goal."""
+
+    task: str
+    rom_sha256: str
+    num_starts: int
+    held_out_start: int
+    """The first start state that training never saw; the first of all where it saw each."""
+    frames_per_step: int
+    release_after_frames: int
+    screen: ScreenShape
+    """Of its pictures."""
+    cartridge: Cartridge | None
+    """None where no Game Boy runs."""
+
+    @property
+    def judge(self) -> Judge | ArcJudge | None: ...
+
+    def restart(self, start: int) -> None:
+        """Go to start state `start`."""
+        ...
+
+    def frame(self, buttons: int) -> None:
+        """Run one frame with the joypad mask `buttons` held."""
+        ...
+
+    def step(self, buttons: int) -> None:
+        """Run one agent step: `buttons` held, let go as the codec says, and the frames after."""
+        ...
+
+    def picture(self) -> np.ndarray:
+        """u8[H, W] as `screen` says: shades of the last completed picture, or colours."""
+        ...
+
+    def observation(self) -> np.ndarray:
+        """u8[72, 80], the downsampled picture; a network's input."""
+        ...
+
+    def snapshot(self) -> Any:
+        """The whole state, to be given back to `restore`; immutable."""
+        ...
+
+    def restore(self, state: Any) -> None: ...
+
+    def save_state(self, path: Path) -> None: ...
+
+    def load_state(self, path: Path) -> None:
+        """Raises TaskError for a file that holds no state of this game."""
+        ...
+
+
+class ConsoleGame:
+    """One console, with a task's starts and goal or with neither."""
+
+    screen = GAME_BOY
+
+    def __init__(
+        self,
+        cartridge: Cartridge,
+        task: str,
+        starts: list[Snapshot],
+        judge: Judge | None = None,
+        codec: Codec | None = None,
+        held_out_start: int = 0,
+    ) -> None:
+        """Without `starts` it starts at power-on."""
+        codec = codec or Codec()
+        self.task, self.judge, self.held_out_start = task, judge, held_out_start
+        self.rom_sha256 = cartridge.sha256
+        self.cartridge: Cartridge | None = cartridge
+        self.frames_per_step = codec.frames_per_step
+        self.release_after_frames = codec.release_after_frames
+        self._emulator = Emulator(cartridge, 1, "cpu")
+        self._starts = starts or [self._emulator.snapshot()]
+        self._cache = self._emulator.state_cache(self._starts)
+        self._buttons = np.zeros(1, np.uint8)
+        self.num_starts = len(self._starts)
+
+    def restart(self, start: int) -> None:
+        self._emulator.reset(None, self._cache, np.array([start], np.int32))
+
+    def frame(self, buttons: int) -> None:
+        self._buttons[0] = buttons
+        self._emulator.run(self._buttons, 1)
+
+    def step(self, buttons: int) -> None:
+        self._buttons[0] = buttons
+        self._emulator.run(self._buttons, self.frames_per_step, self.release_after_frames)
+
+    def picture(self) -> np.ndarray:
+        return self._emulator.screens.numpy()[0]
+
+    def observation(self) -> np.ndarray:
+        return self._emulator.observations().numpy()[0].copy()
+
+    def snapshot(self) -> Snapshot:
+        return self._emulator.snapshot()
+
+    def restore(self, state: Snapshot) -> None:
+        self._emulator.restore(state)
+
+    def memory(self, address: int, count: int) -> np.ndarray:
+        """u8[count] from `address` on, as the processor would read them, without side effects."""
+        return self._emulator.peek(0, address, count)
+
+    def hung(self) -> str:
+        """Why the processor will never run again; empty while it may."""
+        return self._emulator.hung()
+
+    def save_state(self, path: Path) -> None:
+        self._emulator.save_state(path)
+
+    def load_state(self, path: Path) -> None:
+        try:
+            self._emulator.load_state(path)
+        except EmulatorError as error:
+            raise TaskError(str(error)) from None
+
+
+TINY_STATE = {name: Wanted("iu", (0,), 8) for name in ("tile", "held")}
+
+
+class TinyGame:
+    """TinyGoalEnv's grid at frame speed: a direction moves the walker when it is pressed."""
+
+    task, rom_sha256, screen = TINY_GOAL, "", GAME_BOY
+    frames_per_step, release_after_frames = 24, 8
+    cartridge: Cartridge | None = None
+
+    def __init__(self) -> None:
+        from trainer_core.envs import toy  # torch; the grid is defined there, once
+
+        self._pictures = toy.tile_pictures(toy.torch.device("cpu")).numpy()
+        self._moves = toy.move_table(toy.torch.device("cpu")).numpy()
+        self._starts = toy.start_tiles().numpy()
+        self.num_starts = len(self._starts)
+        self.held_out_start = self.num_starts - toy.HELD_OUT
+        template = self._pictures[toy.GOAL_TILE][None]
+        self.judge: Judge | None = Judge(
+            template, np.ones(template.shape, bool), toy.GOAL.distance, toy.tiny_rules(Reward())
+        )
+        self._directions = {
+            1 << MASK_BITS.index(name.lower()): toy.ACTIONS.index(name) for name in toy.MOVES
+        }
+        self._tile, self._held = 0, 0
+
+    def restart(self, start: int) -> None:
+        self._tile, self._held = int(self._starts[start]), 0
+
+    def frame(self, buttons: int) -> None:
+        pressed = buttons & ~self._held
+        self._held = buttons
+        for bit, action in self._directions.items():
+            if pressed & bit:
+                self._tile = int(self._moves[self._tile, action])
+
+    def step(self, buttons: int) -> None:
+        self.frame(buttons)
+        self.frame(0)
+
+    def picture(self) -> np.ndarray:
+        return self.observation().repeat(2, 0).repeat(2, 1)
+
+    def observation(self) -> np.ndarray:
+        return self._pictures[self._tile]
+
+    def snapshot(self) -> tuple[int, int]:
+        return self._tile, self._held
+
+    def restore(self, state: tuple[int, int]) -> None:
+        self._tile, self._held = state
+
+    def save_state(self, path: Path) -> None:
+        with path.open("wb") as file:
+            np.savez(file, tile=np.int64(self._tile), held=np.int64(self._held))
+
+    def load_state(self, path: Path) -> None:
+        try:
+            data = read_arrays(path, TINY_STATE)
+            tile, held = int(data["tile"]), int(data["held"])
+        except (OSError, ArchiveError) as error:
+            raise TaskError(f"{path}: no state of {TINY_GOAL}: {error}") from None
+        if not (0 <= tile < len(self._pictures) and 0 <= held <= 255):
+            raise TaskError(f"{path}: no state of {TINY_GOAL}: tile {tile}, buttons {held}")
+        self._tile, self._held = tile, held
+
+
+def open_game(task_id: str, home: HomePaths, keep: Path | None = None) -> Game:
+    """The game of a task id, a task folder, a ROM file, or an ARC game `arc/ID`.
+
+    `keep` is the folder for what a game writes of itself: the library's own recordings.
+
+    Raises LabError naming what is missing.
+    """
+    if task_id == TINY_GOAL:
+        return TinyGame()
+    if is_arc(task_id):
+        from trainer_core.envs.arc.game import open_arc_game
+
+        return open_arc_game(task_id, home, keep)
+    try:
+        if Path(task_id).suffix.lower() in ROM_SUFFIXES:
+            path = named_rom(task_id, home)
+            return ConsoleGame(Cartridge.from_file(path), str(path), [])
+        task = find_task(task_id, home)
+        parts = load_task_parts(task, home)
+    except EmulatorError as error:
+        raise LabError(str(error)) from None
+    tell_on_stderr()
+    manifest = task.manifest
+    judge = Judge(parts.templates, parts.mask, manifest.goal.distance, task_rules(manifest))
+    return ConsoleGame(
+        parts.cartridge,
+        manifest.id,
+        parts.starts,
+        judge,
+        manifest.codec,
+        manifest.starts.indices(held_out=True)[0],
+    )

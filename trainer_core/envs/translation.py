@@ -1,0 +1,114 @@
+"""What the faces for other libraries share: opening a VecEnv, and its values as they expect them.
+
+Observations leave as u8[K, 72, 80] greys 0, 85, 170, 255, channels first: divided by 255, as image
+networks do, they are exactly what DMG Lab's own networks see. 0 is the screen's lightest shade.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainer_core.envs.build import make_env
+from trainer_core.envs.vec_env import VecEnv
+from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.lab.recording import FRAMES_PER_SECOND
+from trainer_core.lab.tasks import Codec
+from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.shades import GREY_LEVELS, MAX_SHADE
+
+GREY_STEP = 255 // MAX_SHADE
+STEPS_PER_SECOND = FRAMES_PER_SECOND / Codec().frames_per_step
+SCREEN_GREYS = np.array(GREY_LEVELS, np.uint8)
+_opened_in = 0
+"""The process that opened an environment last, here or before a fork."""
+
+
+def open_env(
+    task: str,
+    num_envs: int,
+    *,
+    device: str = "cpu",
+    stack_k: int = 1,
+    seed: int = 1,
+    held_out: bool = False,
+    home: Path | None = None,
+    demo_share: float = 0.0,
+) -> VecEnv:
+    """The VecEnv behind a face. Raises LabError for an unknown task, an impossible number, and a
+    GPU in a process that was forked from one with an environment.
+
+    `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
+    """
+    _allow_for_fork(device)
+    config = RunConfig(
+        task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1
+    )
+    starts = "heldout" if held_out else "train"
+    return make_env(config, HomePaths(home or default_home()), starts=starts, demo_share=demo_share)
+
+
+def _allow_for_fork(device: str) -> None:
+    """Work without the threads that torch has from the first environment on: a fork does not have
+    them, and would wait for them for ever. A GPU's context cannot be shared. Raises LabError."""
+    global _opened_in
+    here, before = os.getpid(), _opened_in
+    if before not in (0, here):
+        if device != "cpu":
+            raise LabError(
+                f"a forked process cannot use {device}: give context='spawn' or 'forkserver' "
+                "(AsyncVectorEnv takes it), or use DmgLabVectorEnv, which runs all in one process"
+            )
+        torch.set_num_threads(1)
+    _opened_in = here
+
+
+def observation_space(env: VecEnv) -> gymnasium.spaces.Box:
+    return gymnasium.spaces.Box(0, 255, env.obs_shape, np.uint8)
+
+
+def action_space(env: VecEnv | None = None) -> gymnasium.spaces.Discrete[Any]:
+    """The actions of `env`, else the seven buttons; trainer_core.wire.buttons names them."""
+    return gymnasium.spaces.Discrete(env.num_actions if env else len(ACTIONS))
+
+
+def greys(obs: Tensor) -> np.ndarray:
+    """Shades u8[N, K, 72, 80] of any device as a fresh array of greys."""
+    return (obs * GREY_STEP).cpu().numpy()
+
+
+def rgb(screen: Tensor) -> np.ndarray:
+    """Shades u8[144, 160] as u8[144, 160, 3], light on the screen light in the picture."""
+    return np.repeat(SCREEN_GREYS[screen.cpu().numpy()][..., None], 3, axis=2)
+
+
+def as_actions(actions: Any, env: VecEnv) -> Tensor:
+    """i64[N] on the environment's device. Raises ValueError for what is no action of each env."""
+    given = np.asarray(actions)
+    if given.dtype.kind not in "iu" or given.size != env.num_envs:
+        raise ValueError(
+            f"actions of type {given.dtype} and shape {given.shape}: give {env.num_envs} whole "
+            "numbers"
+        )
+    if given.min() < 0 or given.max() >= env.num_actions:
+        wrong = given.min() if given.min() < 0 else given.max()
+        raise ValueError(f"action {wrong}: there are 0 to {env.num_actions - 1}")
+    return torch.as_tensor(given.astype(np.int64).reshape(-1), device=env.device)
+
+
+def chosen_starts(start: Any, env: VecEnv) -> Tensor:
+    """`start`, a start state or one per env, as i64[N]. Raises ValueError for others."""
+    known = set(env.start_set.tolist())
+    indices = np.broadcast_to(np.asarray(start, np.int64), (env.num_envs,))
+    unknown = sorted(set(indices.tolist()) - known)
+    if unknown:
+        raise ValueError(f"start {unknown[0]}: this environment has {sorted(known)}")
+    return torch.from_numpy(indices.copy()).to(env.device)

@@ -1,0 +1,162 @@
+"""A checkpoint at the buttons of one console: torch behind a numpy face."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainer_core.lab.checkpoint_manifest import POLICY, CheckpointMeta
+
+
+class StackedAgent(ABC):
+    """Remembers the last K observations of the episode; what picks the action is below it."""
+
+    def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str, mode: str) -> None:
+        """`sha256` is that of the file with the weights, `mode` a PolicyMode."""
+        self._mode = mode
+        self._met: dict[bytes, list[int]] = {}
+        self._here: list[int] = []
+        """Actions that were taken at each picture of the episode, and at the one of now."""
+        self.checkpoint, self.meta, self.sha256 = str(checkpoint), meta, sha256
+        self._stack = np.zeros(meta.obs_shape, np.uint8)
+        self.probabilities: tuple[float, ...] = ()
+        """Of the buttons at the last `act`; empty before it and where an agent has none."""
+        self.value: float | None = None
+        """What the critic expected at the last `act`; None without a critic."""
+
+    @property
+    def mind(self) -> dict[str, list[str]]:
+        """Beliefs, intentions and messages as a BeliefsEvent has them; empty without a mind."""
+        return {}
+
+    def saliency(self) -> Callable[[], np.ndarray] | None:
+        """What computes f32[rows, columns] over what was seen, larger where it matters more; in any
+        thread, whatever is seen meanwhile.
+
+        None where an agent cannot tell: it is no network of ours, or it does not see the game.
+        """
+        return None
+
+    def begin(self, observation: np.ndarray) -> None:
+        """A new episode starts at `observation` u8[72, 80]."""
+        self._stack[:] = observation
+        self._met.clear()
+        self._meet(observation)
+
+    def see(self, observation: np.ndarray) -> None:
+        """One agent step later the game shows `observation`."""
+        self._stack[:-1] = self._stack[1:].copy()
+        self._stack[-1] = observation
+        self._meet(observation)
+
+    @property
+    def draws(self) -> bool:
+        """Whether the next action is drawn by the probabilities."""
+        return self._mode == "sample"
+
+    def likeliest(self, scores: Sequence[float]) -> int:
+        """The action of the greatest score; in `leave_loops` of those that were least often taken
+        where the episode shows this picture (host/loop_leaving.py)."""
+        actions = range(len(scores))
+        if self._mode != "leave_loops":
+            return max(actions, key=scores.__getitem__)
+        action = min(actions, key=lambda one: (self._here.count(one), -scores[one]))
+        self._here.append(action)
+        return action
+
+    def _meet(self, observation: np.ndarray) -> None:
+        picture = hashlib.blake2b(observation.tobytes(), digest_size=16).digest()
+        self._here = self._met.setdefault(picture, [])
+
+    @abstractmethod
+    def act(self) -> int:
+        """The action for what was seen."""
+
+
+class Agent(StackedAgent):
+    """The policy of one of our own checkpoints."""
+
+    def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
+        """Raises CheckpointError when the checkpoint cannot be used."""
+        import torch  # seconds; a person at the buttons never needs it
+
+        from trainer_core.envs.pressed import Pressed
+        from trainer_core.host.checkpoint import load_policy
+
+        self._torch = torch
+        torch.set_num_threads(1)
+        self._policy, meta = load_policy(checkpoint, device)
+        super().__init__(checkpoint, meta, meta.files[POLICY], mode)
+        self._noise = self.meta.config.get("obs_source") == "noise"
+        self._pressed: Pressed | None = None
+        """What makes the marks of a policy that learned from pictures with marks."""
+        if self._policy.marked:
+            self._pressed = Pressed(1, meta.num_actions, meta.obs_shape[1:], torch.device("cpu"))
+        self._chosen: int | None = None
+        """The action since the last picture; None where a person presses."""
+        self._rng = torch.Generator().manual_seed(seed)
+        self._random = np.random.default_rng(seed)
+
+    def begin(self, observation: np.ndarray) -> None:
+        self._chosen = None
+        if self._pressed is not None:
+            torch = self._torch
+            shown = torch.from_numpy(np.ascontiguousarray(observation))
+            self._pressed.begin(shown[None], torch.ones(1, dtype=torch.bool))
+        super().begin(observation)
+
+    def see(self, observation: np.ndarray) -> None:
+        if self._pressed is not None:
+            if self._chosen is not None:
+                self._pressed.press(self._torch.tensor([self._chosen]))
+            observation = observation.copy()
+            self._pressed.show(self._torch.from_numpy(observation)[None])
+        self._chosen = None
+        super().see(observation)
+
+    def act(self) -> int:
+        self._chosen = self._choose()
+        return self._chosen
+
+    def _choose(self) -> int:
+        torch = self._torch
+        seen: Any = self._stack
+        if self._noise:
+            seen = self._random.integers(0, 4, self._stack.shape, dtype=np.uint8)
+        with torch.no_grad():
+            parameter = next(self._policy.parameters())
+            logits, value = self._policy(torch.from_numpy(seen)[None].to(parameter.device))
+        probabilities = torch.softmax(logits[0].float().cpu(), dim=-1)
+        self.probabilities, self.value = tuple(probabilities.tolist()), float(value)
+        if not self.draws:
+            return self.likeliest(logits[0].tolist())
+        return int(torch.multinomial(probabilities, 1, generator=self._rng))
+
+    def saliency(self) -> Callable[[], np.ndarray] | None:
+        from trainer_core.host.saliency import saliency
+
+        return None if self._noise else partial(saliency, self._policy, self._stack.copy())
+
+
+MakeAgent = Callable[..., StackedAgent]
+"""Called as `Agent` is: a checkpoint's folder, then mode, device and seed by name."""
+
+
+def agent_class(module: str) -> MakeAgent:
+    """Return the agent of a runner's player module, which opens its checkpoints; "" is ours."""
+    if not module:
+        return Agent
+    found = [
+        kind
+        for _, kind in inspect.getmembers(importlib.import_module(module), inspect.isclass)
+        if issubclass(kind, StackedAgent) and kind.__module__ == module
+    ]
+    return found[0]

@@ -1,0 +1,298 @@
+"""Checkpoints: written under a temporary name, fsynced, renamed, and only then announced."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import struct
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from PIL import Image
+
+from trainer_core.lab import checkpoint_manifest as layout
+from trainer_core.lab import durable_files
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta
+from trainer_core.lab.paths import RunPaths
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.wire.decoding import parsing
+from trainer_core.wire.errors import CheckpointError
+from trainer_core.wire.regular_files import read_regular
+from trainer_core.wire.shades import GREY_LEVELS
+
+MAX_REASON = 300
+"""Letters of torch's complaint that are passed on; it lists every tensor."""
+MOST_STATE_BYTES, MOST_ENV_BYTES = 64 << 20, 512 << 10
+"""Unpacked state of all envs together, and of each: a console takes 180 to 320 KB."""
+MOST_ENVS = 1 << 17
+_CHUNK = 8 << 20
+_MAGIC = b"DMGM"
+_PARTIAL, _OLD, _DOOMED = ".tmp", ".old", ".gone"
+"""Endings of hidden folders: not yet whole, being replaced, being removed."""
+
+
+def pack_state(state: dict[str, Any]) -> bytes:
+    """A state_dict as compressed bytes; chunks are compressed side by side."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    raw = buffer.getbuffer()
+    pieces = [raw[start : start + _CHUNK] for start in range(0, len(raw), _CHUNK)]
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        packed = list(pool.map(lambda piece: zlib.compress(piece, 1), pieces))
+    sizes = struct.pack(f"<I{len(packed)}Q", len(packed), *map(len, packed))
+    return b"".join([_MAGIC, sizes, *packed])
+
+
+def read_state(path: Path, num_envs: int, kept_bytes: int = 0) -> dict[str, Any]:
+    """Return the state of `num_envs` envs that a file of `pack_state` holds.
+
+    A small file may unpack to any size, so the envs say how much is unpacked; `kept_bytes` is what
+    was kept besides, such as a replay buffer. Raises CheckpointError naming the file.
+    """
+    most = MOST_STATE_BYTES + num_envs * MOST_ENV_BYTES + kept_bytes
+    with parsing(f"{path}: holds no state of envs", CheckpointError):
+        data = read_regular(path, most)
+    return unpack_state(data, str(path), most)
+
+
+def unpack_state(data: bytes, name: str, most_bytes: int) -> dict[str, Any]:
+    """Raises CheckpointError, naming the file, when the bytes are not from `pack_state`."""
+    with parsing(f"{name}: holds no state of envs", CheckpointError):
+        if data[:4] != _MAGIC:
+            raise ValueError("not the state of envs")
+        (count,) = struct.unpack_from("<I", data, 4)
+        sizes = struct.unpack_from(f"<{count}Q", data, 8)
+        raw, offset = io.BytesIO(), 8 + 8 * count
+        for size in sizes:
+            raw.write(_inflated(data[offset : offset + size]))
+            offset += size
+            if raw.tell() > most_bytes:
+                raise ValueError(
+                    f"more than the {most_bytes >> 20} MiB that this run's envs can have"
+                )
+        if offset != len(data):
+            raise ValueError(f"{len(data)} bytes, {offset} are announced")
+    raw.seek(0)
+    return load_plain(raw, name, "state of envs")
+
+
+def _inflated(piece: bytes) -> bytes:
+    """At most the chunk that `pack_state` cut. Raises ValueError for more, zlib.error."""
+    inflater = zlib.decompressobj()
+    raw = inflater.decompress(piece, _CHUNK + 1)
+    if len(raw) > _CHUNK or not inflater.eof:
+        raise ValueError(f"a piece of more than {_CHUNK} bytes, or one that has no end")
+    return raw
+
+
+def load_plain(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
+    """What torch.save wrote: tensors and plain values, never code. Raises CheckpointError."""
+    try:
+        found = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # pickle.UnpicklingError, KeyError, RuntimeError ... by the damage
+        told = type(error).__name__
+        raise CheckpointError(f"{name}: holds no {what} ({told}); use another checkpoint") from None
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{name}: holds no {what} but a {type(found).__name__}")
+    return found
+
+
+def save_checkpoint(
+    paths: RunPaths,
+    meta: CheckpointMeta,
+    weights: dict[str, torch.Tensor],
+    trainer_state: dict[str, Any],
+    machines: dict[int, bytes],
+    thumbnail: np.ndarray,
+) -> tuple[Path, CheckpointMeta]:
+    """Write `checkpoints/<env_steps>/` whole or not at all; an older one of that name is replaced.
+
+    `machines` is each rank's packed state of its envs; `thumbnail` is what `png_bytes` takes.
+    Returns the folder and its manifest. Raises OSError when the disk does not take it; nothing
+    half-written is left.
+    """
+
+    contents = {
+        layout.POLICY: safetensors.torch.save(
+            {name: value.contiguous().cpu() for name, value in weights.items()}
+        ),
+        layout.TRAINER: _saved(trainer_state),
+        **{machines_name(rank): data for rank, data in machines.items()},
+        layout.THUMBNAIL: png_bytes(thumbnail),
+    }
+    return write_checkpoint(paths, meta, contents)
+
+
+def write_checkpoint(
+    paths: RunPaths, meta: CheckpointMeta, contents: dict[str, bytes]
+) -> tuple[Path, CheckpointMeta]:
+    """A checkpoint folder of the files `contents`, whole or not at all, and its manifest.
+
+    Raises OSError as `save_checkpoint` does.
+    """
+    final = paths.checkpoint(meta.env_steps)
+    partial = final.with_name(f".{final.name}{_PARTIAL}")
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    meta = msgspec.structs.replace(meta, files=files, created_at=time.time())
+    contents = {**contents, layout.META: msgspec.json.format(msgspec.json.encode(meta))}
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        paths.checkpoints.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        partial.mkdir()
+        for name, data in contents.items():
+            durable_files.write_file(partial / name, data)
+        durable_files.sync_folder(partial)
+        _put_in_place(partial, final)
+    except OSError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return final, meta
+
+
+def _put_in_place(partial: Path, final: Path) -> None:
+    """Rename; between the two renames of a replacement `tidy` knows how to go back."""
+    old = final.with_name(f".{final.name}{_OLD}")
+    replaces = final.exists()
+    if replaces:
+        shutil.rmtree(old, ignore_errors=True)
+        final.replace(old)
+    durable_files.rename(partial, final)
+    durable_files.sync_folder(final.parent.parent)
+    if replaces:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def tidy(paths: RunPaths) -> None:
+    """Clear what a crash left between two steps of saving or thinning out.
+
+    Called by whoever holds the run's lock. A checkpoint that was renamed away for one that never
+    came is put back. Nothing is raised: a disk that cannot be written says so at the next save.
+    """
+    for folder in paths.checkpoints.glob(".*"):
+        with contextlib.suppress(OSError):
+            whole = folder.with_name(folder.name.removeprefix(".").removesuffix(_OLD))
+            if folder.name.endswith(_OLD) and not whole.exists():
+                durable_files.rename(folder, whole)
+            else:
+                shutil.rmtree(folder)
+
+
+def _saved(state: dict[str, Any]) -> bytes:
+    """torch.save in memory: on a full disk its own file writer hides the cause."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    return buffer.getvalue()
+
+
+def load_policy(
+    folder: Path, device: torch.device | str = "cpu"
+) -> tuple[PixelActorCritic, CheckpointMeta]:
+    """The network of a checkpoint, its weights verified against their hash.
+
+    Raises CheckpointError naming what is wrong with the folder.
+    """
+    layout.read_own_meta(folder)
+    meta = layout.verify(folder, (layout.POLICY,))
+    try:
+        marked = meta.config.get("obs_source") == "marked"
+        policy = PixelActorCritic(meta.policy, meta.obs_shape, meta.num_actions, marked=marked)
+        weights = safetensors.torch.load(
+            read_regular(folder / layout.POLICY, layout.MAX_BYTES[layout.POLICY])
+        )
+        policy.load_state_dict(weights)
+    except (KeyError, ValueError, RuntimeError, OSError, safetensors.SafetensorError) as error:
+        text = " ".join(str(error).split())[:MAX_REASON]
+        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
+    spoilt = [name for name, value in weights.items() if not bool(value.isfinite().all())]
+    if spoilt:
+        raise CheckpointError(
+            f"{folder / layout.POLICY}: {spoilt[0]} holds NaN or infinity; use another checkpoint"
+        )
+    policy.to(device)
+    policy.eval()
+    return policy, meta
+
+
+def load_trainer_state(
+    folder: Path, rank: int = 0, num_envs: int = 0
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """(trainer state, state of the envs or None when an older checkpoint gave it up).
+
+    Only weights, trainer and envs decide whether a checkpoint is whole; a thumbnail does not.
+    `num_envs` are the run's, 0 as many as the checkpoint says.
+    """
+    name = machines_name(rank)
+    meta = layout.read_meta(folder)
+    layout.verify(folder, (layout.POLICY, layout.TRAINER, *filter(layout.is_machines, meta.files)))
+    state = load_plain(folder / layout.TRAINER, str(folder / layout.TRAINER), "trainer's state")
+    if missing := {"trainer", "metrics", "run"} - state.keys():
+        raise CheckpointError(f"{folder / layout.TRAINER}: lacks {', '.join(sorted(missing))}")
+    path = folder / name
+    if name not in meta.files or not path.exists():
+        return state, None
+    return state, read_state(path, num_envs or _num_envs(meta))
+
+
+def _num_envs(meta: CheckpointMeta) -> int:
+    told = meta.config.get("num_envs")
+    return max(1, min(told, MOST_ENVS)) if isinstance(told, int) else 1
+
+
+def read_machines(folder: Path, ranks: int) -> dict[int, bytes]:
+    """Each rank's packed envs, as far as the folder still has them whole. Raises OSError."""
+    try:
+        layout.verify(folder, tuple(filter(layout.is_machines, os.listdir(folder))))
+    except CheckpointError:
+        return {}
+    paths = {rank: folder / machines_name(rank) for rank in range(ranks)}
+    return {rank: path.read_bytes() for rank, path in paths.items() if path.exists()}
+
+
+def machines_name(rank: int) -> str:
+    return layout.MACHINES if rank == 0 else f"machines-{rank}.bin"
+
+
+def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
+    """Thin out: the newest, `best` (a folder's name) and `keep` others, spread over the run.
+
+    Only the newest keeps the state of its envs. Returns the removed folders.
+    """
+    found = layout.list_checkpoints(paths)
+    if not found:
+        return []
+    for folder in found[:-1]:
+        with contextlib.suppress(FileNotFoundError):  # somebody thins them out too
+            for machines in filter(layout.is_machines, os.listdir(folder)):
+                (folder / machines).unlink()
+    others = [folder for folder in found[:-1] if folder.name != best]
+    removed = []
+    while len(others) > keep:
+        steps = [0, *(int(folder.name) for folder in others), int(found[-1].name)]
+        gaps = [steps[i + 2] - steps[i] for i in range(len(others))]
+        removed.append(others.pop(gaps.index(min(gaps))))
+    for folder in removed:
+        doomed = folder.with_name(f".{folder.name}{_DOOMED}")
+        with contextlib.suppress(FileNotFoundError):
+            folder.replace(doomed)  # gone in one step: no reader meets half a checkpoint
+        shutil.rmtree(doomed, ignore_errors=True)
+    return removed
+
+
+def png_bytes(picture: np.ndarray) -> bytes:
+    """u8[H, W] shades, 0 lightest, as a grey PNG; u8[H, W, 3] colours as they are."""
+    if picture.ndim == 2:
+        picture = np.array(GREY_LEVELS, dtype=np.uint8)[np.minimum(picture, 3)]
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, format="PNG")
+    return buffer.getvalue()

@@ -1,0 +1,111 @@
+"""failures/<trace_id>/: enough to see and repeat what went wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+from trainer_core.host.checkpoint import png_bytes
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import RunPaths
+from trainer_core.learn.measures import percentiles
+from trainer_core.learn.registry import Storage
+from trainer_core.learn.update import ActorLearner
+
+CONSOLES = 16
+STEPS = 32
+"""HostedRun of the last rollout: 3 MB of pictures at most."""
+
+
+def write_receipt(
+    paths: RunPaths, trace_id: str, trainer: ActorLearner, error: BaseException
+) -> Path:
+    """Last pictures (NPY, PNG), last actions, distances, configuration and the traceback.
+
+    Raises OSError; half a receipt is not left.
+    """
+    folder = paths.failures / trace_id
+    partial = folder.with_name(f".{trace_id}.tmp")
+    rollout = trainer.rollout
+    pictures = rollout.obs[-8:, :CONSOLES, -1].cpu().numpy()
+    wrong, steps = last_steps(rollout)
+    low, middle, high = percentiles(rollout.dist).tolist()
+    told = {
+        "trace_id": trace_id,
+        "error": f"{type(error).__name__}: {error}",
+        "traceback": traceback.format_exception(error),
+        "update": trainer.update,
+        "env_steps": trainer.env_steps,
+        "opt_steps": trainer.opt_steps,
+        "wrong": wrong,
+        "dist": {"p10": low, "p50": middle, "p90": high},
+        "config": trainer.config.to_dict(),
+    }
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        partial.mkdir()
+        contents = {
+            "last_frames.npy": _npy(pictures),
+            "last_actions.npy": _npy(rollout.actions[:, :CONSOLES].cpu().numpy()),
+            "last_frames.png": png_bytes(np.concatenate(list(pictures[-1]), axis=1)),
+            "last_steps.npz": steps,
+            "receipt.json": json.dumps(told, indent=2, default=str).encode(),
+        }
+        for name, data in contents.items():
+            durable_files.write_file(partial / name, data)
+        shutil.rmtree(folder, ignore_errors=True)
+        durable_files.rename(partial, folder)
+    except OSError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return folder
+
+
+def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
+    """What went wrong where, and the last STEPS steps of CONSOLES consoles as an .npz.
+
+    The console in which a number is none comes first; where all are, the last step is told.
+    Arrays are [steps, consoles]; `pictures` u8[steps, consoles, 72, 80] is what was seen before a
+    step, its newest picture.
+    """
+    kept = min(STEPS, rollout.num_steps)
+    numbers = {
+        name: _kept(rollout, name, kept) for name in ("rewards", "values", "logprobs", "dist")
+    }
+    step, env, what = kept - 1, 0, "no number of the rollout is to blame: the update failed"
+    for name, found in numbers.items():
+        broken = np.argwhere(~np.isfinite(found))
+        if len(broken) and (what.startswith("no number") or broken[0][0] < step):
+            step, env = (int(index) for index in broken[0])
+            what = f"{name} is {found[step, env]}"
+    envs = [env, *(other for other in range(rollout.obs.shape[1]) if other != env)][:CONSOLES]
+    arrays = {name: numbers[name][:, envs] for name in ("rewards", "values", "dist")}
+    arrays |= {
+        name: _kept(rollout, name, kept)[:, envs]
+        for name in ("actions", "done", "trunc", "success")
+    }
+    arrays["pictures"] = rollout.obs[-kept:, envs, -1].cpu().numpy()
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]
+    return {"step": step, "env": env, "what": what, "envs": envs}, buffer.getvalue()
+
+
+def _kept(rollout: Storage, name: str, kept: int) -> np.ndarray:
+    """The last `kept` steps of a field [T, N]; zeros where an algorithm keeps no such field."""
+    found = getattr(rollout, name, None)
+    if found is not None:
+        return found[-kept:].cpu().numpy()
+    kind = bool if name in ("done", "trunc", "success") else np.float32
+    return np.zeros((kept, rollout.obs.shape[1]), kind)
+
+
+def _npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()

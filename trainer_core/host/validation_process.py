@@ -1,0 +1,239 @@
+"""A process that validates copies of a run's weights on the CPU while the learner goes on.
+
+`ValidationProcess` is the learner's end. It imports no torch: the process is started while the
+learner's own still loads. `python -m trainer_core.host.validation_process LINK WEIGHTS` is the
+other end. Messages are JSON on a socket; weights lie in a file that both have open, so that the
+learner waits for nobody. The process is owned: it ends with the learner's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from socket import socketpair
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from trainer_core.host.process_start import begin_process, load_torch
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.wire import records
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.environment import (
+    OF_RANKS,
+    child_environment,
+    cores_of_rank,
+    python_path,
+    rank_place,
+)
+from trainer_core.wire.process_guard import die_with_parent, family, kill_group
+
+if TYPE_CHECKING:
+    from trainer_core.learn.policy import PixelActorCritic
+
+SPARE_CORES = 4
+"""That this process may use, the learner's own among them, for `auto` to start another."""
+LONGEST_S = 300.0
+"""One validation; a process that takes longer hangs and is ended."""
+MOST_THREADS = 4
+"""Of torch in the process; the consoles have threads of their own."""
+KINDS: dict[str, type[records.Record]] = {
+    kind.__name__: kind for kind in (records.EvalRecord, records.EpisodeRecord)
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one validation, as `Validator` tells it."""
+
+    records: list[tuple[type[records.Record], dict[str, Any]]]
+    rates: dict[str, float]
+    """Fields of `progress.Rates`, which this module does not import: torch would come along."""
+
+
+def wanted(config: RunConfig) -> bool:
+    """Whether this run is validated beside its learner. Ranks but the first validate nothing; of
+    several, all wait at every step for the slowest, so `auto` leaves their cores to them."""
+    if not config.eval_every or not rank_place().is_first:
+        return False
+    if config.validate_on != "auto":
+        return config.validate_on == "cpu"
+    if rank_place().world > 1:
+        return False
+    return config.device.startswith("cuda") and cores_of_rank() >= SPARE_CORES
+
+
+def started(config: RunConfig) -> ValidationProcess | None:
+    """A process for this run if it is to have one and one can be started."""
+    with contextlib.suppress(OSError):
+        return ValidationProcess() if wanted(config) else None
+    return None
+
+
+class ValidationProcess:
+    """Loads, then plays one copy of the weights at a time. No call waits but `wait` and `close`."""
+
+    def __init__(self) -> None:
+        """Raises OSError when no process can be started. Call it on a thread that stays: the
+        process ends with the thread that started it."""
+        ours, theirs = socketpair()
+        self._weights: BinaryIO = tempfile.TemporaryFile(prefix="dmglab-weights-")  # noqa: SIM115
+        self._link = Connection(ours.detach())
+        self.is_idle = self.is_over = False
+        """Loaded and not playing; ended, or ended here because it hung."""
+        self._begun = 0.0
+        shared = (theirs.fileno(), self._weights.fileno())
+        root = str(Path(__file__).resolve().parents[2])
+        environment = child_environment(
+            without=OF_RANKS, **family(), PYTHONPATH=python_path(root), CUDA_VISIBLE_DEVICES=""
+        )
+        try:
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__, *map(str, shared)],
+                pass_fds=shared, env=environment, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+        finally:
+            theirs.close()
+
+    def set_up(self, config: RunConfig, home: HomePaths, paths: RunPaths, policy: Any) -> None:
+        """Say what is validated: `policy` is the learner's network, of which the shape is told."""
+        told = {
+            "config": dataclasses.replace(config, device="cpu", policy=policy.kind).to_dict(),
+            "home": str(home.root.resolve()), "run": str(paths.root.resolve()),
+            "network": [policy.obs_shape, policy.num_actions],
+        }  # fmt: skip
+        self._send(told)
+
+    def begin(self, update: int, env_steps: int, weights: bytes) -> None:
+        """Play these weights (safetensors). Only where `is_idle`.
+
+        Where they cannot be written whole (a full disk) the process is ended: `take` tells nothing
+        any more, and the learner plays its validations itself.
+        """
+        try:
+            written = os.pwrite(self._weights.fileno(), weights, 0)
+        except OSError:
+            written = 0
+        if written != len(weights):
+            self.close()
+            return
+        self.is_idle, self._begun = False, time.monotonic()
+        self._send({"update": update, "env_steps": env_steps, "bytes": len(weights)})
+
+    def take(self) -> Result | None:
+        """The result that came since, if one did; notices readiness and the process's end."""
+        if self.is_over:
+            return None
+        try:
+            while self._link.poll():
+                told = json.loads(self._link.recv_bytes())
+                self.is_idle = True
+                if "records" in told:
+                    found = [(KINDS[kind], fields) for kind, fields in told.pop("records")]
+                    self._begun = 0.0
+                    return Result(records=found, **told)
+        except (EOFError, OSError):
+            self.close()
+        if self._begun and time.monotonic() - self._begun > LONGEST_S:
+            self.close()
+        return None
+
+    def wait(self, seconds: float) -> None:
+        """Until it says something, or for so long."""
+        if not self.is_over:
+            with contextlib.suppress(OSError):
+                self._link.poll(seconds)
+
+    def close(self) -> None:
+        """End it now: it holds nothing that could be lost."""
+        if self.is_over:
+            return
+        self.is_over, self.is_idle = True, False
+        self._link.close()
+        kill_group(self._child.pid)
+        self._child.wait()
+        self._weights.close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # it is gone, which `take` notices
+            self._link.send_bytes(json.dumps(message).encode())
+
+
+# -- the process ------------------------------------------------------------------------------
+
+
+class _Player:
+    """The network of which each validation brings the weights."""
+
+    def __init__(self, policy: PixelActorCritic) -> None:
+        self.forward = policy
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Nothing on standard error, of C either."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def serve(link: Connection, weights: BinaryIO) -> None:
+    """Load, say so, then play what comes. Raises EOFError when the learner is gone."""
+    with _silent():  # Warp misses the GPUs, loudly
+        load_torch()
+    import safetensors.torch
+    import torch
+
+    from trainer_core.host.validator import Validator
+    from trainer_core.learn.policy import policy_for
+
+    told = json.loads(link.recv_bytes())
+    obs_shape, num_actions = told["network"]
+    torch.set_num_threads(max(1, min(MOST_THREADS, cores_of_rank() - 1)))
+    config = RunConfig.from_dict(told["config"])
+    policy = policy_for(config, tuple(obs_shape), num_actions).eval()
+    validator = Validator(
+        config, HomePaths(Path(told["home"])), _Player(policy), RunPaths(Path(told["run"]))
+    )
+    validator.load()
+    link.send_bytes(b"{}")
+    while True:
+        order = json.loads(link.recv_bytes())
+        weights.seek(0)
+        policy.load_state_dict(safetensors.torch.load(weights.read(order["bytes"])))
+        found = list(validator.validate(order["update"], order["env_steps"]))
+        result = {
+            "records": [(kind.__name__, fields) for kind, fields in found],
+            "rates": dataclasses.asdict(validator.rates),
+        }
+        link.send_bytes(json.dumps(result).encode())
+
+
+def main() -> None:
+    die_with_parent()
+    begin_process()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(OSError):
+        os.nice(5)
+    link = Connection(int(sys.argv[1]))
+    with contextlib.suppress(EOFError, OSError), open(int(sys.argv[2]), "rb", buffering=0) as file:
+        serve(link, file)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

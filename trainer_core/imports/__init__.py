@@ -1,1 +1,0 @@
-"""Curves that other tools logged: files of W&B's client, event files of TensorBoard."""

@@ -1,0 +1,154 @@
+"""Checkpoint folders as any process may read them: the manifest and its hashes, no torch.
+
+checkpoints/<env_steps>/policy.safetensors   weights
+                        trainer.pt           optimizer, counters, generators
+                        machines.bin         the envs' state; only the newest keeps it
+                        machines-N.bin       the same of rank N, where several trained
+                        thumbnail.png        what the first env saw
+                        meta.json            CheckpointMeta below
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from trainer_core.lab.paths import RunPaths
+from trainer_core.wire.errors import BAD_JSON, CheckpointError
+from trainer_core.wire.records import CheckpointRecord, Count
+from trainer_core.wire.regular_files import open_regular, read_regular
+from trainer_core.wire.spec import NATIVE_ID
+
+POLICY, TRAINER, MACHINES = "policy.safetensors", "trainer.pt", "machines.bin"
+THUMBNAIL, META = "thumbnail.png", "meta.json"
+MAX_BYTES = {POLICY: 1 << 30, TRAINER: 4 << 30, THUMBNAIL: 1 << 20}
+"""What is read of each file at most; our largest network has 8 MiB of weights."""
+MAX_OTHER_BYTES = 64 << 30
+"""The same of the envs' state: 131,072 consoles, none of which compresses."""
+Side = Annotated[int, Meta(ge=1, le=1024)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$")]
+
+
+class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
+    """meta.json; `files` maps every file's name to its SHA-256."""
+
+    v: int = 1
+    runner: str = NATIVE_ID
+    run_id: str
+    task: str
+    env_steps: Count
+    update: Count
+    policy: str
+    obs_shape: tuple[Side, Side, Side]
+    num_actions: Side
+    codec: str
+    observation_rule: str
+    config: dict[str, Any]
+    hashes: dict[str, str]
+    """rom, starts and goal of the task it was trained on."""
+    success_rate: Share = 0.0
+    """Of the newest greedy validation, 0 before the first."""
+    leaving_success_rate: Share = 0.0
+    """Of play that leaves loops, in the same validation."""
+    sampled_success_rate: Share = 0.0
+    """Of drawn play, in the same validation."""
+    validated_env_steps: int = -1
+    """Of the weights that had these rates: its own, or earlier ones; -1 in older checkpoints."""
+    reason: str = ""
+    created_at: float = 0.0
+    files: dict[FileName, Sha256] = {}
+
+
+def merit(one: CheckpointMeta | CheckpointRecord) -> tuple[float, float, float, bool]:
+    """The greatest of a run is its best: greedy success, then leaving loops, then drawn; then the
+    one whose own weights were played for that."""
+    played = one.validated_env_steps == one.env_steps
+    return one.success_rate, one.leaving_success_rate, one.sampled_success_rate, played
+
+
+def read_meta(folder: Path) -> CheckpointMeta:
+    """Raises CheckpointError when the folder is no finished checkpoint."""
+    path = folder / META
+    try:
+        meta = msgspec.json.decode(read_regular(path), type=CheckpointMeta)
+    except OSError as error:
+        raise CheckpointError(f"{folder}: not a checkpoint ({META}: {error.strerror})") from None
+    except BAD_JSON as error:
+        raise CheckpointError(f"{path}: {error}; use another checkpoint") from None
+    if meta.v != 1:
+        raise CheckpointError(f"{path}: version {meta.v} is not 1: update DMG Lab to read it")
+    return meta
+
+
+def read_own_meta(folder: Path) -> CheckpointMeta:
+    """`read_meta` of a checkpoint of ours; raises CheckpointError for another library's."""
+    meta = read_meta(folder)
+    if meta.runner != NATIVE_ID:
+        raise CheckpointError(
+            f"{folder}: a checkpoint of {meta.runner[:40]!r}, whose network only that library "
+            "knows: deploy it in the app"
+        )
+    return meta
+
+
+def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
+    """The manifest, after each present file of `names` (default: all) had the hash it lists.
+
+    Raises CheckpointError naming the file. The envs' state may be gone: only the newest keeps it.
+    """
+    meta = read_meta(folder)
+    for name in names or tuple(meta.files):
+        path = folder / name
+        if is_machines(name) and not path.exists():
+            continue
+        if name not in meta.files:
+            raise CheckpointError(f"{folder}: {META} lists no {name}")
+        found = file_sha256(path)
+        if found != meta.files[name]:
+            raise CheckpointError(
+                f"{path}: SHA-256 is {found[:12]}..., {META} says {meta.files[name][:12]}...: "
+                "the file was changed or damaged; use another checkpoint"
+            )
+    return meta
+
+
+def policy_files(meta: CheckpointMeta) -> tuple[str, ...]:
+    """The files without which it cannot play: our weights, or whatever another runner wrote."""
+    if POLICY in meta.files:
+        return (POLICY,)
+    return tuple(name for name in meta.files if name != THUMBNAIL and not is_machines(name))
+
+
+def is_machines(name: str) -> bool:
+    """Whether a file holds envs' state: `machines.bin`, and `machines-N.bin` of further ranks."""
+    return re.fullmatch(r"machines(-\d+)?\.bin", name) is not None
+
+
+def file_sha256(path: Path) -> str:
+    """Raises CheckpointError when the file cannot be read, is no regular one, or is too large."""
+    digest = hashlib.sha256()
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > (limit := MAX_BYTES.get(path.name, MAX_OTHER_BYTES)):
+                raise CheckpointError(f"{path}: {size} bytes, at most {limit} are read")
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def list_checkpoints(paths: RunPaths) -> list[Path]:
+    """Finished checkpoints of a run, oldest first."""
+    return sorted(
+        folder for folder in paths.checkpoints.glob("[0-9]*") if (folder / META).is_file()
+    )

@@ -1,0 +1,123 @@
+"""One documented set of defaults per scale. Every number has a source, in `why`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.task_lists import expand_tasks, is_list, split_tasks
+from trainer_core.lab.tasks import known_task
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import LabError
+
+WISHES = ("gamma", "stack_k")
+"""What a task may ask for: see `trainer_core.lab.tasks.Training`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """`fields` differ from RunConfig's own defaults; `why` names a source for each."""
+
+    title: str
+    summary: str
+    fields: dict[str, Any]
+    why: dict[str, str]
+
+
+_PPO_SOURCES = {
+    "gae_lambda": "0.95, Schulman et al. 2017, table 3",
+    "clip_range": "0.2, Schulman et al. 2017, section 6.1",
+    "vf_coef": "0.5, CleanRL ppo_atari.py",
+    "max_grad_norm": "0.5, CleanRL ppo_atari.py",
+    "ent_coef": "0.01, Schulman et al. 2017, table 5",
+    "gamma": "0.97: episodes end within tens of steps, so a horizon of about 33 steps is enough",
+}
+
+PRESETS: dict[str, Preset] = {
+    "laptop": Preset(
+        "Laptop (CPU)",
+        "32 Game Boys and a small network: a first stage within a minute on two cores.",
+        {
+            "device": "cpu", "num_envs": 32, "num_steps": 32, "num_minibatches": 8,
+            "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
+            "eval_episodes": 32, "obs_source": "marked",
+        },
+        {
+            **_PPO_SOURCES,
+            "num_envs": "32, docs/learning.md: half the steps of 64, as many updates",
+            "num_minibatches": "8 of 128 samples, docs/learning.md: half the steps of 4",
+            "update_epochs": "4, CleanRL ppo_atari.py",
+            "learning_rate": "1e-3, docs/learning.md: half the steps of 5e-4",
+            "policy": "docs/learning.md: a third of the Nature network's time on a CPU",
+            "obs_source": "marked, docs/learning.md: greedy play leaves walls, half the steps",
+        },
+    ),
+    "gpu": Preset(
+        "One GPU",
+        "1,024 Game Boys: a first stage in seconds of training, fits 8 GiB.",
+        {
+            "device": "cuda:0", "num_envs": 1024, "num_steps": 32, "num_minibatches": 64,
+            "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
+            "eval_episodes": 32, "obs_source": "marked",
+        },
+        {
+            **_PPO_SOURCES,
+            "num_envs": "1,024, docs/learning.md: more envs need as many updates",
+            "num_minibatches": "64 of 512 samples, docs/learning.md: 10 updates instead of 13",
+            "update_epochs": "4, CleanRL ppo_atari.py",
+            "learning_rate": "1e-3, as on a laptop",
+            "policy": "small: docs/learning.md, twice the speed of nature on these tasks",
+            "obs_source": "marked, docs/learning.md: no more steps, 2 % of the speed",
+        },
+    ),
+    "big_gpu": Preset(
+        "Big GPU",
+        "8,192 Game Boys: one H100 or H200, for long stages.",
+        {
+            "device": "cuda:0", "num_envs": 8192, "num_steps": 16, "num_minibatches": 64,
+            "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
+            "eval_episodes": 32, "checkpoint_every": 50,
+            "obs_source": "marked",
+        },
+        {
+            **_PPO_SOURCES,
+            "num_steps": "16: short rollouts of many envs, Rudin et al. 2022, section 4",
+            "num_minibatches": "64 of 2,048 samples: the batch that learned at 4,096 envs",
+            "update_epochs": "4, CleanRL ppo_atari.py",
+            "learning_rate": "1e-3, as on a laptop",
+            "obs_source": "marked, as on one GPU",
+        },
+    ),
+}  # fmt: skip
+
+
+def preset_config(name: str) -> RunConfig:
+    return RunConfig(**PRESETS[name].fields)
+
+
+def wishes_of(task: str, config: RunConfig, home: HomePaths) -> dict[str, Any]:
+    """Return the fields of `config` that a task wants otherwise, with its values.
+
+    Of several tasks the most that one of them wants. One that cannot be read wants nothing here:
+    whoever opens it says what is wrong. How many pictures are stacked is not asked where a run
+    begins with weights, which were made for a number of them.
+    """
+    try:
+        names = split_tasks(expand_tasks(task, home) if is_list(task) else task)
+        wanted = [known.manifest.training for name in names if (known := known_task(name, home))]
+    except LabError:
+        return {}
+    found: dict[str, Any] = {}
+    for field in WISHES:
+        usual = getattr(config, field)
+        values = [getattr(each, field) for each in wanted]
+        most = max((usual if value is None else value for value in values), default=usual)
+        if most != usual and not (field == "stack_k" and config.warm_start):
+            found[field] = most
+    return found
+
+
+def suggest_preset(device: str) -> str:
+    """The preset for a device when nobody chose one."""
+    return "laptop" if device == "cpu" else "gpu"

@@ -1,0 +1,75 @@
+"""Several tasks of one run, written as one text: `a,b`, and `pocket_quest/*` for all of a folder.
+
+One policy learns them side by side. Which env plays which is a rule, not a table, so that every
+process and every reader of a rollout knows it: of K tasks env n plays task n modulo K.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import list_tasks
+from trainer_core.wire.errors import ConfigError
+
+SEPARATOR = ","
+MOST_TASKS = 64
+"""Of one run: a record holds a few numbers of each, and a line has 64 KiB."""
+
+
+def split_tasks(text: str) -> tuple[str, ...]:
+    """The ids in `text`, mostly one."""
+    return tuple(part.strip() for part in text.split(SEPARATOR))
+
+
+def is_several(text: str) -> bool:
+    return SEPARATOR in text
+
+
+def is_list(text: str) -> bool:
+    """Whether it is one for `expand_tasks`: several names, or a pattern."""
+    return SEPARATOR in text or "*" in text
+
+
+def one_of(text: str, wanted: str = "") -> str:
+    """The one of a policy's tasks that is played: `wanted` if it is among them, else the first."""
+    tasks = split_tasks(text)
+    return wanted if wanted in tasks else tasks[0]
+
+
+def short_task(text: str) -> str:
+    """For narrow places: the last part of one name or two, the number of more."""
+    tasks = split_tasks(text)
+    if len(tasks) > 2:
+        return f"{len(tasks)} tasks"
+    return " + ".join(task.rpartition("/")[2] for task in tasks)
+
+
+def envs_of(number: int, count: int) -> slice:
+    """The envs that play task `number` of `count`."""
+    return slice(number, None, count)
+
+
+def expand_tasks(text: str, home: HomePaths) -> str:
+    """`text` with every pattern replaced by the ids of the tasks that it fits, in their order.
+
+    Raises ConfigError for a pattern that fits none, an id that stands twice, an empty one, and too
+    many.
+    """
+    found: list[str] = []
+    for part in split_tasks(text):
+        if not part:
+            raise ConfigError(f"task {text[:200]!r}: an empty name between commas; write a,b")
+        if "*" not in part:
+            found.append(part)
+            continue
+        fits = [task.id for task in list_tasks(home) if fnmatch.fnmatchcase(task.id, part)]
+        if not fits:
+            raise ConfigError(f"no task fits {part[:200]!r}; `dmglab task list` shows all")
+        found += sorted(name for name in fits if name not in found)
+    for name in found:
+        if found.count(name) > 1:
+            raise ConfigError(f"task {name[:200]} is named twice; name each once")
+    if len(found) > MOST_TASKS:
+        raise ConfigError(f"{len(found)} tasks; one run takes {MOST_TASKS} at most")
+    return SEPARATOR.join(found)

@@ -1,0 +1,35 @@
+"""Numbers that a run does not go on with: NaN, infinity, losses without bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from trainer_core.wire.errors import LabError
+
+EXPLODED = 1e8
+"""A loss or gradient norm beyond this never comes back."""
+
+
+class NonFiniteLossError(LabError):
+    """The learner produced NaN, infinity or numbers without bound."""
+
+
+def check_weights(weights: Iterable[torch.Tensor], update: int) -> None:
+    """Raises NonFiniteLossError rather than have broken weights kept."""
+    if not all(bool(each.isfinite().all()) for each in weights):
+        raise NonFiniteLossError(f"weights are not finite at update {update}")
+
+
+def check_finite(scalars: dict[str, Any], update: int) -> None:
+    """Raises NonFiniteLossError naming the first scalar that is NaN, infinite or too large."""
+    named = {**scalars, **scalars["metrics"]}
+    for name, value in named.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise NonFiniteLossError(f"{name} is {value} at update {update}")
+    for name in ("policy_loss", "value_loss", "grad_norm"):
+        if abs(named.get(name, 0.0)) > EXPLODED:
+            raise NonFiniteLossError(f"{name} grew to {named[name]:.3g} at update {update}")

@@ -1,0 +1,114 @@
+"""The learner of networks that are matrix products: the same PPO without autograd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer_core.lab.memory_estimate import ACTING_CHUNK
+from trainer_core.learn.adam import ADAM_EPS
+from trainer_core.learn.gemm.adam import FlatAdam
+from trainer_core.learn.gemm.network import Buffers, GemmNetwork, can_be_products
+from trainer_core.learn.gemm.ppo_epoch import GemmEpoch
+from trainer_core.learn.learner import Learner, wants_bf16
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.learn.rollout import RolloutBuffer
+from trainer_core.wire.config import RunConfig
+
+BF16_CAPABILITY = (8, 0)
+"""CUDA's compute capability from which a GPU multiplies bf16."""
+
+
+def can_learn_by_products(
+    policy: PixelActorCritic, config: RunConfig, device: torch.device
+) -> bool:
+    """A GPU with bf16 that may use it, a network of products, minibatches of one size."""
+    return (
+        device.type == "cuda"
+        and torch.cuda.get_device_capability(device) >= BF16_CAPABILITY
+        and wants_bf16(config, device)
+        and can_be_products(policy)
+        and config.batch_size % config.num_minibatches == 0
+    )
+
+
+class GemmLearner(Learner):
+    """Weights and moments live in flat vectors; module and optimizer are filled when asked for."""
+
+    def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device) -> None:
+        super().__init__(policy, config, device, captured=False)
+        self.config = config
+        self.network = GemmNetwork(policy, device)
+        self.adam = FlatAdam(
+            self.network, max_grad_norm=config.max_grad_norm, eps=ADAM_EPS, world=self.world
+        )
+        self.adam.rate.fill_(config.learning_rate)
+        self._most = max(config.minibatch_size, min(config.num_envs, ACTING_CHUNK))
+        self._buffers = Buffers(self.network.layers, self._most, device)
+        self._parts: dict[int, Buffers] = {}
+        self._order = torch.arange(self._most, device=device)
+        self._epoch: GemmEpoch | None = None
+        self._stored = True
+
+    @property
+    def policy(self) -> PixelActorCritic:
+        """The module, with the weights that were learnt. Others are given by `load_weights`."""
+        if not self._stored:
+            self.network.store()
+            self._stored = True
+        return self._policy
+
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], without gradients."""
+        heads = torch.cat([self._heads(part) for part in obs.contiguous().split(self._most)])
+        actions = self._policy.num_actions
+        return heads[:, :actions], heads[:, actions]
+
+    def _heads(self, obs: Tensor) -> Tensor:
+        """f32[B, A + 1 and padding], in memory of its own."""
+        if len(obs) not in self._parts:
+            self._parts[len(obs)] = self._buffers.first(len(obs))
+        heads = self.network.forward(obs, self._order, self._parts[len(obs)]).float()
+        if self._policy.marked:
+            prior = heads.new_empty(len(obs), self._policy.num_actions)
+            self.network.prior(obs, self._order[: len(obs)], prior)
+            heads[:, : self._policy.num_actions] += prior
+        return heads
+
+    def epoch(self, rollout: RolloutBuffer) -> GemmEpoch:
+        """What goes over `rollout` once; made for the first one that is learnt from."""
+        if self._epoch is None or self._epoch.rollout is not rollout:
+            minibatch = self._buffers.first(self.config.minibatch_size)
+            minibatch.add_gradients()
+            self._epoch = GemmEpoch(
+                self.network, minibatch, self.adam, self.config, rollout, self.ent_coef
+            )
+        self._stored = False
+        return self._epoch
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        self.adam.rate.fill_(learning_rate)
+        super().set_learning_rate(learning_rate)
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        super().load_weights(weights)
+        self.network.load()
+        self._stored = True
+
+    def broadcast_weights(self) -> None:
+        super().broadcast_weights()
+        self.network.load()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What torch.optim.Adam would say after the same steps."""
+        return {**super().state_dict(), "state": self.adam.state()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.adam.load_state(state["state"])
+        self.set_learning_rate(state["param_groups"][0]["lr"])
+
+    def close(self) -> None:
+        if self._epoch is not None:
+            self._epoch.close()

@@ -1,0 +1,122 @@
+"""PPO's epoch over a rollout with a GemmNetwork: one CUDA graph, no autograd.
+
+What `learn/ppo.py` computes, in its order: normalise advantages within each minibatch, loss,
+gradient, clip, Adam. Everything that an epoch touches, but the pictures, is gathered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import warp as wp
+from torch import Tensor
+
+from trainer_core.learn.gemm.adam import FlatAdam
+from trainer_core.learn.gemm.network import Buffers, GemmNetwork
+from trainer_core.learn.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
+from trainer_core.learn.rollout import RolloutBuffer
+from trainer_core.wire.config import RunConfig
+
+
+class GemmEpoch:
+    """The memory of an epoch over one rollout's storage, and the graph that goes over it.
+
+    The first epoch runs as it is, which lets libraries allocate; the second is captured, and every
+    later one replays it on what was gathered.
+    """
+
+    def __init__(
+        self,
+        network: GemmNetwork,
+        buffers: Buffers,
+        adam: FlatAdam,
+        config: RunConfig,
+        rollout: RolloutBuffer,
+        ent_coef: Tensor,
+    ) -> None:
+        """`buffers` are for a minibatch and have gradients; all minibatches are of one size;
+        `ent_coef` f32[] is read at each step."""
+        device, batches, size = network.device, config.num_minibatches, buffers.size
+        assert batches * size == config.batch_size
+        self.network, self.buffers, self.adam = network, buffers, adam
+        self.config, self.rollout, self.ent_coef = config, rollout, ent_coef
+        self.world = round(1 / adam.share)
+        self.index = torch.zeros(batches, size, dtype=torch.int64, device=device)
+        self.actions = torch.zeros(batches, size, dtype=torch.int64, device=device)
+        self.samples = torch.zeros(batches, 4, size, device=device)
+        self.prior = torch.zeros(batches, size, network.policy.num_actions, device=device)
+        """What marks take off the logits; none where the policy knows none."""
+        self.scalars = torch.zeros(batches, size, SCALARS, device=device)
+        self.norms = torch.zeros(batches, 1, device=device)
+        self._pictures = rollout.obs.flatten(0, 1)
+        self._coefficients = Clipping()
+        for name in ("clip_range", "clip_range_vf", "vf_coef"):
+            setattr(self._coefficients, name, getattr(config, name))
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._warm = False
+
+    def run(self, order: Tensor) -> Tensor:
+        """An optimizer step on each minibatch of the samples in `order` i64[S].
+
+        Returns f32[minibatches, 7]: PPO's losses behind the total, then the gradient's norm.
+        """
+        rollout = self.rollout
+        self.index.view(-1).copy_(order)
+        torch.index_select(rollout.actions.flatten(), 0, order, out=self.actions.view(-1))
+        fields = (rollout.logprobs, rollout.values, rollout.advantages, rollout.returns)
+        gathered = torch.stack([field.flatten() for field in fields]).index_select(1, order)
+        gathered = gathered.view(4, *self.index.shape)
+        if self.config.normalize_advantage:
+            advantages = gathered[2]
+            deviation, mean = torch.std_mean(advantages, dim=1, correction=0, keepdim=True)
+            advantages.sub_(mean).div_(deviation + 1e-8)
+        self.samples.copy_(gathered.transpose(0, 1))
+        if self.network.policy.marked:
+            self.network.prior(self._pictures, self.index.view(-1), self.prior.flatten(0, 1))
+        self._play(self._steps)
+        self.adam.steps += len(self.index)
+        return torch.cat([self.scalars.mean(1), self.norms * self.adam.share], 1)
+
+    def close(self) -> None:
+        """Drop the graph: it must not outlive the communicator that it sends through."""
+        self._graph = None
+
+    def _play(self, work: Callable[[], None]) -> None:
+        if self.network.device.type != "cuda" or not self._warm:
+            self._warm = True
+            work()
+            return
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+                work()
+        self._graph.replay()
+
+    def _steps(self) -> None:
+        for number in range(len(self.index)):
+            self._step(number)
+
+    def _step(self, number: int) -> None:
+        network, buffers = self.network, self.buffers
+        network.forward(self._pictures, self.index[number], buffers)
+        self._differentiate(number)
+        network.backward(buffers)
+        if self.world > 1:
+            dist.all_reduce(network.gradient)
+        self.adam.step(number, self.norms[number])
+
+    def _differentiate(self, number: int) -> None:
+        """From heads to their gradient and the scalars of the minibatch."""
+        buffers = self.buffers
+        read = (
+            buffers.values[-1], self.prior[number], self.actions[number], self.samples[number],
+        )  # fmt: skip
+        written = (buffers.gradients[-1], self.scalars[number])
+        inputs: list[Any] = [
+            *map(wp.from_torch, read), self.network.policy.num_actions, self._coefficients,
+            wp.from_torch(self.ent_coef.view(1)), 1.0 / buffers.size, *map(wp.from_torch, written),
+        ]  # fmt: skip
+        self.network.launch(ppo_gradient, buffers.size, inputs)

@@ -1,0 +1,99 @@
+"""PPO's loss and its gradient by the heads, one thread a sample: a Warp kernel."""
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+SCALARS = 6
+"""Columns of `scalars`, in the order of PPOLosses behind `total`."""
+
+
+@wp.struct
+class Clipping:
+    """PPO's coefficients; `clip_range_vf` 0 means none."""
+
+    clip_range: wp.float32
+    clip_range_vf: wp.float32
+    vf_coef: wp.float32
+
+
+@wp.func
+def logit(
+    heads: wp.array2d(dtype=wp.bfloat16),
+    prior: wp.array2d(dtype=wp.float32),
+    sample: wp.int32,
+    action: wp.int32,
+) -> wp.float32:
+    """What the network says of an action, and what is known of it beforehand."""
+    return wp.float32(heads[sample, action]) + prior[sample, action]
+
+
+@wp.kernel
+def ppo_gradient(
+    heads: wp.array2d(dtype=wp.bfloat16),
+    prior: wp.array2d(dtype=wp.float32),
+    actions: wp.array(dtype=wp.int64),
+    samples: wp.array2d(dtype=wp.float32),
+    num_actions: wp.int32,
+    c: Clipping,
+    ent_coef: wp.array(dtype=wp.float32),
+    scale: wp.float32,
+    gradient: wp.array2d(dtype=wp.bfloat16),
+    scalars: wp.array2d(dtype=wp.float32),
+):
+    """One thread: PPO's loss of one sample and its gradient by logits and value (learn/ppo.py).
+
+    `heads` [B, A + 1 and padding] logits, then the value; `prior` [B, A] is added to the logits;
+    `samples` [4, B] old log-probability, old value, advantage, return; `ent_coef` [1]; `scale`
+    1 / B; `scalars` [B, 6] policy loss, value loss, negative entropy, approximate KL, clipped
+    ratios, clipped values.
+    """
+    b = wp.tid()
+    top = logit(heads, prior, b, 0)
+    for k in range(1, num_actions):
+        top = wp.max(top, logit(heads, prior, b, k))
+    total = wp.float32(0.0)
+    for k in range(num_actions):
+        total += wp.exp(logit(heads, prior, b, k) - top)
+    log_total = top + wp.log(total)
+    action = wp.int32(actions[b])
+    negative_entropy = wp.float32(0.0)
+    for k in range(num_actions):
+        log_p = logit(heads, prior, b, k) - log_total
+        negative_entropy += wp.exp(log_p) * log_p
+    value = wp.float32(heads[b, num_actions])
+    log_ratio = logit(heads, prior, b, action) - log_total - samples[0, b]
+    ratio = wp.exp(log_ratio)
+    advantage = samples[2, b]
+    unclipped = -advantage * ratio
+    clipped = -advantage * wp.clamp(ratio, 1.0 - c.clip_range, 1.0 + c.clip_range)
+    # Where both are equal torch.maximum halves the gradient between two equal halves: the same.
+    by_log_ratio = wp.where(unclipped >= clipped, unclipped, wp.float32(0.0))
+
+    error = value - samples[3, b]
+    squared = error * error
+    by_value = error
+    clipped_values = wp.float32(0.0)
+    if c.clip_range_vf > 0.0:
+        change = value - samples[1, b]
+        held = wp.clamp(change, -c.clip_range_vf, c.clip_range_vf)
+        far = samples[1, b] + held - samples[3, b]
+        if wp.abs(change) > c.clip_range_vf:
+            clipped_values = wp.float32(1.0)
+            if far * far > squared:
+                by_value = wp.float32(0.0)
+        squared = wp.max(squared, far * far)
+
+    for k in range(num_actions):
+        log_p = logit(heads, prior, b, k) - log_total
+        p = wp.exp(log_p)
+        chosen = wp.where(k == action, wp.float32(1.0), wp.float32(0.0))
+        slope = by_log_ratio * (chosen - p) + ent_coef[0] * p * (log_p - negative_entropy)
+        gradient[b, k] = wp.bfloat16(scale * slope)
+    gradient[b, num_actions] = wp.bfloat16(scale * c.vf_coef * by_value)
+    scalars[b, 0] = wp.max(unclipped, clipped)
+    scalars[b, 1] = 0.5 * squared
+    scalars[b, 2] = negative_entropy
+    scalars[b, 3] = ratio - 1.0 - log_ratio
+    scalars[b, 4] = wp.where(wp.abs(ratio - 1.0) > c.clip_range, wp.float32(1.0), wp.float32(0.0))
+    scalars[b, 5] = clipped_values

@@ -1,0 +1,210 @@
+"""The network with its optimizer: forward in the chosen precision, one clipped step."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from trainer_core.learn.adam import Adam
+from trainer_core.learn.policy import PixelActorCritic
+from trainer_core.wire.config import RunConfig
+
+if TYPE_CHECKING:
+    from trainer_core.learn.rollout import Forward, RolloutBuffer
+
+
+class LossSums:
+    """Running sums of the scalars of an update, kept on the device until a record is made."""
+
+    def __init__(self, losses: type[tuple[Tensor, ...]], device: torch.device) -> None:
+        """`losses` is a NamedTuple whose first field is differentiated and not recorded."""
+        self.on_step: Callable[[], None] = lambda: None
+        """Called after each optimizer step, or several."""
+        fields: tuple[str, ...] = losses._fields  # type: ignore[attr-defined]
+        self.names = (*fields[1:], "grad_norm")
+        self.sums = torch.zeros(len(self.names), device=device)
+        self.opt_steps = 0
+
+    def add(self, scalars: Tensor) -> None:
+        """One optimizer step's worth, f32[len(names)], as `scalars_of` stacks it."""
+        self.sums += scalars
+        self.opt_steps += 1
+        self.on_step()
+
+    def add_all(self, scalars: Tensor) -> None:
+        """Those of several steps, f32[steps, len(names)]."""
+        self.sums += scalars.sum(0)
+        self.opt_steps += len(scalars)
+        self.on_step()
+
+
+def scalars_of(losses: tuple[Tensor, ...], grad_norm: Tensor) -> Tensor:
+    """f32[len(LossSums.names)]: all but the total of one step's losses, then the norm."""
+    return torch.stack([scalar.detach() for scalar in (*losses[1:], grad_norm)])
+
+
+class StepGraph:
+    """One optimizer step as a CUDA graph: a hundred short launches become one.
+
+    The first steps run as they are, which lets libraries allocate; then `work` is captured, and
+    every later step replays it on new indices. What `work` reads must stay where it is.
+    """
+
+    WARM_UP = 3
+
+    def __init__(self, batch: int, device: torch.device) -> None:
+        self._index = torch.zeros(batch, dtype=torch.int64, device=device)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._scalars = torch.empty(0)
+        self._steps = 0
+
+    def run(self, work: Callable[[Tensor], Tensor], index: Tensor) -> Tensor:
+        """`work(index)`; its result is overwritten by the next call."""
+        self._index.copy_(index)
+        self._steps += 1
+        if self._steps <= self.WARM_UP:
+            return work(self._index)
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+                self._scalars = work(self._index)
+        self._graph.replay()
+        return self._scalars
+
+    def close(self) -> None:
+        self._graph = None
+
+
+class Epoch(Protocol):
+    """A way to go over a rollout once, other than step by step."""
+
+    def run(self, order: Tensor) -> Tensor:
+        """An optimizer step on each minibatch of the samples in `order` i64[S].
+
+        Returns f32[minibatches, len(LossSums.names)].
+        """
+        ...
+
+
+def wants_bf16(config: RunConfig, device: torch.device) -> bool:
+    return config.amp == "bf16" or (config.amp == "auto" and device.type == "cuda")
+
+
+class Learner:
+    """Owns weights and optimizer state; everything else about learning is a function."""
+
+    def __init__(
+        self,
+        policy: PixelActorCritic,
+        config: RunConfig,
+        device: torch.device,
+        *,
+        captured: bool = True,
+    ) -> None:
+        """`captured`: on a GPU optimizer steps become one graph, if minibatches are of one size."""
+        self._policy = policy
+        self._parameters = list(policy.parameters())
+        self.device = device
+        self.max_grad_norm = config.max_grad_norm
+        self.use_bf16 = wants_bf16(config, device)
+        self.world = dist.get_world_size() if dist.is_initialized() else 1
+        self.graph: StepGraph | None = None
+        """Where optimizer steps of one shape are captured; None where they run one by one."""
+        self._rate: Tensor | float = config.learning_rate
+        even = config.batch_size % config.num_minibatches == 0
+        if captured and even and device.type == "cuda":
+            self.graph = StepGraph(config.minibatch_size, device)
+            self._rate = torch.tensor(config.learning_rate, device=device)
+        self.optimizer = Adam(self._parameters, self._rate)
+        self.ent_coef = torch.tensor(config.ent_coef, device=device)
+        """f32[] weight of the entropy bonus; captured steps read it from there."""
+
+    @property
+    def policy(self) -> PixelActorCritic:
+        """The network, with the weights that were learnt; `load_weights` gives it others."""
+        return self._policy
+
+    @property
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return list(self.policy.parameters())
+
+    def epoch(self, rollout: RolloutBuffer) -> Epoch | None:
+        """A faster way to go over `rollout` than step by step, where there is one."""
+        return None
+
+    def actor(self) -> Forward:
+        """`forward` without gradients, for as long as the weights stay as they are now."""
+        return self.forward
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Go on with these, named and shaped as in the policy's state_dict."""
+        self._policy.load_state_dict(weights)
+
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
+        guard = (
+            torch.autocast(self.device.type, torch.bfloat16)
+            if self.use_bf16
+            else contextlib.nullcontext()
+        )
+        with guard:
+            logits, values = self._policy(obs)
+        return logits.float(), values.float()
+
+    def step(self) -> Tensor:
+        """Average over ranks, clip, apply and clear the gradients; returns their norm, f32[]."""
+        if self.world > 1:
+            self._all_reduce_gradients()
+        limit = self.max_grad_norm if self.max_grad_norm > 0 else float("inf")
+        grad_norm = torch.nn.utils.clip_grad_norm_(self._parameters, limit, foreach=True)
+        self.optimizer.step()
+        self.optimizer.clear_gradients()
+        return grad_norm
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        if isinstance(self._rate, Tensor):
+            self._rate.fill_(learning_rate)  # a captured step reads it from there
+        else:
+            self._rate = self.optimizer.rate = learning_rate
+
+    def agree_mean(self, value: Tensor) -> float:
+        """The mean of a scalar over all ranks as a number: ranks that branch on it stay equal."""
+        value = value.detach().clone()
+        if self.world > 1:
+            dist.all_reduce(value)
+            value /= self.world
+        return float(value)
+
+    def broadcast_weights(self) -> None:
+        """Give every rank the weights of rank 0."""
+        if self.world > 1:
+            for tensor in self._policy.state_dict().values():
+                dist.broadcast(tensor, src=0)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.optimizer.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.optimizer.load_state_dict(state)
+        self.set_learning_rate(state["param_groups"][0]["lr"])
+
+    def close(self) -> None:
+        """Drop captured graphs: they must not outlive the communicator that they send through."""
+        if self.graph is not None:
+            self.graph.close()
+
+    def _all_reduce_gradients(self) -> None:
+        # One flat buffer: a message per tensor would cost more latency than bandwidth.
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        flat /= self.world
+        offset = 0
+        for gradient in gradients:
+            gradient.copy_(flat[offset : offset + gradient.numel()].view_as(gradient))
+            offset += gradient.numel()

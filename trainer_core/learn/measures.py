@@ -1,0 +1,140 @@
+"""What is measured of a rollout, by metric name; how it is reduced says the metric's row.
+
+A measure names the fields of the storage that it takes. A storage without one of them leaves the
+metric out: nothing here asks which algorithm is learning.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer_core.lab.task_lists import envs_of
+from trainer_core.wire.metric_names import TASK_METRICS
+
+PERCENTILES = (0.1, 0.5, 0.9)
+
+
+def as_stored(*fields: Tensor) -> Any:
+    """The field itself, or all of several."""
+    return fields[0] if len(fields) == 1 else fields
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """`function` of `fields` gives, for one rollout, what the reduction of the rows folds.
+
+    mean, std, sum, min, max: one tensor of any shape; ratio: two, the upper one first; last:
+    f64[len(names)] of this rollout. It runs on the device and must not wait for it.
+    """
+
+    names: tuple[str, ...]
+    """Metrics, all of one reduction; several only where one computation gives them all."""
+    fields: tuple[str, ...]
+    """Fields of the storage, [T, N] each."""
+    function: Callable[..., Any] = as_stored
+    envs: slice = field(default_factory=lambda: slice(None))
+    """Columns of the fields that it takes."""
+
+
+def percentiles(dist: Tensor) -> Tensor:
+    """f64[3]: nearest-rank 10th, 50th and 90th percentile of all of `dist`, on its device."""
+    ordered = dist.flatten().sort().values
+    last = len(ordered) - 1
+    ranks = [min(last, max(0, round(share * last))) for share in PERCENTILES]
+    return torch.stack([ordered[rank] for rank in ranks]).double()
+
+
+def explained_variance(values: Tensor, returns: Tensor) -> Tensor:
+    """f64[1]: 1 - Var(returns - values) / Var(returns); 0 where the returns do not vary."""
+    returns = returns.double()
+    spread = returns.var(correction=0)
+    left = (returns - values).var(correction=0)
+    return torch.where(spread > 0, 1 - left / spread.clamp(min=1e-12), 0.0)[None]
+
+
+def own_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Successes and ends of the episodes that began at the task's own starts, bool[T, N]."""
+    return success & reset & ~from_demo, reset & ~from_demo
+
+
+def demo_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Successes and ends of the episodes that began along a demonstration, bool[T, N]."""
+    return success & reset & from_demo, reset & from_demo
+
+
+def demo_episodes(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Ends of episodes that began along a demonstration, and of all, bool[T, N]."""
+    return reset & from_demo, reset
+
+
+def own_return(rewards: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Rewards of, and ends of, episodes that began at the task's own starts, [T, N]."""
+    return rewards * ~from_demo, reset & ~from_demo
+
+
+def own_length(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Steps of, and ends of, episodes that began at the task's own starts, bool[T, N]."""
+    return ~from_demo, reset & ~from_demo
+
+
+def own_goals(done: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Goals of, and steps in, episodes that began at the task's own starts, bool[T, N]."""
+    return done & ~from_demo, ~from_demo
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(("reward_mean",), ("rewards",)),
+    Measure(("reward_min",), ("rewards",)),
+    Measure(("reward_max",), ("rewards",)),
+    Measure(("done_rate",), ("done",)),
+    Measure(("trunc_rate",), ("trunc",)),
+    Measure(("reset_rate",), ("reset_mask",)),
+    Measure(("success_rate",), ("success", "reset_mask", "from_demo"), own_successes),
+    Measure(("success_rate_demo_starts",), ("success", "reset_mask", "from_demo"), demo_successes),
+    Measure(("demo_start_share",), ("reset_mask", "from_demo"), demo_episodes),
+    Measure(("done_rate_own_starts",), ("done", "from_demo"), own_goals),
+    Measure(("episode_return",), ("rewards", "reset_mask", "from_demo"), own_return),
+    Measure(("episode_length",), ("reset_mask", "from_demo"), own_length),
+    Measure(("episodes",), ("reset_mask",)),
+    Measure(("dist_p10", "dist_p50", "dist_p90"), ("dist",), percentiles),
+    Measure(("entropy_mean",), ("entropies",)),
+    Measure(("value_mean",), ("values",)),
+    Measure(("value_std",), ("values",)),
+    Measure(("vpred_mean",), ("values",)),
+    Measure(("value_min",), ("values",)),
+    Measure(("value_max",), ("values",)),
+    Measure(("advantage_mean",), ("advantages",)),
+    Measure(("advantage_min",), ("advantages",)),
+    Measure(("advantage_max",), ("advantages",)),
+    Measure(("return_mean",), ("returns",)),
+    Measure(("return_min",), ("returns",)),
+    Measure(("return_max",), ("returns",)),
+    Measure(("explained_variance",), ("values", "returns"), explained_variance),
+)
+
+
+def measures_of(storage: object) -> tuple[Measure, ...]:
+    """Those whose fields `storage` has."""
+    return tuple(
+        measure for measure in MEASURES if all(hasattr(storage, name) for name in measure.fields)
+    )
+
+
+def task_measures_of(storage: object, tasks: Sequence[str]) -> tuple[Measure, ...]:
+    """Those of TASK_METRICS once more for each of several `tasks`, of the envs that play it."""
+    if len(tasks) < 2:
+        return ()
+    told = [measure for measure in measures_of(storage) if measure.names[0] in TASK_METRICS]
+    return tuple(
+        dataclasses.replace(
+            measure, names=(f"{measure.names[0]}/{task}",), envs=envs_of(number, len(tasks))
+        )
+        for measure in told
+        for number, task in enumerate(tasks)
+    )

@@ -1,0 +1,215 @@
+"""The network `small` on pictures that are made of few tiles, with its gradient, on a CPU.
+
+A Game Boy draws with tiles of 8x8 pixels, and the network's first layer looks at patches of 8x8: of
+the 11,520 patches in a minibatch of `leave_bedroom` 150 differ, of `nectar_run` 900. So the first
+layer is a product of the different patches with the weights, and so is the second, once for each of
+the nine places that a patch can have under it; what is left of both for each picture is to add up
+nine rows. The same function of the same parameters as `policy.PixelActorCritic`, sums in another
+order (docs/learning.md, notebook 12).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding_bag, pad
+
+from trainer_core.learn.distinct import distinct_rows
+from trainer_core.learn.policy import PatchConv2d, PixelActorCritic
+from trainer_core.wire.shades import MAX_SHADE
+
+NINE = 9
+"""Places under the second layer's window."""
+MOST_PATCHES = 12
+"""Different patches for each picture, above which the convolutions themselves are faster."""
+
+
+class Tiles:
+    """Pictures as numbers of patches."""
+
+    def __init__(self, pictures: Tensor, size: int) -> None:
+        """`pictures` u8[D, K, H, W]; patches of `size` x `size`, the rest at the edges left out."""
+        count, (rows, columns) = len(pictures), grid_of(pictures, size)
+        patches = patches_of(pictures, size)
+        first, number = distinct_rows(patches)
+        self.patches = patches[first].float() * (1 / MAX_SHADE)
+        """f32[V, K * size * size]"""
+        self.number = number.view(count, rows * columns)
+        """i64[D, rows * columns]"""
+        under = torch.cat([self.number, torch.full((count, 1), len(first))], 1)
+        under = under[:, windows_under(rows, columns).flatten()]
+        self.under = under * NINE + torch.arange(NINE).repeat(under.shape[1] // NINE)
+        """i64[D, places * 9]: 9 times the patch under each window, and which of the nine it is."""
+
+    def of(self, pictures: Tensor) -> Batch | None:
+        """Those of the pictures `pictures` i64[U]; None where they have too few tiles in common."""
+        seen = torch.zeros(len(self.patches) + 1, dtype=torch.int64)
+        seen[self.number[pictures].flatten()] = 1
+        used = seen.nonzero().squeeze(1)
+        if len(used) > MOST_PATCHES * len(pictures):
+            return None
+        number = seen.cumsum(0) - 1
+        number[-1] = len(used)
+        rows = (number[:, None] * NINE + torch.arange(NINE)).flatten()
+        rows = rows[self.under[pictures]].view(-1, NINE)
+        return Batch(self.patches[used], rows, len(pictures), *sorted_back(rows, len(used) * NINE))
+
+
+def grid_of(pictures: Tensor, size: int) -> tuple[int, int]:
+    """Rows and columns of whole patches of `size` x `size` in pictures [..., H, W]."""
+    return pictures.shape[-2] // size, pictures.shape[-1] // size
+
+
+def patches_of(pictures: Tensor, size: int) -> Tensor:
+    """[D * rows * columns, K * size * size] of `pictures` [D, K, H, W]."""
+    (count, planes), (rows, columns) = pictures.shape[:2], grid_of(pictures, size)
+    cut = pictures[:, :, : rows * size, : columns * size]
+    windows = cut.reshape(count, planes, rows, size, columns, size)
+    return windows.permute(0, 2, 4, 1, 3, 5).reshape(count * rows * columns, -1)
+
+
+@functools.cache
+def windows_under(rows: int, columns: int) -> Tensor:
+    """i64[places, 9]: which of rows * columns patches lie under each window of 3x3 with stride 2
+    and a padding of 1; rows * columns stands for what is outside."""
+    padded = torch.full((rows + 2, columns + 2), rows * columns)
+    padded[1:-1, 1:-1] = torch.arange(rows * columns).view(rows, columns)
+    return padded.unfold(0, 3, 2).unfold(1, 3, 2).reshape(-1, NINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Pictures for one step of the optimizer."""
+
+    patches: Tensor
+    """f32[V, K * 64], all different."""
+    rows: Tensor
+    """i64[U * places, 9]: 9 * patch + place under the window; from 9 * V on outside."""
+    pictures: int
+    """U"""
+    back: Tensor
+    """i64[...] positions in U * places, those of one of `rows` after those of another."""
+    begins: Tensor
+    """i64[9 * V] where in `back` those of each begin."""
+
+
+class Passed(tuple[Tensor, ...]):
+    """What `forward` leaves for `backward`: activations, and weights in another order."""
+
+
+Beside = Callable[[Callable[[], Tensor]], Callable[[], Tensor]]
+"""What begins some work, and what then waits for it."""
+
+
+def later(work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """No other thread: done when it is asked for."""
+    return work
+
+
+class TileNetwork:
+    """Forward and backward of `policy`, whose kind is small."""
+
+    def __init__(self, policy: PixelActorCritic) -> None:
+        first, _, second, _, _ = policy.trunk
+        hidden = policy.hidden[0]
+        assert isinstance(first, PatchConv2d)
+        assert isinstance(second, nn.Conv2d)
+        assert isinstance(hidden, nn.Linear)
+        self.first, self.second, self.hidden = first, second, hidden
+        assert first.bias is not None
+        assert second.bias is not None
+        self.first_bias, self.second_bias = first.bias, second.bias
+        self.policy, self.value = policy.policy_head, policy.value_head
+
+    @torch.no_grad()
+    def act(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits f32[D, A] and values f32[D] of `pictures` u8[D, K, H, W], too few for their
+        different patches to be worth looking for."""
+        first, second = self.first, self.second
+        size, width = first.kernel_size[0], second.out_channels
+        shown = patches_of(pictures, size).float().mul_(1 / MAX_SHADE)
+        tiles = torch.addmm(self.first_bias, shown, first.weight.flatten(1).t()).relu_()
+        tiles = pad(tiles.view(len(pictures), -1, first.out_channels), (0, 0, 0, 1))
+        under = windows_under(*grid_of(pictures, size)).flatten()
+        columns = tiles.index_select(1, under).view(-1, NINE * first.out_channels)
+        weight = second.weight.permute(2, 3, 1, 0).reshape(-1, width)
+        windows = torch.addmm(self.second_bias, columns, weight).relu_()
+        logits, values, *_ = self._heads(windows, len(pictures))
+        return logits, values
+
+    def _heads(self, windows: Tensor, pictures: int) -> tuple[Tensor, ...]:
+        """Logits, values, and on the way features and hidden, of f32[pictures * places, width]."""
+        features = windows.view(pictures, -1, windows.shape[1]).transpose(1, 2)
+        features = features.reshape(pictures, -1)
+        hidden = torch.addmm(self.hidden.bias, features, self.hidden.weight.t()).relu_()
+        logits = torch.addmm(self.policy.bias, hidden, self.policy.weight.t())
+        values = torch.mv(hidden, self.value.weight[0]) + self.value.bias
+        return logits, values, features, hidden
+
+    @torch.no_grad()
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor, Passed]:
+        """Logits f32[U, A], values f32[U], and what `backward` takes."""
+        first, second = self.first, self.second
+        tiles = torch.addmm(self.first_bias, batch.patches, first.weight.flatten(1).t()).relu_()
+        weight = second.weight.permute(1, 2, 3, 0).reshape(second.in_channels, -1)
+        width, count = second.out_channels, len(tiles) * NINE
+        table = torch.empty(count + NINE, width)
+        torch.mm(tiles, weight, out=table[:count].view(len(tiles), -1))
+        table[count:] = 0
+        windows = embedding_bag(batch.rows, table, mode="sum").add_(self.second_bias).relu_()
+        logits, values, features, hidden = self._heads(windows, batch.pictures)
+        return logits, values, Passed((tiles, weight, windows, features, hidden))
+
+    @torch.no_grad()
+    def backward(
+        self, batch: Batch, passed: Passed, logits: Tensor, values: Tensor, beside: Beside = later
+    ) -> tuple[Tensor, ...]:
+        """Gradients of all parameters in the module's order, from those of `forward`'s logits
+        f32[U, A] and values f32[U]. `beside` may begin some work on another thread."""
+        tiles, weight, windows, features, hidden = passed
+        ahead = torch.mm(logits, self.policy.weight).addr_(values, self.value.weight[0])
+        ahead = behind_relu(ahead, hidden)
+        heads = (
+            torch.mm(logits.t(), hidden), logits.sum(0),
+            torch.mv(hidden.t(), values)[None], values.sum()[None],
+        )  # fmt: skip
+        full = beside(lambda: torch.mm(ahead.t(), features))  # a fifth of a step
+        width = windows.shape[1]
+        back = torch.mm(ahead, self.hidden.weight).view(batch.pictures, width, -1)
+        back = behind_relu(back.transpose(1, 2).reshape(-1, width), windows)
+        table = embedding_bag(batch.back, back, batch.begins, mode="sum").view(len(tiles), -1)
+        second = torch.mm(tiles.t(), table).view(-1, 3, 3, width).permute(3, 0, 1, 2)
+        patches = behind_relu(torch.mm(table, weight.t()), tiles)
+        first = torch.mm(patches.t(), batch.patches).view_as(self.first.weight)
+        return (
+            laid_out_as(self.first.weight, first), patches.sum(0),
+            laid_out_as(self.second.weight, second), back.sum(0), full(), ahead.sum(0), *heads,
+        )  # fmt: skip
+
+
+def laid_out_as(parameter: Tensor, gradient: Tensor) -> Tensor:
+    """`gradient` in the order of `parameter` in memory, which is how Adam's kernel reads both."""
+    return torch.empty_like(parameter, requires_grad=False).copy_(gradient)
+
+
+def behind_relu(gradient: Tensor, activation: Tensor) -> Tensor:
+    """`gradient` where `activation` is positive, else 0."""
+    return torch.ops.aten.threshold_backward(gradient, activation, 0)
+
+
+def sorted_back(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Where each of 0 to `count` - 1 stands in `rows` i64[R, 9]: positions in R, and where those of
+    each begin. What is to be added up at each place are bags then, like forward's: several times
+    faster than to add to places, and in a fixed order."""
+    flat = rows.flatten().numpy()
+    last = count + NINE
+    key = flat.astype(np.uint16) if last <= 1 << 16 else flat  # 16 bits are sorted by counting
+    order = np.argsort(key, kind="stable") // NINE
+    ends = np.bincount(flat, minlength=last).cumsum()
+    begins = np.concatenate([[0], ends[: count - 1]])
+    return torch.from_numpy(order[: ends[count - 1]]), torch.from_numpy(begins)

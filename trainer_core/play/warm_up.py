@@ -1,0 +1,40 @@
+"""Everything slow before a player's first picture, done once before anybody asks for one.
+
+A player that is started ahead of its order loads the kernels here, and torch where a policy may be
+to play. Nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainer_core.envs.single_game import open_game
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.buttons import ACTION_MASKS
+from trainer_core.wire.config import RunConfig
+
+TASK = RunConfig().task
+
+
+def rehearse(home: HomePaths, *, with_policy: bool = True) -> None:
+    """A frame of the first task, and one thought of a policy without training. Raises LabError."""
+    game = open_game(TASK, home)
+    game.restart(0)
+    game.frame(0)
+    if with_policy:
+        _think(game.observation())
+
+
+def _think(observation: np.ndarray) -> None:
+    """Of a picture u8[72, 80]."""
+    import torch
+
+    from trainer_core.host import checkpoint  # noqa: F401  what opens the weights
+    from trainer_core.learn.policy import PixelActorCritic, policy_kind
+
+    torch.set_num_threads(1)
+    config = RunConfig()
+    shape = (config.stack_k, *observation.shape)
+    policy = PixelActorCritic(policy_kind(config), shape, len(ACTION_MASKS))
+    with torch.no_grad():
+        policy(torch.from_numpy(observation)[None, None].expand(1, *shape))

@@ -1,0 +1,202 @@
+"""The sole writer of a run directory's log: one record, one appended line, then the pipe."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import RunPaths
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError, ProtocolError
+
+TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
+"""Enough of a log's end for its last whole line."""
+KEPT_FOR_GOOD = (
+    records.MetaRecord | records.ResumeRecord | records.CheckpointRecord
+    | records.EvalRecord | records.ErrorRecord
+)  # fmt: skip
+"""Records that are on the disk before they are announced, should the whole computer stop; the
+others are in the kernel's hands, which outlives a process."""
+
+
+class DiskError(LabError):
+    """The disk is full or cannot be written; nothing that was announced is lost."""
+
+
+class MovedError(DiskError):
+    """What a run writes into is no longer where it was: whatever is added to it is lost."""
+
+
+class RunWriter:
+    """Appends records to `train_log.jsonl` and tells `listener` each line afterwards."""
+
+    def __init__(
+        self, paths: RunPaths, listener: Callable[[bytes], None] = lambda line: None
+    ) -> None:
+        """Opens or creates the log; a line that a crash tore off at the end is cut away.
+
+        Raises DiskError.
+        """
+        self.paths = paths
+        self._listener = listener
+        self._lock = threading.Lock()
+        try:
+            paths.root.mkdir(parents=True, exist_ok=True)
+            self._cut_torn_tail()
+            self.seq = self._next_seq()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | durable_files.OF_A_FILE
+            self._descriptor = os.open(paths.train_log, flags, 0o644)
+            self._root = _identity(paths.root)
+            self._size = os.fstat(self._descriptor).st_size
+            self._checkpoints = _identity(paths.checkpoints)
+        except OSError as error:
+            raise disk_error(paths.train_log, error) from None
+
+    def append(self, kind: type[records.Record], /, **fields: Any) -> records.Record:
+        """Make the record, write its line, then announce it.
+
+        Raises DiskError when the line cannot be written; the log then ends where it did before.
+        """
+        return self.keep(kind(run_id=self.paths.run_id, seq=0, time=time.time(), **fields))
+
+    def keep(self, record: records.Record) -> records.Record:
+        """Write and announce a record under this log's run_id and next seq, as `append` does."""
+        with self._lock:
+            record = msgspec.structs.replace(record, run_id=self.paths.run_id, seq=self.seq)
+            line = records.encode(record)
+            self._write(line, sync=isinstance(record, KEPT_FOR_GOOD))
+            self.seq += 1
+            self._listener(line)
+        return record
+
+    def tell(self, kind: type[records.Record], /, **fields: Any) -> None:
+        """Announce a record that has no place in the log: state, heartbeat, ack."""
+        with self._lock:
+            record = kind(run_id=self.paths.run_id, seq=self.seq, time=time.time(), **fields)
+            self._listener(records.encode(record))
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def check_place(self) -> None:
+        """Raises MovedError when the run's log is not the file of its name any more, or shorter.
+
+        Somebody moved, deleted or emptied it: lines would go where nobody finds them, or after a
+        gap.
+        """
+        found = os.fstat(self._descriptor)
+        is_there = _identity(self.paths.train_log) == (found.st_dev, found.st_ino)
+        if not is_there or found.st_size < self._size:
+            raise _moved(self.paths.train_log)
+
+    def has_folder(self) -> bool:
+        """Whether the run's folder, and that of its checkpoints, are still where they were."""
+        known = self._checkpoints
+        kept = known is None or _identity(self.paths.checkpoints) == known
+        return kept and _identity(self.paths.root) == self._root
+
+    def checkpoints_in_place(self) -> None:
+        """Make the run's folder of checkpoints, once; `check_place` for it from then on.
+
+        Raises MovedError, and DiskError.
+        """
+        self.check_place()
+        folder, known = self.paths.checkpoints, self._checkpoints
+        if known is None:
+            try:
+                folder.mkdir(exist_ok=True)
+            except OSError as error:
+                raise disk_error(folder, error) from None
+            self._checkpoints = _identity(folder)
+        elif _identity(folder) != known:
+            raise _moved(folder)
+
+    def _write(self, line: bytes, *, sync: bool) -> None:
+        self.check_place()
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = os.write(self._descriptor, line)
+            if written != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if sync:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)
+            raise disk_error(self.paths.train_log, error) from None
+        self._size = size + len(line)
+
+    def _cut_torn_tail(self) -> None:
+        """Back to the last line's end, read from behind: logs grow long."""
+        try:
+            with self.paths.train_log.open("r+b") as log:
+                end = log.seek(0, os.SEEK_END)
+                while end:
+                    start = max(0, end - TAIL_BYTES)
+                    log.seek(start)
+                    newline = log.read(end - start).rfind(b"\n")
+                    if newline >= 0:
+                        end = start + newline + 1
+                        break
+                    end = start
+                log.truncate(end)
+        except FileNotFoundError:
+            pass
+
+    def _next_seq(self) -> int:
+        """One more than the last record's, of as much of the log as it takes to find one."""
+        try:
+            size = self.paths.train_log.stat().st_size
+        except FileNotFoundError:
+            return 0
+        tail = TAIL_BYTES
+        while True:
+            with self.paths.train_log.open("rb") as log:
+                log.seek(max(0, size - tail))
+                lines = log.read().splitlines()
+            for line in reversed(lines):
+                try:
+                    return records.decode(line).seq + 1
+                except ProtocolError:
+                    continue
+            if tail >= min(size, MOST_TAIL_BYTES):  # beyond it there is no log of ours
+                return 0
+            tail *= 4
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What a file stays the same by under another name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _moved(path: Path) -> MovedError:
+    return MovedError(
+        f"{path}: moved, deleted or replaced while the run trained; put it back if you have it, "
+        "then resume the run"
+    )
+
+
+def disk_error(path: Path, error: OSError, option: str = "--home") -> DiskError:
+    """`option` is the one that says where `path` lies."""
+    reason = error.strerror or str(error)
+    way_out = f"choose a folder that can be written ({option})"
+    if error.errno == errno.ENOSPC:
+        way_out = "free some space" + (" and resume the run" if option == "--home" else "")
+    return DiskError(f"{path}: {reason}; {way_out}")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A JSON file that appears whole or not at all. Raises OSError."""
+    durable_files.replace_file(path, json.dumps(value, indent=2, default=str).encode() + b"\n")

@@ -1,0 +1,67 @@
+"""Runs and checkpoints by the names that people and commands give them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, merit, read_meta
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.runs.index import RunRegistry
+from trainer_core.wire.errors import CheckpointError, LabError
+from trainer_core.wire.run_record import is_archived
+
+
+def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
+    """A run by id, folder, or `latest`; that is never the run `asker`, which looks for another.
+
+    Raises LabError naming what there is.
+    """
+    if text == "latest":
+        there = [f for f in home.runs.glob("[!.]*/config.json") if f.parent.name != asker]
+        runs = sorted(there, key=lambda path: path.stat().st_mtime)
+        if not runs:
+            raise LabError(f"{home.runs}: no runs yet; `dmglab train` makes one")
+        return RunPaths(runs[-1].parent)
+    for root in (Path(text), home.runs / text):
+        if (root / "config.json").is_file():
+            return RunPaths(root.resolve())
+    if reason := _archived(text, home):
+        raise LabError(reason)
+    raise LabError(f"no run {text!r} below {home.runs}; `dmglab runs` lists them")
+
+
+def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
+    """A checkpoint by folder, or the best one of a run given by id, folder or `latest`.
+
+    `asker` is the run that looks for one, as with `find_run`.
+
+    Best is the greatest greedy validation success, then the greatest of play that leaves loops,
+    then the greatest sampled one, then the one whose own weights were played for that, then the
+    newest.
+    """
+    if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
+        return Path(text).resolve()
+    try:
+        run = find_run(text or "latest", home, asker)
+    except LabError as error:
+        if text in ("", "latest") or _archived(text, home):
+            raise CheckpointError(str(error)) from None
+        raise CheckpointError(
+            f"{text!r} is neither a checkpoint folder nor a run below {home.runs}; `dmglab runs` "
+            "lists the runs"
+        ) from None
+    if not (found := list_checkpoints(run)):
+        raise CheckpointError(f"run {run.run_id} has no checkpoint yet; `dmglab runs` lists others")
+    return max(found, key=_merit)
+
+
+def _archived(run_id: str, home: HomePaths) -> str:
+    """Where an archived run is and how it comes back; empty for any other."""
+    record = RunRegistry(home).load().get(run_id)
+    if record is None or not is_archived(record):
+        return ""
+    return f"run {run_id} is {record.reason}; `dmglab restore` brings it back"
+
+
+def _merit(folder: Path) -> tuple[tuple[float, float, float, bool], str]:
+    return merit(read_meta(folder)), folder.name

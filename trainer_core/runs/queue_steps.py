@@ -1,0 +1,258 @@
+"""Into the queue and out of it: a run waits, is taken up by somebody, or is dropped.
+
+Each step changes queue and index under the queue's lock, in the order that a kill between the two
+leaves a run waiting rather than forgotten: into the queue before the index says that it waits, out
+of it once its process has been started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.config_file import read_config, read_spec, tags_of, write_config
+from trainer_core.runs.device_lock import DeviceLock, full_name
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.life import RunLife
+from trainer_core.runs.log_writer import disk_error
+from trainer_core.runs.queue import QueueBusyError, QueueEntry, RunQueue
+from trainer_core.runs.run_lock import RunLock
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunRecord, RunState
+from trainer_core.wire.spec import RunSpec
+
+DETACHED_START_S = 30.0
+"""For a detached host that was called for a detached run to be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A waiting run that this process has taken up; its entry stays until the process is there."""
+
+    life: RunLife
+    spec: RunSpec
+    device: DeviceLock
+
+
+def enqueue(
+    home: HomePaths, run_id: str, spec: RunSpec, *, algo: str, name: str = "", priority: int = 0,
+    held: bool = False, devices: tuple[str, ...] = (), tags: dict[str, str] | None = None,
+    detached: bool = False,
+) -> RunRecord:  # fmt: skip
+    """A new run, waiting: its directory, its line of the index, its place in the queue.
+
+    `detached`: see QueueEntry; whoever says so calls the detached host. Raises LabError, DiskError;
+    nothing waits then.
+    """
+    queue = RunQueue(home)
+    entry = QueueEntry(
+        run_id=run_id, devices=tuple(map(full_name, devices or (spec.device,))),
+        priority=priority, held=held, detached=detached,
+    )  # fmt: skip
+    with queue.locked() as entries:
+        before = list(entries)
+        queue.put(entries, entry)
+        try:
+            life = RunLife.begin(
+                home, run_id, spec, algo=algo, name=name, state=RunState.QUEUED, tags=tags
+            )
+        except LabError:
+            with contextlib.suppress(LabError):
+                queue.write(before)
+            raise
+        life.park()
+    return life.record
+
+
+def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) -> RunRecord:
+    """An ended run, waiting to go on. Raises LabError."""
+    queue, registry = RunQueue(home), RunRegistry(home)
+    entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),), detached=first)
+    waiting = msgspec.structs.replace(
+        record, state=RunState.QUEUED, pid=0, pid_create_time=0.0, finished_at=0.0, reason=""
+    )
+    with queue.locked() as entries:
+        before = list(entries)
+        queue.put(entries, entry, first=first)
+        try:
+            registry.append(waiting)
+        except OSError as error:
+            queue.write(before)
+            raise disk_error(registry.path, error) from None
+    return waiting
+
+
+def drop(home: HomePaths, run_id: str, reason: str) -> RunRecord | None:
+    """Take a waiting run out of the queue and end it; None when it did not wait.
+
+    Raises LabError.
+    """
+    queue, registry = RunQueue(home), RunRegistry(home)
+    with queue.locked() as entries:
+        kept = [entry for entry in entries if entry.run_id != run_id]
+        if len(kept) == len(entries):
+            return None
+        record = registry.load().get(run_id)
+        if record is not None and record.state not in (RunState.QUEUED, RunState.LOST):
+            return None  # taken up this moment
+        entries[:] = kept
+        queue.write(entries)
+        return _ended(registry, record, RunState.STOPPED, reason)
+
+
+def claim(
+    home: HomePaths, knows: Callable[[str], bool], *, is_detached_host: bool = False
+) -> Claim | None:
+    """Take up the first run whose device is free and whose runner (by id) this process `knows`.
+
+    Others than the detached host leave it what is detached. None while there is no such run, or
+    another process works the queue this moment. What cannot be started at all ends as failed.
+    Raises DiskError where no lock can be written.
+    """
+    queue = RunQueue(home)
+    if all(entry.held for entry in queue.entries()):
+        return None
+    try:
+        busy: set[str] = set()  # one that becomes free meanwhile belongs to who asked first
+        with queue.locked(0.0) as entries:
+            for entry in list(entries):
+                if entry.held:
+                    continue
+                if entry.detached and not is_detached_host and _detached_host_comes(home, entry):
+                    busy.update(entry.devices)
+                    continue
+                found = _claim_one(home, queue, entries, entry, knows, busy)
+                if found is not None:
+                    return found
+    except QueueBusyError:
+        pass
+    return None
+
+
+def _detached_host_comes(home: HomePaths, entry: QueueEntry) -> bool:
+    """Whether there is a detached host, or one was called a moment ago."""
+    if 0 <= time.time() - entry.added_at < DETACHED_START_S:
+        return True
+    try:
+        descriptor = os.open(home.detached_lock, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def started(home: HomePaths, run_id: str) -> None:
+    """Its process is there: it waits no more."""
+    with contextlib.suppress(LabError):  # else it is found running, or lost, by whoever looks next
+        RunQueue(home).remove(run_id)
+
+
+def give_up(home: HomePaths, claim: Claim, reason: str) -> None:
+    """What was taken up cannot be started: it ends as failed, and its device is free again."""
+    with contextlib.suppress(LabError):  # a full disk: nobody trains it all the same
+        claim.life.end(RunState.FAILED, reason)
+    started(home, claim.life.record.run_id)
+    claim.device.release()
+
+
+def _claim_one(
+    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry,
+    knows: Callable[[str], bool], busy: set[str],
+) -> Claim | None:  # fmt: skip
+    if entry.problem:
+        return _fail(home, queue, entries, entry, f"{queue.path}: {entry.problem}")
+    wanted = tuple(name for name in entry.devices if name not in busy)
+    device = DeviceLock.take_first(home, wanted, entry.run_id)
+    if device is None:
+        busy.update(wanted)
+        return None
+    paths = home.run(entry.run_id)
+    try:
+        asked = read_spec(paths)
+        if not knows(asked.runner):
+            device.release()
+            return None
+        lock = RunLock.take(paths)
+    except LabError as error:
+        device.release()
+        return _give_up(home, queue, entries, entry, error)
+    spec = dataclasses.replace(asked, device=device.device)
+    try:
+        if spec != asked:
+            raw = read_config(paths)
+            write_config(paths, spec, str(raw.get("name", "")), tags_of(raw))
+        life = RunLife.resume(
+            home, entry.run_id, lock, state=RunState.PREFLIGHT, device=device.device
+        )
+    except (LabError, OSError):
+        lock.release()
+        device.release()
+        raise
+    return Claim(life, spec, device)
+
+
+def _give_up(
+    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, error: LabError
+) -> None:
+    """What has no readable order can never start; what is locked is being started by another."""
+    try:
+        read_spec(home.run(entry.run_id))
+    except LabError:
+        _fail(home, queue, entries, entry, str(error))
+
+
+def _fail(
+    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, reason: str
+) -> None:
+    """Take it out of the queue; the run, if there is one that waits, ends as failed."""
+    entries.remove(entry)
+    queue.write(entries)
+    registry = RunRegistry(home)
+    record = registry.load().get(entry.run_id)
+    if record is not None and not record.state.is_end:
+        _ended(registry, record, RunState.FAILED, reason)
+
+
+def why_never(home: HomePaths, entry: QueueEntry) -> str:
+    """Return why an entry can never have its turn, in words; empty where it may."""
+    if entry.problem:
+        return entry.problem
+    try:
+        read_spec(home.run(entry.run_id))
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+def is_for(home: HomePaths, entry: QueueEntry, knows: Callable[[str], bool]) -> bool:
+    """Whether a process that `knows` some runners (by id) will take the entry up, or out."""
+    try:
+        return bool(entry.problem) or knows(read_spec(home.run(entry.run_id)).runner)
+    except LabError:
+        return True
+
+
+def _ended(
+    registry: RunRegistry, record: RunRecord | None, state: RunState, reason: str
+) -> RunRecord | None:
+    if record is None:
+        return None
+    ended = msgspec.structs.replace(
+        record, state=state, reason=reason, finished_at=time.time(), pid=0
+    )
+    with contextlib.suppress(OSError):
+        registry.append(ended)
+    return ended

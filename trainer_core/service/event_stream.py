@@ -1,0 +1,113 @@
+"""Bytes of a child's event stream to records: a bad line is reported, the stream goes on."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainer_core.wire import records
+from trainer_core.wire.errors import ProtocolError
+
+CLOCK_LINES = 64
+"""Lines without meaning between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no record, cut to what a person can read."""
+
+    reason: str
+    text: str
+
+
+class LineParser:
+    """Collects chunks and hands out one parsed line at a time.
+
+    A line longer than the protocol allows is dropped as it streams in and reported once, so that a
+    child gone mad costs no memory.
+    """
+
+    def __init__(
+        self,
+        limit: int = records.MAX_LINE_BYTES,
+        decode: Callable[[bytes], records.Event | None] = records.decode,
+    ) -> None:
+        """`decode` is a runner's `parse`: None for a line that means nothing."""
+        self._limit, self._decode = limit, decode
+        self._buffer = bytearray()
+        self._start = 0
+        self._skipping = False
+        self.bad_lines = 0
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait to be parsed."""
+        return len(self._buffer) - self._start
+
+    @property
+    def waits(self) -> bool:
+        """Whether a whole line waits."""
+        return self._buffer.find(b"\n", self._start) >= 0
+
+    def feed(self, chunk: bytes) -> None:
+        if self._start > self._limit:  # what is parsed must not pile up while more keeps coming
+            del self._buffer[: self._start]
+            self._start = 0
+        self._buffer += chunk
+
+    def next(self, deadline: float = math.inf) -> records.Event | BadLine | None:
+        """The next record or bad line; None when no whole line waits.
+
+        None also when time.perf_counter() passed `deadline` over lines that mean nothing.
+        """
+        lines = 0
+        while (end := self._buffer.find(b"\n", self._start)) >= 0:
+            lines += 1
+            if lines % CLOCK_LINES == 0 and time.perf_counter() > deadline:
+                return None
+            line = bytes(self._buffer[self._start : end])
+            self._start = end + 1
+            if self._skipping:
+                self._skipping = False
+            elif len(line) > self._limit:
+                return self._too_long()
+            elif line.strip() and (item := self._parse(line)) is not None:
+                return item
+        del self._buffer[: self._start]
+        self._start = 0
+        if len(self._buffer) > self._limit:
+            self._buffer.clear()
+            if not self._skipping:
+                self._skipping = True
+                return self._too_long()
+        return None
+
+    def finish(self) -> BadLine | None:
+        """At the stream's end: report the half line that is left."""
+        rest = bytes(self._buffer[self._start :]).strip()
+        self._buffer.clear()
+        self._start = 0
+        if not rest or self._skipping:
+            return None
+        self.bad_lines += 1
+        return BadLine("the stream ended in the middle of a line", _readable(rest))
+
+    def _parse(self, line: bytes) -> records.Event | BadLine | None:
+        try:
+            return self._decode(line)
+        except ProtocolError as error:
+            reason = str(error)
+        except Exception as error:  # a runner's parser that is surprised must not end the stream
+            reason = f"{type(error).__name__}: {error}"
+        self.bad_lines += 1
+        return BadLine(reason, _readable(line))
+
+    def _too_long(self) -> BadLine:
+        self.bad_lines += 1
+        return BadLine(f"a line is longer than {self._limit} bytes and was dropped", "")
+
+
+def _readable(line: bytes) -> str:
+    return line[:200].decode("utf-8", "replace")

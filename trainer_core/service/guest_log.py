@@ -1,0 +1,43 @@
+"""Keep train_log.jsonl for runners whose process does not write one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainer_core.runs.log_writer import RunWriter
+from trainer_core.service.plan import LaunchPlan
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunRecord
+
+
+class GuestLog:
+    """Writes what a runner's `parse` returned: the first record is the meta, or the resume."""
+
+    def __init__(self, plan: LaunchPlan, record: RunRecord, writer: RunWriter) -> None:
+        """Raises DiskError."""
+        self._writer = writer
+        if writer.seq == 0:
+            writer.append(records.MetaRecord, **_meta(plan, record))
+        else:
+            writer.append(
+                records.ResumeRecord, env_steps=record.env_steps, update=0,
+                checkpoint=record.last_checkpoint, previous_seq=writer.seq - 1,
+            )  # fmt: skip
+
+    def keep(self, event: records.Event) -> records.Event:
+        """The event as it stands in the log; pipe-only ones pass by. Raises LabError."""
+        if not isinstance(event, records.LogRecord):
+            return event
+        return self._writer.keep(event)  # type: ignore[return-value]
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _meta(plan: LaunchPlan, record: RunRecord) -> dict[str, Any]:
+    """What is known of a run from outside; what only its runner knows is left out."""
+    spec = plan.spec
+    return {
+        "runner": spec.runner, "task": spec.task, "algo": record.algo, "config": spec.to_dict(),
+        "argv": list(plan.argv), "seed": spec.seed, "device": spec.device,
+    }  # fmt: skip

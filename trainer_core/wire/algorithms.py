@@ -1,0 +1,93 @@
+"""Every learning algorithm of our trainer, one row each; what follows from a row needs no torch.
+
+A row gives the command line and the form their choices, the configuration its rules, and names the
+object that learns, which `trainer_core.learn.registry` imports when a run begins. docs/extending.md
+walks through adding one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from trainer_core.wire.errors import ConfigError
+
+
+class Sizes(Protocol):
+    """What a rule may ask of a RunConfig, which is built from these rows."""
+
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def num_minibatches(self) -> int: ...
+
+
+def _anything(config: Sizes) -> None:
+    """No rule beyond the ranges of the fields."""
+
+
+def _whole_minibatches(config: Sizes) -> None:
+    """Minibatches are means of equal weight, so all must have one size."""
+    if config.batch_size % config.num_minibatches:
+        raise ConfigError(
+            f"num_minibatches must divide num_envs * num_steps = {config.batch_size}, "
+            f"got {config.num_minibatches}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Algorithm:
+    """One algorithm: what people read, what it may be configured to, what learns."""
+
+    name: str
+    title: str
+    summary: str
+    implementation: str
+    """`module:NAME` of its `trainer_core.learn.registry.Implementation`."""
+    fields: tuple[str, ...] = ()
+    """Fields of RunConfig that this algorithm reads and another may not."""
+    caution: str = ""
+    """What it was seen not to learn on a Game Boy, in one sentence; shown before a run starts."""
+    check: Callable[[Sizes], None] = _anything
+    """Raises ConfigError, its message beginning with a field's name, for what cannot run."""
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    row.name: row
+    for row in (
+        Algorithm(
+            name="ppo",
+            title="PPO",
+            summary="clipped policy updates, several epochs over each rollout",
+            implementation="trainer_core.learn.ppo:PPO",
+            fields=("num_minibatches", "update_epochs", "gae_lambda", "clip_range",
+                    "clip_range_vf", "ent_coef", "vf_coef", "target_kl", "normalize_advantage"),
+            check=_whole_minibatches,
+        ),
+        Algorithm(
+            name="a2c",
+            title="Streaming A2C",
+            summary="one optimizer step per rollout, in slices that bound its memory",
+            implementation="trainer_core.learn.a2c:A2C",
+            fields=("num_minibatches", "gae_lambda", "ent_coef", "vf_coef",
+                    "normalize_advantage"),
+            caution="A2C does not learn Pocket Quest's first stage: 19 % after 186,000 steps, "
+            "where PPO has 100 % after 31,000 (docs/learning.md)",
+        ),
+    )
+}  # fmt: skip
+
+
+def ignored_fields(name: str) -> frozenset[str]:
+    """Fields of RunConfig that other algorithms read and this one does not."""
+    everybodys = {field for row in ALGORITHMS.values() for field in row.fields}
+    return frozenset(everybodys.difference(find_algorithm(name).fields))
+
+
+def find_algorithm(name: str) -> Algorithm:
+    """The row of `name`. Raises ConfigError naming the known ones."""
+    row = ALGORITHMS.get(name)
+    if row is None:
+        raise ConfigError(f"algo must be one of {', '.join(ALGORITHMS)}, got {name!r}")
+    return row

@@ -1,0 +1,122 @@
+"""Files that others wrote, decoded: whatever is wrong with one becomes one error of this project.
+
+A parser that meets damage raises what it happens to trip over: zlib its own error, a huge number
+an OverflowError, deep nesting a RecursionError, an absent field an AttributeError. A list of "what
+this parser may raise" is never complete, so every decoder uses `parsing` instead of one of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import msgspec
+
+from trainer_core.wire.errors import LabError, in_words
+from trainer_core.wire.regular_files import SMALL_FILE, read_regular
+
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python that was built without it, whose zipfile refuses such members
+    LZMAError = zipfile.BadZipFile
+
+T = TypeVar("T")
+MOST_TEXT_BYTES = 32 << 20
+"""Limit for files of JSON; decoded into typed fields they take a few times as much memory."""
+DAMAGE: tuple[type[Exception], ...] = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, RuntimeError,
+    SyntaxError, StopIteration, MemoryError, struct.error, zlib.error, LZMAError,
+    zipfile.BadZipFile, tarfile.TarError, msgspec.MsgspecError,
+)  # fmt: skip
+"""What parsing of damaged data raises. RecursionError, NotImplementedError and the errors of text
+are among these by inheritance; LabError is not, and passes."""
+
+
+@contextlib.contextmanager
+def parsing(
+    what: object, kind: type[LabError] = LabError, way_out: str = "", *, tells_why: bool = True
+) -> Iterator[None]:
+    """Raise one `kind` that begins with `what` for all that reading and parsing may raise.
+
+    `way_out` ends the error; without `tells_why` the parser's own words, which may mean nothing to
+    a person, are left out.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {in_words(error)}{way_out}") from None
+    except DAMAGE as error:
+        why = f": {_why(error)}" if tells_why else ""
+        raise kind(f"{what}{why}{way_out}") from None
+
+
+def _why(error: Exception) -> str:
+    said = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return "it does not fit into memory"
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    if isinstance(error, KeyError):
+        return f"it lacks {said}"
+    return said or type(error).__name__
+
+
+def read_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
+    """Return a file's JSON as `kind`. Raises what `parsing` turns into one error."""
+    return msgspec.json.decode(read_regular(path, most_bytes), type=kind)
+
+
+def read_loose_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
+    """Do the same for JSON that may hold NaN and Infinity, as Python's own module writes it."""
+    return msgspec.convert(plain(json.loads(read_regular(path, most_bytes))), kind)
+
+
+MOST_DIRECTORY_BYTES = 1 << 20
+"""Of a zip archive: some 10,000 files."""
+_END_OF_ZIP = struct.Struct("<4s4H2LH")
+
+
+def open_zip(file: BinaryIO) -> zipfile.ZipFile:
+    """Return a zip archive whose directory is small: zipfile reads all of it, whatever it names.
+
+    Raises ValueError, BadZipFile.
+    """
+    end = file.seek(0, os.SEEK_END)
+    begin = file.seek(max(0, end - (1 << 16) - _END_OF_ZIP.size - 20))
+    tail = file.read(end - begin)
+    place = tail.rfind(b"PK\5\6")
+    if place < 0 or len(tail) - place < _END_OF_ZIP.size:
+        raise ValueError("no zip archive")
+    size = _END_OF_ZIP.unpack_from(tail, place)[5]
+    if size > MOST_DIRECTORY_BYTES or tail[max(0, place - 20) : place].startswith(b"PK\6\7"):
+        raise ValueError("its list of files is too long")
+    file.seek(0)
+    return zipfile.ZipFile(file)
+
+
+MOST_DEPTH = 32
+"""Levels of a configuration that are kept; ours have three."""
+
+
+def plain(value: Any, depth: int = MOST_DEPTH) -> Any:
+    """Return decoded JSON with text that can be written again, none of it nested too deep.
+
+    A lone surrogate, which JSON may spell, can be written to no file; it is shown as an escape.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if not isinstance(value, dict | list):
+        return value
+    if depth == 0:
+        raise ValueError(f"nested deeper than {MOST_DEPTH} levels")
+    if isinstance(value, list):
+        return [plain(inner, depth - 1) for inner in value]
+    return {plain(name): plain(inner, depth - 1) for name, inner in value.items()}

@@ -1,0 +1,268 @@
+"""The scalars of a run, one row each: what they are called, measured in, bounded by, drawn beside.
+
+A metric with a row gets its title, help, range and place in the app from here, the validator its
+bounds, and the trainer the way in which it is reduced. A metric without a row (another trainer's,
+in `UpdateRecord.metrics`) is recorded, checked and drawn all the same, under its own name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET
+
+from trainer_core.wire.records import EvalRecord, Record, UpdateRecord
+
+Group = Literal["overview", "policy", "env", "perf", "counter", "tasks", "other"]
+"""Which page of curves a metric belongs to; counters are x axes; tasks: of one of several."""
+Reduction = Literal["mean", "std", "ratio", "sum", "min", "max", "last", "loss", "run"]
+"""How the steps between two records become one number. mean, std, min, max: over environment
+steps; sum: a count; ratio: one sum over another, 0 where that is 0; last: computed on the last
+rollout alone; loss: mean over optimizer steps; run: known to the run, not measured on a device."""
+
+TIME_PREFIX = "time/"
+TASK_METRICS = (
+    "success_rate", "success_rate_demo_starts", "episode_return", "episode_length",
+)  # fmt: skip
+"""Metrics that a run of several tasks tells of each task besides, as `<metric>/<task>`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One scalar. `low` and `high` are bounds it cannot leave, None where there is none."""
+
+    name: str
+    title: str
+    help: str = ""
+    group: Group = "other"
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    reduction: Reduction = "run"
+    beside: str = ""
+    """The metric in whose plot this one is drawn as a further curve; empty = a plot of its own."""
+    label: str = ""
+    """What the curve is called beside others; empty = the title."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the axis is fixed from 0 to 1."""
+        return (self.low, self.high) == (0.0, 1.0)
+
+
+def _counter(name: str, title: str, help: str, unit: str = "") -> Metric:
+    return Metric(name=name, title=title, help=help, group="counter", unit=unit, low=0.0)
+
+
+def _of(
+    name: str, title: str, group: Group, reduction: Reduction, help: str, beside: str = "",
+    label: str = "", unit: str = "", low: float | None = None, high: float | None = None,
+) -> Metric:  # fmt: skip
+    return Metric(
+        name=name, title=title, help=help, group=group, unit=unit, low=low, high=high,
+        reduction=reduction, beside=beside, label=label,
+    )  # fmt: skip
+
+
+_share = functools.partial(_of, low=0.0, high=1.0)
+
+
+METRICS: tuple[Metric, ...] = (
+    _counter("update", "Updates", "Learner updates so far."),
+    _counter("env_steps", "Environment steps", "Steps of all environments so far."),
+    _counter("opt_steps", "Optimizer steps", "Optimizer steps so far."),
+    _counter("wall_time_s", "Wall time", "Seconds of training, resumes included.", "s"),
+
+    _of("reward_mean", "Reward a step", "overview", "mean", "Mean reward per environment step.",
+        label="reward"),
+    _share("success_rate", "Success", "overview", "ratio",
+           "Successes per ended training episode that began at the task's own starts, or a few "
+           "random presses after one; 0 when none ended.", label="own starts"),
+    _share("success_rate_demo_starts", "Success along demonstrations", "overview", "ratio",
+           "The same of episodes that began along a demonstration: near the goal, so high early.",
+           "success_rate", "along demos"),
+    _of("episode_return", "Return of an episode", "env", "ratio",
+        "Rewards of the episodes from the task's own starts per such episode that ended; 0 when "
+        "none ended.", label="own starts"),
+    _of("episode_length", "Length of an episode", "env", "ratio",
+        "Steps of the episodes from the task's own starts per such episode that ended; 0 when none "
+        "ended.", label="own starts", unit="steps", low=0.0),
+    _share("done_rate", "Episodes ending a step", "overview", "mean",
+           "Share of environment steps that reached the goal.", label="goal"),
+    _share("trunc_rate", "Time limits a step", "overview", "mean",
+           "Share of environment steps that ran into the horizon.", "done_rate", "time limit"),
+    _of("entropy_mean", "Entropy", "overview", "mean",
+        "Mean entropy of the policy that acted; ln 7 = 1.946 is uniform.",
+        label="entropy", unit="nats"),
+    _of("dist_p50", "Goal distance", "overview", "last",
+        "Median goal distance of the last rollout.", label="p50", low=0.0),
+    _of("dist_p10", "Goal distance, nearest tenth", "overview", "last",
+        "10th percentile of the goal distance.", "dist_p50", "p10", low=0.0),
+    _of("dist_p90", "Goal distance, farthest tenth", "overview", "last",
+        "90th percentile of the goal distance.", "dist_p50", "p90", low=0.0),
+
+    _of("value_mean", "Value", "policy", "mean", "Mean prediction of the critic.", label="mean"),
+    _of("value_std", "Value deviation", "policy", "std",
+        "Population deviation of the critic's predictions.", "value_mean", "std", low=0.0),
+    _of("value_loss", "Value loss", "policy", "loss",
+        "Half the mean squared error of the critic.", label="loss", low=0.0),
+    _of("policy_loss", "Policy loss", "policy", "loss", "What the policy's gradient minimises.",
+        label="loss"),
+    _of("entropy_loss", "Entropy loss", "policy", "loss",
+        "Negative mean entropy: falls as the policy spreads.", label="loss", unit="nats"),
+    _of("approx_kl", "Approximate KL", "policy", "loss",
+        "How far an update moved the policy: Schulman's (r - 1) - ln r.", label="KL"),
+    _share("clipfrac", "Clipped share", "policy", "loss",
+           "Share of samples whose probability ratio was clipped.", label="ratio"),
+    _share("vf_clipfrac", "Clipped values", "policy", "loss",
+           "Share of samples whose value change was clipped.", "clipfrac", "value"),
+    _of("explained_variance", "Explained variance", "policy", "last",
+        "1 - Var(return - value) / Var(return); 1 is a perfect critic.", label="EV", high=1.0),
+    _of("grad_norm", "Gradient norm", "policy", "loss", "Global norm before clipping.",
+        label="norm", low=0.0),
+    _of("learning_rate", "Learning rate", "policy", "run", "Of the next update.", label="rate",
+        low=0.0),
+    _of("advantage_mean", "Advantage", "policy", "mean", "Mean advantage estimate.",
+        label="mean"),
+    _of("advantage_min", "Least advantage", "policy", "min", "Least advantage estimate.",
+        "advantage_mean", "min"),
+    _of("advantage_max", "Greatest advantage", "policy", "max", "Greatest advantage estimate.",
+        "advantage_mean", "max"),
+    _of("return_mean", "Return", "policy", "mean", "Mean return that the critic learns.",
+        label="mean"),
+    _of("return_min", "Least return", "policy", "min", "Least return.", "return_mean", "min"),
+    _of("return_max", "Greatest return", "policy", "max", "Greatest return.",
+        "return_mean", "max"),
+    _of("vpred_mean", "Value prediction", "policy", "mean", "The same as value_mean.",
+        "return_mean", "predicted"),
+    _of("value_min", "Least value", "policy", "min", "Least prediction of the critic.",
+        "value_mean", "min"),
+    _of("value_max", "Greatest value", "policy", "max", "Greatest prediction of the critic.",
+        "value_mean", "max"),
+
+    _share("reset_rate", "Resets a step", "env", "mean",
+           "Share of environment steps that ended an episode.", label="resets"),
+    _of("episodes", "Episodes a record", "env", "sum", "Episodes that ended in the record.",
+        label="episodes", low=0.0),
+    _share("demo_start_share", "Episodes begun along demonstrations", "env", "ratio",
+           "Share of ended episodes that began along a demonstration.", label="along demos"),
+    _share("done_rate_own_starts", "Goals a step, own starts", "env", "ratio",
+           "Share of the steps of episodes from the task's own starts that reached the goal.",
+           "done_rate", "goal, own starts"),
+    _of("reward_min", "Least reward", "env", "min", "Least reward of a step.", label="min"),
+    _of("reward_max", "Greatest reward", "env", "max", "Greatest reward of a step.",
+        "reward_min", "max"),
+
+    _of("sps", "Environment steps a second", "perf", "run",
+        "Environment steps per second since the previous record, validation included.",
+        label="steps/s", low=0.0),
+    _of("updates_per_s", "Updates a second", "perf", "run",
+        "Updates per second since the previous record.", label="updates/s", low=0.0),
+    _share("time/emulate", "Share of the time", "perf", "run",
+           "Share of the loop's time in the emulator.", label="emulate"),
+    _share("time/observe", "Observing", "perf", "run",
+           "Share of the loop's time in pictures and rewards.", "time/emulate", "observe"),
+    _share("time/forward", "Acting", "perf", "run",
+           "Share of the loop's time in the policy's forward passes.", "time/emulate", "forward"),
+    _share("time/learn", "Learning", "perf", "run",
+           "Share of the loop's time in optimizer steps.", "time/emulate", "learn"),
+    _share("time/log", "Records", "perf", "run",
+           "Share of the loop's time in records, validation and checkpoints.",
+           "time/emulate", "log"),
+)  # fmt: skip
+
+
+def metric(name: str) -> Metric:
+    """The row of `name`; of `<metric>/<task>` the metric's, labelled with the task; for an unknown
+    one a neutral row of that name, without bounds."""
+    head, _, task = name.partition("/")
+    wanted = head if head in TASK_METRICS else name
+    for row in METRICS:
+        if row.name == wanted:
+            return _of_task(row, task) if wanted != name else row
+    return Metric(name=name, title=name)
+
+
+def _of_task(row: Metric, task: str) -> Metric:
+    """The row of one task of several; its curve is drawn beside the other tasks'."""
+    name = f"{row.name}/{task}"
+    return dataclasses.replace(
+        row, name=name, title=f"{row.title}, {task}", group="tasks", beside="", label=task
+    )
+
+
+def scalars(record: Record) -> dict[str, float]:
+    """Every number of `record` that can be drawn as a curve, by metric name.
+
+    Of an update: its counters and metrics, flat or in the map, and `time/<section>`, shares of the
+    record's time. Of a validation: `eval/<task>/<mode>/<name>`. Of anything else: nothing.
+    """
+    if isinstance(record, UpdateRecord):
+        names, values = scalar_row(record)
+        return dict(zip(names, map(float, values), strict=True))
+    if isinstance(record, EvalRecord):
+        head = f"eval/{record.task}/{record.mode}"
+        return {f"{head}/{name}": float(getattr(record, name)) for name in EVAL_SCALARS}
+    return {}
+
+
+_OF_OWN_STARTS = ("success_rate", "episode_return", "episode_length")
+_OF_DEMO_STARTS = ("success_rate_demo_starts",)
+
+
+def unmeasured(record: UpdateRecord) -> tuple[str, ...]:
+    """Metrics of episodes that ended, where none of that kind did: a curve of their 0 would say
+    that the policy failed."""
+    share = record.metrics.get("demo_start_share")
+    if share is None or record.episodes is UNSET:
+        return ()
+    if not record.episodes:
+        return _OF_OWN_STARTS + _OF_DEMO_STARTS
+    return {0.0: _OF_DEMO_STARTS, 1.0: _OF_OWN_STARTS}.get(share, ())
+
+
+EVAL_SCALARS = ("success_rate", "pass_at_1", "pass_at_n", "median_steps_to_goal", "mean_return")
+_ENVELOPE = frozenset({"v", "run_id", "seq", "time", "trace_id"})
+FLAT_SCALARS: tuple[str, ...] = tuple(
+    field.name
+    for field in msgspec.structs.fields(UpdateRecord)
+    if field.name not in (*_ENVELOPE, "action_hist", "time_split", "metrics")
+)
+"""Numbers that an update record may hold under a key of its own; all others are in its map."""
+
+
+_flat = operator.attrgetter(*FLAT_SCALARS)
+
+
+def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
+    """Names and values of `scalars` of an update, the quick way: a log has tens of thousands.
+
+    A name that stands twice (a key of its own, and one in the map) is told once, as the map says.
+    """
+    flat = list(_flat(record))
+    names = FLAT_SCALARS
+    if UNSET in flat:
+        names = tuple(name for name, value in zip(names, flat, strict=True) if value is not UNSET)
+        flat = [value for value in flat if value is not UNSET]
+    total = sum(record.time_split.values())
+    shares = [seconds / total if total > 0 else 0.0 for seconds in record.time_split.values()]
+    names, are_once = _names(names, tuple(record.metrics), tuple(record.time_split))
+    values = [*flat, *record.metrics.values(), *shares]
+    if are_once:
+        return names, values
+    found = dict(zip(names, values, strict=True))
+    return tuple(found), list(found.values())
+
+
+@functools.lru_cache(64)
+def _names(
+    flat: tuple[str, ...], metrics: tuple[str, ...], sections: tuple[str, ...]
+) -> tuple[tuple[str, ...], bool]:
+    """All names of a row, and whether each stands once."""
+    names = (*flat, *metrics, *(f"{TIME_PREFIX}{section}" for section in sections))
+    return names, len(set(names)) == len(names)

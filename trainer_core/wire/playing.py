@@ -1,0 +1,105 @@
+"""config.json of a player: what it plays, who is at the buttons, how fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from trainer_core.wire.commands import check_path
+from trainer_core.wire.errors import BAD_JSON, ConfigError, LabError
+from trainer_core.wire.fields import MAX_SEED, check_device, check_value, limits
+from trainer_core.wire.regular_files import read_regular
+
+MAX_SPEED = 64.0
+PolicyMode = Literal["greedy", "sample", "leave_loops"]
+"""The likeliest button; drawn by the probabilities; the likeliest, but the next likeliest where a
+picture comes back in an episode, since greedy play would go round for ever."""
+MODES = ("human", "greedy", "sample", "leave_loops", "edit")
+
+
+CLICK_FLAG = 1 << 8
+"""Of the buttons of a frame: beside the joypad mask there was a click, see `with_click`."""
+
+
+def with_click(mask: int, x: int, y: int) -> int:
+    """The buttons of a frame with a click on pixel `x`, `y` (0 to 4095) of the picture."""
+    return mask | CLICK_FLAG | x << 9 | y << 21
+
+
+def click_of(buttons: int) -> tuple[int, int]:
+    """(x, y) of `with_click`."""
+    return buttons >> 9 & 0xFFF, buttons >> 21 & 0xFFF
+
+
+class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Raises ConfigError for what cannot be played."""
+
+    task: str
+    """Task id, task folder, ROM file, or arc/ID."""
+    checkpoint: str = ""
+    """Checkpoint folder, or a run: its best checkpoint; none is needed for a person."""
+    rival: str = ""
+    """Another checkpoint of the same runner that plays beside it, in lockstep; none by itself."""
+    mode: Literal["human", "greedy", "sample", "leave_loops", "edit"] = "human"
+    """Who is at the buttons; edit: nobody, the buttons of `recording` are changed."""
+    device: str = "cpu"
+    """Where the policy is computed."""
+    speed: float = 1.0
+    """1.0 is Game Boy speed, 0 as fast as possible."""
+    seed: int = 1
+    recording: str = ""
+    """Folder of the recording that mode edit changes a copy of."""
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ConfigError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
+        if (self.mode == "edit") != bool(self.recording):
+            raise ConfigError("mode edit needs a recording; no other mode has one")
+        if self.mode not in ("human", "edit") and not self.checkpoint:
+            raise ConfigError(f"mode {self.mode} needs a checkpoint; mode human needs none")
+        if self.rival and self.mode in ("human", "edit"):
+            raise ConfigError("a rival needs a policy to play against: mode greedy, for example")
+        check_device(self.device)
+        check_value("seed", self.seed, limits(0, MAX_SEED))
+        for name in ("task", "checkpoint", "rival", "recording"):
+            check_path(name, getattr(self, name))
+        check_speed(self.speed)
+
+    @property
+    def policy_mode(self) -> PolicyMode:
+        """How a policy picks buttons when it is at them; a person may load one later."""
+        return "leave_loops" if self.mode in ("human", "edit") else self.mode
+
+
+def check_speed(speed: float) -> None:
+    """Raises ConfigError unless the player can go at `speed`."""
+    if not 0 <= speed <= MAX_SPEED:
+        raise ConfigError(f"speed {speed:g}: give 0 (as fast as possible) to {MAX_SPEED:g}")
+
+
+def write_player_config(folder: Path, config: PlayerConfig) -> None:
+    """Make `folder` a player's directory. Raises ConfigError when it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_bytes(
+            msgspec.json.format(msgspec.json.encode(config)) + b"\n"
+        )
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from None
+    except UnicodeEncodeError:  # a path with bytes that are no text cannot stand in JSON
+        raise ConfigError(
+            f"{folder}: this path is no UTF-8: rename its folders, or use another --home"
+        ) from None
+
+
+def read_player_config(folder: Path) -> PlayerConfig:
+    """Raises ConfigError naming the file and what is wrong with it."""
+    path = folder / "config.json"
+    try:
+        return msgspec.json.decode(read_regular(path), type=PlayerConfig)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except (LabError, *BAD_JSON) as error:
+        raise ConfigError(f"{path}: {error}") from None

@@ -1,0 +1,169 @@
+"""The life of a run: its states, what may follow what, and the index record that a fold keeps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from trainer_core.wire.errors import ProtocolError
+from trainer_core.wire.records import (
+    CheckpointRecord,
+    ErrorRecord,
+    EvalRecord,
+    Record,
+    ResumeRecord,
+    StateEvent,
+    UpdateRecord,
+)
+
+
+class RunState(StrEnum):
+    IDLE = "idle"
+    QUEUED = "queued"
+    PREFLIGHT = "preflight"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+    @property
+    def is_end(self) -> bool:
+        return self._value_ in _END_VALUES
+
+
+END_STATES = frozenset({RunState.FINISHED, RunState.STOPPED, RunState.FAILED, RunState.LOST})
+_END_VALUES = frozenset(state.value for state in END_STATES)
+"""Plain strings: hashing a member of an enum is Python code, and homes are large."""
+_ENDS = {RunState.STOPPED, RunState.FAILED, RunState.LOST}
+TRANSITIONS: dict[RunState, frozenset[RunState]] = {
+    RunState.IDLE: frozenset({RunState.QUEUED, RunState.PREFLIGHT}),
+    RunState.QUEUED: frozenset({RunState.PREFLIGHT, *_ENDS}),
+    RunState.PREFLIGHT: frozenset({RunState.STARTING, *_ENDS}),
+    RunState.STARTING: frozenset({RunState.RUNNING, RunState.STOPPING, RunState.FINISHED, *_ENDS}),
+    RunState.RUNNING: frozenset(
+        {RunState.PAUSING, RunState.PAUSED, RunState.STOPPING, RunState.FINISHED, *_ENDS}
+    ),
+    RunState.PAUSING: frozenset({RunState.PAUSED, RunState.RUNNING, RunState.STOPPING, *_ENDS}),
+    RunState.PAUSED: frozenset({RunState.RUNNING, RunState.STOPPING, *_ENDS}),
+    RunState.STOPPING: frozenset({RunState.FINISHED, *_ENDS}),
+    RunState.FINISHED: frozenset({RunState.STARTING}),
+    RunState.STOPPED: frozenset({RunState.STARTING}),
+    RunState.FAILED: frozenset({RunState.STARTING}),
+    RunState.LOST: frozenset({RunState.STARTING}),
+}
+
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""What SQLite keeps and every list can show."""
+When = Annotated[float, Meta(ge=0, le=253_402_300_799)]
+"""Seconds since 1970, up to the end of year 9999: what a calendar can show."""
+LATEST_S = 1 << 33
+"""Seconds since 1970, in the year 2242: no clock of a run that comes from elsewhere says more."""
+
+
+class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
+    """One line of runs.jsonl; the last line of a run_id holds."""
+
+    v: int = 1
+    run_id: str
+    runner: str
+    task: str
+    algo: str
+    device: str
+    state: RunState
+    created_at: When
+    config_sha256: str
+    pid: Count = 0
+    pid_create_time: float = 0.0
+    """psutil's create_time: with the pid it survives pid reuse."""
+    finished_at: When = 0.0
+    reason: str = ""
+    env_steps: Count = 0
+    best_success_rate: float = 0.0
+    """Of greedy validations."""
+    best_leaving_rate: float = 0.0
+    """Of validations that leave loops."""
+    last_checkpoint: str = ""
+    name: str = ""
+    host: str = ""
+    """The computer that `pid` is a process of; empty in lines of before November 2026."""
+    tags: dict[str, str] = {}
+    """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
+
+
+ARCHIVED = "archived: "
+"""What the reason of an archived run begins with; its file follows."""
+
+
+def is_archived(run: RunRecord) -> bool:
+    """Whether the run is in one file by now, and its folder gone."""
+    return run.state.is_end and run.reason.startswith(ARCHIVED)
+
+
+LONGEST_ID = 200
+"""Of a run: a folder's name has 255 bytes at most."""
+
+
+def is_run_id(text: str) -> bool:
+    """Whether `text` is the name of a folder below the runs that every list can show.
+
+    It stands in paths, tables and command lines: no separator, nothing hidden, nothing that a
+    terminal obeys, nothing that reads as an option.
+    """
+    is_short = 0 < len(text) <= LONGEST_ID
+    return is_short and text[0] not in ".-" and "/" not in text and text.isprintable()
+
+
+def advance(state: RunState, new: RunState) -> RunState:
+    """`new` if it may follow `state`. Raises ProtocolError otherwise."""
+    if new != state and new not in TRANSITIONS[state]:
+        raise ProtocolError(f"a run cannot go from {state} to {new}")
+    return new
+
+
+def fold(record: RunRecord, event: Record) -> RunRecord:
+    """The run after one event; a pure reducer that service, registry and tests share."""
+    match event:
+        case StateEvent():
+            try:
+                new = RunState(event.state)
+            except ValueError:
+                raise ProtocolError(f"unknown run state {event.state!r}") from None
+            # What it was doing while it started is over once it runs; an error's words stay.
+            reason = event.detail or (record.reason if new.is_end else "")
+            return msgspec.structs.replace(record, state=advance(record.state, new), reason=reason)
+        case UpdateRecord():
+            if record.state in (RunState.STARTING, RunState.PREFLIGHT):
+                record = msgspec.structs.replace(record, state=RunState.RUNNING, reason="")
+            return msgspec.structs.replace(record, env_steps=event.env_steps)
+        case ResumeRecord():
+            return msgspec.structs.replace(record, env_steps=event.env_steps)
+        case EvalRecord(mode="greedy", is_part=False):
+            best = max(record.best_success_rate, event.success_rate)
+            return msgspec.structs.replace(record, best_success_rate=best)
+        case EvalRecord(mode="leave_loops", is_part=False):
+            best = max(record.best_leaving_rate, event.success_rate)
+            return msgspec.structs.replace(record, best_leaving_rate=best)
+        case CheckpointRecord():
+            best = max(record.best_success_rate, event.success_rate)
+            leaving = max(record.best_leaving_rate, event.leaving_success_rate)
+            return msgspec.structs.replace(
+                record,
+                # A best one may be told late, of weights that the run has left behind.
+                env_steps=max(record.env_steps, event.env_steps),
+                last_checkpoint=event.path,
+                best_success_rate=best,
+                best_leaving_rate=leaving,
+            )
+        case ErrorRecord():
+            return msgspec.structs.replace(record, reason=event.message)
+        case _:
+            return record
