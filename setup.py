@@ -1,25 +1,52 @@
-"""What pyproject.toml cannot say: the folder `assets` travels as the package `dmglab_assets`.
+"""What pyproject.toml cannot say: where our packages and the folder `assets` lie in a wheel.
+
+In a wheel they are below `dmglab`, in a folder that one .pth file puts at the end of the path: a
+`gui` or an `emulator` of somebody else is neither overwritten nor hidden. A checkout, an editable
+install of it and the source archive have them side by side.
 
 Files on their way into a wheel lie below the system's folder for temporary files: `build/` in the
 checkout would stay there, and a wheel made later would carry what has been deleted since.
 """
 
+import shutil
 import tempfile
+from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 BUILD = tempfile.TemporaryDirectory(prefix="dmglab-build-")  # removed when this process ends
+INSIDE = ("emulator", "trainer_core", "gui", "dmglab_assets")
+SHELF = Path("dmglab", "own-packages")
+"""As dmglab/__init__.py looks for it."""
+
+
+class BuildPy(build_py):
+    """Puts what is not public onto its shelf."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        built = Path(self.build_lib)
+        (built / SHELF).mkdir(parents=True)
+        for name in INSIDE:
+            shutil.move(built / name, built / SHELF / name)
+        (built / "dmglab.pth").write_text(f"{SHELF.as_posix()}\n")
+
 
 setup(
+    cmdclass={"build_py": BuildPy},
     options={"build": {"build_base": BUILD.name}},
     packages=[
-        *find_packages(include=["emulator*", "trainer_core*", "gui*"]),
+        *find_packages(include=["dmglab*", "emulator*", "trainer_core*", "gui*"]),
         "dmglab_assets",
     ],
     package_dir={"dmglab_assets": "assets"},
     package_data={
         "gui": ["languages/*.json"],
-        "trainer_core.runners": ["requirements/*.txt"],
+        "": ["requirements.txt"],  # of the guests, each in its folder
+        "trainer_core.runners.spade_bdi": ["plans/*.asl"],
         # What runs needs; how games and pictures are made stays in the source archive.
         "dmglab_assets": [
             "arc/*/*.json",

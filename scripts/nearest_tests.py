@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOMS = {
     "emulator": ("tests/emulator", "tests/games"),
-    "trainer_core": ("tests/trainer_core",),
+    "trainer_core": ("tests/trainer_core", "tests/runners"),
     "gui": ("tests/gui",),
 }
 """Whose tests are run to the last file before a mutant of the package counts as survived."""

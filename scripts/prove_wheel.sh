@@ -1,14 +1,20 @@
 #!/bin/sh
 # Proves the wheel: builds it from the source archive, installs it into an empty environment, makes
-# that read-only and trains the first stage from / as a user without rights. Needs a few minutes,
+# that read-only, and from / as a user without rights trains the tiny task, by the command line and
+# by the service, plays what was trained and opens the app without a display. Needs a few minutes,
 # 3 GB in /tmp, and the network for what pip installs. Prints one JSON object, status 0 when it held.
 #
-#     scripts/prove_wheel.sh [FOLDER]      FOLDER (default: a new one below /tmp) is kept if named
+#     scripts/prove_wheel.sh [--demo] [FOLDER]
+#
+# --demo   also trains the first stage of Pocket Quest, for which the Game Boy is compiled: minutes
+# FOLDER   is kept; without it a new one below /tmp goes at the end
 set -eu
 
 CHECKOUT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$CHECKOUT/scripts/setup.sh"
 
+demo=
+[ "${1:-}" != --demo ] || { demo=yes; shift; }
 ROOM=${1:-}
 if [ -z "$ROOM" ]; then
     ROOM=$(mktemp -d /tmp/dmglab-wheel-XXXXXX)
@@ -60,40 +66,64 @@ if installed python -c "open('$ENVIRONMENT/written', 'w')" 2>/dev/null; then
     die "$ENVIRONMENT is writable: the proof would prove nothing"
 fi
 
-say "dmglab demo, from / and without rights"
-installed dmglab demo >"$ROOM/demo.json"
+say "where our packages are"
+installed python -c "
+import sys, importlib.util as util
+shelf = util.find_spec('dmglab').submodule_search_locations[0] + '/own-packages/'
+for name in ('emulator', 'trainer_core', 'gui'):
+    assert util.find_spec(name).origin == f'{shelf}{name}/__init__.py', util.find_spec(name)
+import dmglab
+assert not util.find_spec('dmglab.emulator') and dmglab.__version__, sys.path"
+
+say "dmglab train, from / and without rights"
+installed dmglab train --task tiny_goal --num-envs 64 --target-success 0.9 --seconds 60 \
+    --name proof >"$ROOM/trained.json"
 home="$ROOM/user/.local/share/dmglab"
-[ -d "$home/training/runs" ] || die "the run is not below $home: $(cat "$ROOM/demo.json")"
+[ -d "$home/training/runs" ] || die "the run is not below $home: $(cat "$ROOM/trained.json")"
+if [ -n "$demo" ]; then
+    say "dmglab demo"
+    installed dmglab demo >"$ROOM/demo.json"
+fi
 
 say "a run, a player and a tool as child processes of the service"
 installed python - "$home" <<'PROGRAM'
-import asyncio, sys
+import asyncio
+import sys
 from pathlib import Path
-from trainer_core.wire.config import RunConfig
+
 from trainer_core.lab.paths import HomePaths
+from trainer_core.service import PlayerService, TrainerService, run_job
+from trainer_core.wire import records
+from trainer_core.wire.config import RunConfig
 from trainer_core.wire.playing import PlayerConfig
 from trainer_core.wire.spec import RunSpec
-from trainer_core.service import PlayerService, TrainerService, run_job
+
 
 async def main() -> None:
-    wrong = []
+    wrong, acts = [], []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: wrong.append(context))
     home = HomePaths(Path(sys.argv[1]))
     service = TrainerService(home)
     service.open()
+    (trained,) = [run for run in service.runs.values() if run.name == "proof"]
     plan = service.plan(RunSpec.of(RunConfig(task="tiny_goal", num_envs=16, seconds=5.0)))
     await service.start(plan)
     while not service.runs[plan.run_id].state.is_end:
         await asyncio.sleep(0.1)
     assert service.runs[plan.run_id].state == "finished", service.runs[plan.run_id]
     player = PlayerService(home)
-    await player.start(PlayerConfig(task="pocket_quest/leave_bedroom"))
-    assert player.frames_path is not None and player.frames_path.is_file()
+    player.on_event = acts.append
+    best = home.run(trained.run_id).root / trained.last_checkpoint
+    await player.start(PlayerConfig(task="tiny_goal", checkpoint=str(best), mode="greedy"))
+    async with asyncio.timeout(60):
+        while not any(isinstance(event, records.PlayEvent) for event in acts):
+            await asyncio.sleep(0.1)
     await player.stop()
     found = await run_job([sys.executable, "-m", "trainer_core.cli.main", "doctor"])
     assert found["home"]["path"] == str(home.root), found
     await service.close()
     assert not wrong, wrong
+
 
 asyncio.run(main())
 PROGRAM
@@ -111,4 +141,4 @@ installed dmglab doctor --install-desktop >/dev/null
 [ -s "$ENVIRONMENT/share/applications/dmglab.desktop" ] || die "no desktop file in the wheel"
 
 say "held; runs lie in $home"
-cat "$ROOM/demo.json"
+cat "$ROOM/trained.json"

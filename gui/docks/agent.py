@@ -159,6 +159,8 @@ class AgentDock(Dock):
         for runner in self._session.runners:
             self.runners.addItem(runner.title, runner.id)
             self.runners.setItemData(self.runners.count() - 1, tr(runner.summary), _TIP)
+        for name, reason in self._session.broken_runners.items():
+            self._add_broken(self.runners, name, reason)
         return grid
 
     def _follow(self) -> None:
@@ -211,15 +213,16 @@ class AgentDock(Dock):
             self.tasks.addItem(title, task_id)
             self.tasks.setItemData(self.tasks.count() - 1, task_id, _TIP)
         for place, reason in self._session.broken_tasks().items():
-            self._add_broken(place, reason)
+            self._add_broken(self.tasks, place, reason)
         self._refresh()
 
-    def _add_broken(self, place: str, reason: str) -> None:
-        """A task that cannot be read stands there with its reason, and cannot be chosen."""
-        self.tasks.addItem(tr("{task}: cannot be used", task=place), None)
-        row = self.tasks.count() - 1
-        self.tasks.setItemData(row, reason, _TIP)
-        self.tasks.setItemData(row, 0, Qt.ItemDataRole.UserRole - 1)  # not enabled
+    @staticmethod
+    def _add_broken(combo: QComboBox, name: str, reason: str) -> None:
+        """Show what cannot be used with its reason; nobody can choose it."""
+        combo.addItem(tr("{name}: cannot be used", name=name), None)
+        row = combo.count() - 1
+        combo.setItemData(row, reason, _TIP)
+        combo.setItemData(row, 0, Qt.ItemDataRole.UserRole - 1)  # not enabled
 
     def _refresh(self) -> None:
         mode = self._session.mode

@@ -11,7 +11,7 @@ from gui.settings import Settings
 from trainer_core.lab.arc_games import list_games
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import broken_tasks, list_tasks
-from trainer_core.runners.catalog import AgentRunner, registered_runners
+from trainer_core.runners.catalog import AgentRunner, broken_runners, registered_runners
 from trainer_core.service.preflight import BUILT_IN_TASKS
 from trainer_core.wire.errors import shown
 
@@ -47,6 +47,8 @@ class Session(QObject):
         self.runners: tuple[AgentRunner, ...] = tuple(
             runner.at(home) for runner in registered_runners()
         )
+        self.broken_runners = broken_runners()
+        """Why each plug-in that gives no runner is none, by its name."""
         chosen = settings.text("session/runner")
         self.runner = next((one for one in self.runners if one.id == chosen), self.runners[0])
         self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)

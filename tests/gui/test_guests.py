@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 
 from gui import object_names as names
@@ -19,13 +21,13 @@ from gui.models.config_draft import ConfigDraft
 from gui.models.config_fields import field_specs
 from gui.widgets.config_form import ConfigForm
 from tests.gui.conftest import click, find, until
+from tests.support.echo_runner import EchoConfig
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import RunPaths
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.catalog import find_runner, registered_runners
-from trainer_core.runners.template import TemplateConfig
 from trainer_core.wire import records
 
 
@@ -58,7 +60,7 @@ def test_options_that_say_nothing_are_drawn_by_name_and_type() -> None:
     assert specs["deep_copies"].label == "Deep copies"
     assert specs["deep_copies"].kind is int
     assert "layers" not in specs, "no line of text means a list"
-    neutral = {spec.name for spec in field_specs(TemplateConfig)}
+    neutral = {spec.name for spec in field_specs(EchoConfig)}
     assert {"task", "device", "seed", "episodes"} <= neutral
 
 
@@ -110,6 +112,18 @@ def test_a_chosen_guest_says_that_it_is_not_here_and_offers_to_install(app: App)
     choose(app, "native")
     assert not find(app, "missingRunner").isVisible()
     assert find(app, names.PRESET_BOX).isVisible()
+
+
+def test_a_broken_plug_in_stands_in_the_list_and_cannot_be_chosen(
+    make_app: Callable[..., App], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reason = "runner snapped of toys cannot be used: ValueError: no"
+    monkeypatch.setattr("gui.models.session.broken_runners", lambda: {"snapped": reason})
+    box = find(make_app(tmp_path / "home"), names.AGENT_CATALOG, QComboBox)
+    row = box.count() - 1
+    assert box.itemText(row) == "snapped: cannot be used"
+    assert box.itemData(row, Qt.ItemDataRole.ToolTipRole) == reason
+    assert not box.model().flags(box.model().index(row, 0)) & Qt.ItemFlag.ItemIsEnabled
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "done", "failed"])

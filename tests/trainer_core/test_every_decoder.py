@@ -54,7 +54,6 @@ OTHERS = {
     "trainer_core/runners/spade_bdi/runner.py:SpadeBdiRunner._check_plans": "the same",
     "trainer_core/envs/arc/host.py": "the library's process: orders of ours, cards of the library",
     "trainer_core/envs/arc/session.py": "lines of a child of ours",
-    "trainer_core/runners/template.py": "an example that is read, not run",
     "trainer_core/runners/cleanrl/": "weights_only, in the guest's process",
     "trainer_core/runners/d3rlpy/worker.py": "weights_only, in the guest's process",
     "trainer_core/runners/sb3/": "weights_only, in the guest's process",

@@ -90,8 +90,11 @@ def test_doctor_is_a_table_on_a_terminal_and_json_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = ["--home", str(tmp_path)]
+    snapped = {"snapped": "runner snapped of toys cannot be used: ValueError: no"}
+    monkeypatch.setattr("trainer_core.cli.doctor.broken_runners", lambda: snapped)
     status = main(["doctor", *home])
-    assert json.loads(capsys.readouterr().out)["home"]["path"] == str(tmp_path)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["home"]["path"], found["broken_runners"]) == (str(tmp_path), snapped)
     screen = Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setattr(sys, "__stdout__", screen)
@@ -100,6 +103,7 @@ def test_doctor_is_a_table_on_a_terminal_and_json_elsewhere(
     assert len(lines) > 10
     assert all(len(line) < 200 for line in lines)
     assert [line for line in lines if line.startswith("home ") and str(tmp_path) in line]
+    assert [line for line in lines if line.startswith("broken runner ") and "snapped of" in line]
     assert main(["doctor", "--json", *home]) == status
     assert json.loads(screen.getvalue().splitlines()[-1])["python"]
 

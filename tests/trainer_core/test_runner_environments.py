@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import fcntl
 import json
 import os
@@ -21,7 +22,6 @@ from trainer_core.cli.main import main
 from trainer_core.lab import guest_environment
 from trainer_core.lab.guest_environment import (
     PACKAGES,
-    REQUIREMENTS,
     TORCH,
     RunnerEnvironment,
     explain,
@@ -296,7 +296,7 @@ def test_the_command_lists_and_refuses_in_one_line(
 
 @pytest.mark.parametrize("runner", GUESTS, ids=lambda runner: runner.id)
 def test_requirements_are_pinned_and_hashed(runner: GuestRunner) -> None:
-    text = (REQUIREMENTS / f"{runner.id}.txt").read_text()
+    text = runner.pins.read_text()
     blocks = [block for block in text.split("\n") if "==" in block and not block.startswith("#")]
     assert len(blocks) > 15
     assert all(block.rstrip().endswith("\\") for block in blocks), "each pin has hashes below"
@@ -335,6 +335,27 @@ def test_a_guest_is_placed_in_the_home_of_its_run(runner: GuestRunner, tmp_path:
     spec = runner.complete(RunSpec(runner=runner.id, task="tiny_goal"))
     assert runner.configure(spec).task == "tiny_goal"
     assert find_runner(runner.id) is runner
+
+
+def test_a_guest_may_run_in_our_own_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = HomePaths(tmp_path)
+    ours = dataclasses.replace(find_runner("sb3"), own_environment=False, modules=("json",))
+    assert isinstance(ours, GuestRunner)
+    assert ours.at(home).interpreter == sys.executable
+    run_dir = home.run("r").root
+    assert ours.command(run_dir)[:2] == [sys.executable, "-m"]
+    assert ours.folder(run_dir) == CHECKOUT
+    assert (ours.installation(home), ours.removal(home)) == (None, None)
+    assert ours.environment(home).check()["modules"] == {"json": "?"}
+    lacking = dataclasses.replace(ours, modules=("not_here",)).environment(home)
+    with pytest.raises(LabError, match=r"lacks not_here; run: python.* -m pip install not_here"):
+        lacking.check()
+    monkeypatch.setattr("trainer_core.cli.runner.find_runner", lambda runner_id: ours)
+    for verb in ("install", "remove", "check"):
+        assert main(["runner", verb, "sb3", "--home", str(tmp_path)]) == 1
+        assert "runs in this interpreter" in json.loads(capsys.readouterr().out)["error"]
 
 
 def test_the_probe_stays_below_three_seconds(environment: RunnerEnvironment) -> None:

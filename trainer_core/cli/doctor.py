@@ -19,7 +19,7 @@ from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.output import on_terminal, standard_output
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import BUILT_IN_TASKS, broken_tasks, list_tasks
-from trainer_core.runners.catalog import NATIVE
+from trainer_core.runners.catalog import NATIVE, broken_runners
 from trainer_core.service.preflight import check_home
 from trainer_core.wire.environment import desktop
 
@@ -54,6 +54,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         "home": _home(home, problems),
         "tasks": [*BUILT_IN_TASKS, *(task.id for task in list_tasks(home))],
         "broken_tasks": broken_tasks(home),
+        "broken_runners": broken_runners(),
     }
     missing = [name for name in NATIVE.modules if not _importable(name)]
     if missing:
@@ -100,6 +101,7 @@ def describe(found: dict[str, Any]) -> str:
     home = found["home"]
     rows.append(("home", f"{home['path']}  {home['free_bytes'] / 2**30:.1f} GiB free"))
     rows.append(("tasks", f"{len(found['tasks'])}; `dmglab task list` names them"))
+    rows += [("broken runner", reason) for reason in found["broken_runners"].values()]
     if "start_s" in found:
         rows.append(("start", ", ".join(f"{key} {s}" for key, s in found["start_s"].items())))
     for verb in ("installed", "removed"):

@@ -18,7 +18,12 @@ from trainer_core.cli.output import tell_progress
 from trainer_core.lab.guest_environment import RunnerEnvironment
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.trust import named_hash, trust, trusted_list
-from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
+from trainer_core.runners.catalog import (
+    AgentRunner,
+    broken_runners,
+    find_runner,
+    registered_runners,
+)
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.wire.errors import ConfigError, LabError
 
@@ -39,7 +44,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "runner", argv)
     home = home_paths(options.home)
     if options.verb == "list":
-        return {"ok": True, "runners": [_row(runner, home) for runner in registered_runners()]}
+        rows = [_row(runner, home) for runner in registered_runners()]
+        broken = broken_runners()
+        return {"ok": True, "runners": rows} | ({"broken": broken} if broken else {})
     if options.verb == "trust":
         sha256 = named_hash(options.runner)
         trust(sha256)
@@ -57,14 +64,18 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def _environment(runner_id: str, home: HomePaths) -> RunnerEnvironment:
     """Raises ConfigError for a runner that has none of its own."""
-    guests = [runner for runner in registered_runners() if isinstance(runner, GuestRunner)]
+    guests = [runner for runner in registered_runners() if _has_environment(runner)]
     known = ", ".join(runner.id for runner in guests)
     if not runner_id:
         raise ConfigError(f"say which runner: {known}")
     runner = find_runner(runner_id)
-    if not isinstance(runner, GuestRunner):
+    if not isinstance(runner, GuestRunner) or not _has_environment(runner):
         raise ConfigError(f"{runner.title} runs in this interpreter; others have one: {known}")
     return runner.environment(home)
+
+
+def _has_environment(runner: AgentRunner) -> bool:
+    return isinstance(runner, GuestRunner) and runner.own_environment
 
 
 def _checked(environment: RunnerEnvironment) -> dict[str, Any]:

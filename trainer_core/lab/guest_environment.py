@@ -78,8 +78,9 @@ print(json.dumps({"python": platform.python_version(), "modules": modules, "gpus
 """
 
 PACKAGES = Path(__file__).resolve().parents[2]
-"""The folder with our packages in it: the checkout, or site-packages."""
-REQUIREMENTS = PACKAGES / "trainer_core" / "runners" / "requirements"
+"""The folder with our packages in it: the checkout, or one below `dmglab`."""
+RUNNERS = PACKAGES / "trainer_core" / "runners"
+"""A folder for each of our guests, its pins in it."""
 TORCH = "torch==2.13.0"
 """As scripts/constraints.txt has it; without a hash, so that a wheel or an index of the user's
 choice (CPU, CUDA) serves it."""
@@ -114,6 +115,10 @@ class RunnerEnvironment:
     """From the first, below the second."""
     torch: bool = True
     """Whether torch comes first."""
+    pins: Path | None = None
+    """The file that names its packages with their hashes; None = that of our runner of this id."""
+    linked: tuple[Path, ...] = ()
+    """Packages beside ours that it sees: a plug-in's own."""
 
     @property
     def folder(self) -> Path:
@@ -130,7 +135,7 @@ class RunnerEnvironment:
 
     @property
     def requirements(self) -> Path:
-        return REQUIREMENTS / f"{self.runner}.txt"
+        return self.pins or RUNNERS / self.runner / "requirements.txt"
 
     @property
     def exists(self) -> bool:
@@ -149,6 +154,9 @@ class RunnerEnvironment:
             return "it was made for other requirements than this version's"
         if not (self.folder / "dmglab" / "trainer_core" / "__init__.py").is_file():
             return "DMG Lab has moved since it was made"
+        for package in self.linked:
+            if not (self.folder / "dmglab" / package.name).exists():
+                return f"{package.name} has moved since it was made"
         return ""
 
     def probe(self) -> dict[str, Any]:
@@ -258,7 +266,7 @@ class RunnerEnvironment:
         counter = _counter(tell, done, 0.95, count)
         _run([*pip, *hashed, "-r", str(self.requirements)], counter, claim)
         tell(0.95, "linking DMG Lab")
-        _link_packages(partial)
+        _link_packages(partial, self.linked)
         facts = {
             "runner": self.runner, "requirements": _digest(self.requirements), "torch": TORCH,
             "made_at": time.time(), "made_by": secrets.token_hex(16),
@@ -298,6 +306,31 @@ class RunnerEnvironment:
                     f"{self.folder} is being made by another process; wait for it"
                 ) from None
             yield claim.fileno()
+
+
+class OurEnvironment(RunnerEnvironment):
+    """That of DMG Lab itself, for a guest that says it needs no other."""
+
+    @property
+    def folder(self) -> Path:
+        return Path(sys.prefix)
+
+    @property
+    def python(self) -> Path:
+        return Path(sys.executable)
+
+    def stale(self) -> str:
+        return ""
+
+    @property
+    def advice(self) -> str:
+        return f"run: {self.python.name} -m pip install {' '.join(self.modules)}"
+
+    def install(self, tell: Tell, python: str = sys.executable) -> None:
+        raise LabError(f"{self.runner} runs in DMG Lab's own environment")
+
+    def remove(self) -> None:
+        raise LabError(f"{self.runner} runs in DMG Lab's own environment")
 
 
 def install_command(runner: str) -> str:
@@ -363,12 +396,12 @@ def wants_cpu_torch() -> bool:
     return not re.search(r"^cuda\b.*= *'", version, re.MULTILINE)
 
 
-def _link_packages(environment: Path) -> None:
-    """Put our packages, and nothing that lies beside them, on the environment's path."""
+def _link_packages(environment: Path, more: tuple[Path, ...]) -> None:
+    """Put our packages and `more`, nothing that lies beside them, on the environment's path."""
     shelf = environment / "dmglab"
     shelf.mkdir()
-    for name in ("trainer_core", "emulator"):
-        (shelf / name).symlink_to(PACKAGES / name)
+    for package in (PACKAGES / "trainer_core", PACKAGES / "emulator", *more):
+        (shelf / package.name).symlink_to(package)
     (shelf / "dmglab_assets").symlink_to(ASSETS)
     (site,) = environment.glob("lib/python3*/site-packages")
     # Relative to site-packages: the folder is renamed once it is whole.

@@ -6,7 +6,6 @@ archive counts as one) or was installed from a wheel.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import platformdirs
 from trainer_core.wire.environment import chosen_home
 
 _ROOT = Path(__file__).resolve().parents[2]
-"""The folder with our packages in it: the checkout, or site-packages."""
+"""The folder with our packages in it: the checkout, or one below `dmglab` (setup.py)."""
 CHECKOUT = _ROOT if (_ROOT / "pyproject.toml").is_file() else None
 """None when installed."""
 ASSETS = _ROOT / "assets" if CHECKOUT else _ROOT / "dmglab_assets"
@@ -40,10 +39,10 @@ def default_home() -> Path:
 def child_folder() -> Path:
     """Where child processes run: their `python -m trainer_core...` finds our packages from there.
 
-    `-m` puts the working directory before everything else on the path. Installed, that must be a
-    folder that is always there and holds no module: the interpreter's prefix.
+    `-m` puts the working directory before everything else on the path, so that nobody else's
+    package of such a name is taken for ours.
     """
-    return CHECKOUT or Path(sys.prefix)
+    return _ROOT
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from trainer_core.wire import records
 from trainer_core.wire.capabilities import RunnerCapabilities
 from trainer_core.wire.checks import Check, Found
 from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_fields
 from trainer_core.wire.spec import RunSpec
 
 UNKNOWN = RunnerCapabilities()
@@ -59,6 +60,8 @@ class AgentRunner(ABC):
     """Python modules that its interpreter must find."""
     install: str = ""
     """The command line that provides them."""
+    own_tasks: bool = False
+    """Its tasks are its own: whatever one is called, no folder of ours has to be there."""
     screens_only: bool = False
     """Its networks take a Game Boy's pictures alone, none of another size."""
     waits: bool = False
@@ -89,6 +92,7 @@ class AgentRunner(ABC):
     def configure(self, spec: RunSpec) -> Any:
         """The instance of `config_type` that `spec` asks for. Raises ConfigError."""
         config = spec.configure(self.config_type)
+        check_fields(config)
         algo = getattr(config, "algo", self.algorithms[0])
         if algo not in self.algorithms:
             known = ", ".join(self.algorithms)
@@ -114,6 +118,8 @@ class AgentRunner(ABC):
 
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
         """Whether its task is there: one of our task folders, unless a runner has its own."""
+        if self.own_tasks:
+            return Check(name="Task", status="ok", detail=f"{spec.task}, {self.title}'s own")
         if self.screens_only and is_arc(spec.task):
             return Check(
                 name="Task", status="fail",
@@ -150,9 +156,9 @@ class AgentRunner(ABC):
         """Whole checkpoints, oldest first."""
         return list_checkpoints(RunPaths(run_dir))
 
-    @abstractmethod
     def play(self, player_dir: Path) -> list[str]:
         """The argv of its player; config.json in `player_dir` names task, checkpoint and mode.
 
         Never asked of a runner without the capability `play`.
         """
+        raise ConfigError(f"{self.title} has no player for its checkpoints")

@@ -12,7 +12,7 @@ from trainer_core.lab.preflight import check_algorithm, check_tasks, check_warm_
 from trainer_core.lab.task_lists import MOST_TASKS
 from trainer_core.runners.base import AgentRunner
 from trainer_core.wire.algorithms import ALGORITHMS
-from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.capabilities import FULL
 from trainer_core.wire.checks import Check, Found
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ConfigError
@@ -53,15 +53,7 @@ NATIVE = NativeRunner(
     title="DMG Lab",
     summary=" and ".join(row.title for row in ALGORITHMS.values())
     + " on thousands of Game Boys in one process.",
-    capabilities=RunnerCapabilities(
-        pause=True,
-        graceful_stop=True,
-        checkpoints=True,
-        exact_resume=True,
-        warm_start=True,
-        play=True,
-        watch=True,
-    ),
+    capabilities=FULL,
     algorithms=tuple(ALGORITHMS),
     config_type=RunConfig,
     modules=("torch", "warp"),

@@ -30,13 +30,14 @@ async def keep(
     lock: DetachedLock,
     stop: asyncio.Event,
     say: Callable[[str], None],
-    runners: tuple[AgentRunner, ...] = registered_runners(),
+    runners: tuple[AgentRunner, ...] | None = None,
 ) -> None:
     """Work the queue until it has nothing to start and nothing runs here, or `stop` is set.
 
     The lock is given up while the queue is held: a run that is put in later finds no detached host,
     and its owner starts the next one.
     """
+    runners = registered_runners() if runners is None else runners
     known = {runner.id for runner in runners}
     service, ours = TrainerService(home, runners=runners, is_detached_host=True), set[str]()
 

@@ -94,11 +94,9 @@ TERMINATE_S = 2.0
 class PlayerService:
     """At most one player is active. Callbacks run on the event loop."""
 
-    def __init__(
-        self, home: HomePaths, *, runners: tuple[AgentRunner, ...] = registered_runners()
-    ) -> None:
+    def __init__(self, home: HomePaths, *, runners: tuple[AgentRunner, ...] | None = None) -> None:
         self.home = home
-        self.runners = runners
+        self.runners = registered_runners() if runners is None else runners
         self.config: PlayerConfig | None = None
         self.directory: Path | None = None
         self.on_event: Callable[[records.Event], None] = lambda event: None

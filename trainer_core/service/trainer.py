@@ -65,16 +65,17 @@ class TrainerService:
         self,
         home: HomePaths,
         *,
-        runners: tuple[AgentRunner, ...] = registered_runners(),
+        runners: tuple[AgentRunner, ...] | None = None,
         ladder: StopLadder | None = None,
         works_queue: bool = True,
         is_detached_host: bool = False,
         start_detached_host: Callable[[HomePaths], object] = start_detached_host,
     ) -> None:
-        """`works_queue`: take up waiting runs as devices become free; `is_detached_host`: detached
-        ones too, which others leave to it."""
+        """`runners`: all that are registered, if not given; `works_queue`: take up waiting runs as
+        devices become free; `is_detached_host`: detached ones too, which others leave to it."""
         self._start_detached_host = start_detached_host
-        self.home, self.runners, self.works_queue = home, runners, works_queue
+        self.home, self.works_queue = home, works_queue
+        self.runners = registered_runners() if runners is None else runners
         self.registry, self.queue = RunRegistry(home), RunQueue(home)
         self.ladder = ladder or StopLadder()
         self.ahead = AheadWorker()

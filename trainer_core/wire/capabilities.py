@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import msgspec
 
 
@@ -22,3 +24,14 @@ class RunnerCapabilities(msgspec.Struct, kw_only=True, frozen=True):
     episodes: bool = False
     """Keeps episodes of text (lab/text_episodes.py)."""
     requires_cuda: bool = False
+
+    def but(self, **others: bool) -> Self:
+        """Return the same with others."""
+        return msgspec.structs.replace(self, **others)
+
+
+FULL = RunnerCapabilities(
+    pause=True, graceful_stop=True, checkpoints=True, exact_resume=True, warm_start=True, play=True,
+    watch=True,
+)  # fmt: skip
+"""Of a runner that can what our own trainer can."""

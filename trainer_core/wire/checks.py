@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypedDict
 
 import msgspec
 
-from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.errors import ConfigError, LabError
 
 Status = Literal["ok", "warn", "fail"]
 
@@ -20,6 +21,14 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     fix: str = ""
     remedy: dict[str, Any] = {}
     """Fields of the spec with the values that would help."""
+
+
+def judged(name: str, judge: Callable[[], str], fix: str = "", **remedy: Any) -> Check:
+    """Return ok with what `judge` says, or a failure with the LabError that it raises."""
+    try:
+        return Check(name=name, status="ok", detail=judge())
+    except LabError as error:
+        return Check(name=name, status="fail", detail=str(error), fix=fix, remedy=remedy)
 
 
 class Gpu(TypedDict):

@@ -37,6 +37,11 @@ def described(
     return limits(minimum, maximum) | shown
 
 
+def option(default: Any, label: str, group: str, **more: Any) -> Any:
+    """Return the field of a configuration with that default; `more` is as `described` takes it."""
+    return dataclasses.field(default=default, metadata=described(label, group, **more))
+
+
 def check_fields(config: Any) -> None:
     """Raises ConfigError naming the first field of the dataclass `config` outside its range.
 

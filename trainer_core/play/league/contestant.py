@@ -38,7 +38,7 @@ class Contestant:
         """Raises CheckpointError with the last words of a process that cannot open it."""
         require_own_environment(python)
         # An environment of a runner links our packages; our own interpreter finds them from here.
-        isolated = ["-P"] if module else []
+        isolated = [] if python == sys.executable else ["-P"]
         argv = [python, *isolated, "-m", PROCESS, module, str(checkpoint), mode, str(seed)]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # a pipe would fill up unread
         self._process = subprocess.Popen(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from trainer_core.lab.arc_games import (
     EXAMPLE,
@@ -21,48 +21,39 @@ from trainer_core.lab.paths import HomePaths, child_folder
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
 from trainer_core.wire.addresses import ARC_KEY, check_server
 from trainer_core.wire.capabilities import RunnerCapabilities
-from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.checks import Check, Found, judged
 from trainer_core.wire.errors import ConfigError, TaskError
-from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.fields import check_fields, option
 from trainer_core.wire.spec import RunSpec
 
-ALGORITHMS = ("explore", "random", "script")
+Algorithm = Literal["explore", "random", "script"]
+ALGORITHMS = get_args(Algorithm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArcConfig:
     """Which agent plays, where, for how long."""
 
-    task: str = field(default="arc/wk01", metadata=described("Game", "basics"))
+    task: str = option("arc/wk01", "Game", "basics")
     """arc/ID: a game of ours or one in HOME/arc; on a server, one of its games."""
-    seconds: float = field(
-        default=0.0, metadata=described("Time limit", "basics", minimum=0, unit="s")
-    )
+    seconds: float = option(0.0, "Time limit", "basics", minimum=0, unit="s")
     """Stop after so many seconds of wall time; 0 = no limit."""
-    total_env_steps: int = field(
-        default=2_000, metadata=described("Actions", "basics", minimum=0, maximum=10**8)
-    )
+    total_env_steps: int = option(2_000, "Actions", "basics", minimum=0, maximum=10**8)
     """Stop after so many actions; 0 = no limit."""
-    seed: int = field(default=1, metadata=described("Seed", "basics", minimum=0))
+    seed: int = option(1, "Seed", "basics", minimum=0)
     """Of what is drawn."""
-    algo: Literal["explore", "random", "script"] = field(
-        default="explore", metadata=described("Agent", "basics", choices=ALGORITHMS)
-    )
+    algo: Algorithm = option("explore", "Agent", "basics", choices=ALGORITHMS)
     """explore: tries in each grid what it has not tried there, and goes where something is left;
     random: any action that the game takes; script: a file of actions. PPO plays these games as
     DMG Lab's own runner, with the same task."""
-    script: str = field(default="", metadata=described("Script", "basics", is_file=True))
+    script: str = option("", "Script", "basics", is_file=True)
     """script: file with one action a line: RESET, ACTION1 ... ACTION7, ACTION6 X Y."""
-    episodes: int = field(
-        default=1, metadata=described("Games", "basics", minimum=1, maximum=100_000)
-    )
+    episodes: int = option(1, "Games", "basics", minimum=1, maximum=100_000)
     """Stop after so many games won."""
-    server: str = field(default="", metadata=described("Server", "env"))
+    server: str = option("", "Server", "env")
     """Address of an ARC-AGI-3 server, http://...; empty = the library here, without a network. A
     key for it is read from ARC_API_KEY."""
-    log_every: int = field(
-        default=100, metadata=described("Log every", "logging", minimum=1, unit="actions")
-    )
+    log_every: int = option(100, "Log every", "logging", minimum=1, unit="actions")
     """Actions between two records."""
 
     def __post_init__(self) -> None:
@@ -87,13 +78,14 @@ class ArcRunner(GuestRunner):
         config: ArcConfig = self.configure(spec)
         if config.server:
             return Check(name="Task", status="ok", detail=f"{spec.task} on {config.server}")
-        try:
+
+        def find() -> str:
             if not is_arc(spec.task):
                 raise TaskError(f"{spec.task} is no ARC game; they are called arc/ID")
             game = find_game(spec.task, home)
-        except TaskError as error:
-            return Check(name="Task", status="fail", detail=str(error), fix="Pick a task arc/ID")
-        return Check(name="Task", status="ok", detail=f"{game.title}: {game.folder}")
+            return f"{game.title}: {game.folder}"
+
+        return judged("Task", find, "Pick a task arc/ID")
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
@@ -114,7 +106,6 @@ ARC = ArcRunner(
     config_type=ArcConfig,
     modules=MODULES,
     worker="trainer_core.runners.arc.worker",
-    writes_log=True,
     pythons=PYTHONS,
     torch=False,
 )

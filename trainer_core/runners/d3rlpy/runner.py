@@ -3,96 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import list_recordings
-from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.config import GuestConfig, PixelFields
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.wire.capabilities import RunnerCapabilities
-from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.capabilities import FULL
+from trainer_core.wire.checks import Check, Found, judged
 from trainer_core.wire.decoding import open_zip, parsing
 from trainer_core.wire.errors import ConfigError, LabError
-from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.fields import check_fields, option
 from trainer_core.wire.regular_files import open_regular
 from trainer_core.wire.spec import RunSpec
 
-ALGORITHMS = ("bc", "cql", "iql")
+Algorithm = Literal["bc", "cql", "iql"]
+ALGORITHMS = get_args(Algorithm)
 HDF5 = Path("data", "main_data.hdf5")
 """Where Minari keeps the episodes of a dataset's folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class D3rlpyConfig(GuestConfig):
+class D3rlpyConfig(PixelFields, GuestConfig):
     """What d3rlpy may be asked. Nothing is played while it learns: steps are gradient steps."""
 
-    total_env_steps: int = field(
-        default=1_000, metadata=described("Gradient steps", "basics", minimum=0)
-    )
+    total_env_steps: int = option(1_000, "Gradient steps", "basics", minimum=0)
     """Stop after so many gradient steps; 0 = no limit."""
-    algo: Literal["bc", "cql", "iql"] = field(
-        default="bc", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
-    )
+    algo: Algorithm = option("bc", "Algorithm", "basics", choices=ALGORITHMS)
     """bc: DiscreteBC, imitation; cql: DiscreteCQL, which also looks at the rewards; iql: ours."""
-    data: str = field(default="", metadata=described("Demonstrations", "basics", is_folder=True))
+    data: str = option("", "Demonstrations", "basics", is_folder=True)
     """Folder of recordings, a demo.npz, or a Minari dataset's folder."""
-    data_sha256: str = field(default="", metadata=described("Hash of the dataset", "env"))
+    data_sha256: str = option("", "Hash of the dataset", "env")
     """Of a Minari dataset's main_data.hdf5: refuse another one. Empty = take what is there."""
-    demonstrations: int = field(
-        default=0, metadata=described("Use at most", "env", minimum=0, unit="episodes")
-    )
+    demonstrations: int = option(0, "Use at most", "env", minimum=0, unit="episodes")
     """Learn from the first so many demonstrations; 0 = from all."""
-    stack_k: int = field(
-        default=1, metadata=described("Stacked pictures", "env", minimum=1, maximum=8)
-    )
-    """Pictures the policy sees."""
-
-    learning_rate: float = field(
-        default=1e-3, metadata=described("Learning rate", "learning", minimum=1e-7, maximum=1)
-    )
-    """Adam's step size."""
-    batch_size: int = field(
-        default=64, metadata=described("Batch", "learning", minimum=1, maximum=65536)
-    )
+    batch_size: int = option(64, "Batch", "learning", minimum=1, maximum=65536)
     """Transitions of one gradient step."""
-    gamma: float = field(
-        default=0.97, metadata=described("Discount (CQL, IQL)", "learning", minimum=0, maximum=1)
-    )
+    gamma: float = option(0.97, "Discount (CQL, IQL)", "learning", minimum=0, maximum=1)
     """CQL and IQL: discount per environment step."""
-    beta: float = field(
-        default=0.5, metadata=described("Regularisation (BC)", "learning", minimum=0)
-    )
+    beta: float = option(0.5, "Regularisation (BC)", "learning", minimum=0)
     """BC: weight of the penalty on large logits."""
-    alpha: float = field(
-        default=1.0, metadata=described("Conservatism (CQL)", "learning", minimum=0)
-    )
+    alpha: float = option(1.0, "Conservatism (CQL)", "learning", minimum=0)
     """CQL: weight of the loss that keeps unseen actions' values low."""
-    expectile: float = field(
-        default=0.7, metadata=described("Expectile (IQL)", "learning", minimum=0.5, maximum=0.999)
-    )
+    expectile: float = option(0.7, "Expectile (IQL)", "learning", minimum=0.5, maximum=0.999)
     """IQL: which expectile of Q the value is; 0.5 is the mean, towards 1 the best recorded."""
-    weight_temp: float = field(
-        default=3.0,
-        metadata=described("Advantage weight (IQL)", "learning", minimum=0, maximum=100),
-    )
+    weight_temp: float = option(3.0, "Advantage weight (IQL)", "learning", minimum=0, maximum=100)
     """IQL: how much more an action is imitated that was better than the value; 0 is BC."""
-    target_update_interval: int = field(
-        default=500, metadata=described("Target update (CQL)", "learning", minimum=1)
-    )
+    target_update_interval: int = option(500, "Target update (CQL)", "learning", minimum=1)
     """CQL: gradient steps between two copies into the target network."""
-    eval_every: int = field(
-        default=500, metadata=described("Validate every", "logging", minimum=0, unit="steps")
-    )
+    eval_every: int = option(500, "Validate every", "logging", minimum=0, unit="steps")
     """Gradient steps between two validations; 0 disables."""
-    checkpoint_every: int = field(
-        default=1_000, metadata=described("Checkpoint every", "logging", minimum=0, unit="steps")
-    )
+    checkpoint_every: int = option(1_000, "Checkpoint every", "logging", minimum=0, unit="steps")
     """Gradient steps between two checkpoints; 0 = only at the end."""
-    log_every: int = field(
-        default=100, metadata=described("Log every", "logging", minimum=1, maximum=100_000)
-    )
+    log_every: int = option(100, "Log every", "logging", minimum=1, maximum=100_000)
     """Gradient steps of one record; between two records the run may be interrupted."""
 
     def __post_init__(self) -> None:
@@ -106,15 +71,10 @@ class D3rlpyRunner(GuestRunner):
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
         config: D3rlpyConfig = self.configure(spec)
-        try:
-            detail = describe_data(config.data)
-        except LabError as error:
-            yield Check(
-                name="Demonstrations", status="fail", detail=str(error),
-                fix="dmglab record --checkpoint latest --episodes 50 --out FOLDER",
-            )  # fmt: skip
-        else:
-            yield Check(name="Demonstrations", status="ok", detail=detail)
+        yield judged(
+            "Demonstrations", lambda: describe_data(config.data),
+            "dmglab record --checkpoint latest --episodes 50 --out FOLDER",
+        )  # fmt: skip
 
 
 def describe_data(data: str) -> str:
@@ -155,20 +115,12 @@ D3RLPY = D3rlpyRunner(
     id="d3rlpy",
     title="d3rlpy",
     summary="Offline learning: imitates recorded play (BC) or learns from its rewards (CQL, IQL).",
-    capabilities=RunnerCapabilities(
-        pause=True,
-        graceful_stop=True,
-        checkpoints=True,
-        exact_resume=True,
-        warm_start=True,
-        play=True,
-    ),
+    capabilities=FULL.but(watch=False),
     algorithms=ALGORITHMS,
     config_type=D3rlpyConfig,
     modules=("torch", "warp", "d3rlpy", "minari", "h5py"),
     worker="trainer_core.runners.d3rlpy.worker",
     unpickled="model.d3",
     player="trainer_core.runners.d3rlpy.player",
-    writes_log=True,
     screens_only=True,
 )

@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
-from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_fields, option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestConfig:
     """The part of a guest's configuration that is not its library's."""
 
-    task: str = field(default="pocket_quest/leave_bedroom", metadata=described("Task", "basics"))
+    task: str = option("pocket_quest/leave_bedroom", "Task", "basics")
     """Task id (or task folder) to train on."""
-    device: str = field(default="cpu", metadata=described("Device", "basics"))
+    device: str = option("cpu", "Device", "basics")
     """cpu or cuda:N."""
-    seconds: float = field(
-        default=0.0, metadata=described("Time limit", "basics", minimum=0, unit="s")
-    )
+    seconds: float = option(0.0, "Time limit", "basics", minimum=0, unit="s")
     """Stop after so many seconds of wall time; 0 = no limit."""
-    total_env_steps: int = field(
-        default=0, metadata=described("Environment steps", "basics", minimum=0)
-    )
+    total_env_steps: int = option(0, "Environment steps", "basics", minimum=0)
     """Stop after so many environment steps; 0 = no limit."""
-    target_success: float = field(
-        default=0.0, metadata=described("Stop at success", "basics", minimum=0, maximum=1)
-    )
+    target_success: float = option(0.0, "Stop at success", "basics", minimum=0, maximum=1)
     """Stop once greedy validation on held-out starts reaches this; 0 = go on."""
-    seed: int = field(default=1, metadata=described("Seed", "basics", minimum=0))
+    seed: int = option(1, "Seed", "basics", minimum=0)
     """Seed of weights, sampling and starts."""
-    warm_start: str = field(default="", metadata=described("Warm start", "learning"))
+    warm_start: str = option("", "Warm start", "learning")
     """Checkpoint folder whose weights the run begins with (a warm start, not a resume)."""
-    eval_every: int = field(
-        default=20_000, metadata=described("Validate every", "logging", minimum=0, unit="steps")
-    )
+    eval_every: int = option(20_000, "Validate every", "logging", minimum=0, unit="steps")
     """Environment steps between two validations; 0 disables."""
-    eval_episodes: int = field(
-        default=32, metadata=described("Validation episodes", "logging", minimum=1)
-    )
+    eval_episodes: int = option(32, "Validation episodes", "logging", minimum=1)
     """Episodes of one validation, spread over the held-out starts."""
-    checkpoint_every: int = field(
-        default=100_000, metadata=described("Checkpoint every", "logging", minimum=0, unit="steps")
-    )
+    checkpoint_every: int = option(100_000, "Checkpoint every", "logging", minimum=0, unit="steps")
     """Environment steps between two checkpoints; 0 = only at the end."""
-    keep_checkpoints: int = field(
-        default=5, metadata=described("Keep checkpoints", "logging", minimum=1)
-    )
+    keep_checkpoints: int = option(5, "Keep checkpoints", "logging", minimum=1)
     """How many to keep besides the best and the newest."""
-    threads: int = field(default=0, metadata=described("CPU threads", "logging", minimum=0))
+    threads: int = option(0, "CPU threads", "logging", minimum=0)
     """Threads for torch on a CPU; 0 = choose."""
 
     def __post_init__(self) -> None:
@@ -58,8 +46,40 @@ class GuestConfig:
 class PlayingGuestConfig(GuestConfig):
     """Of a guest that plays while it learns."""
 
-    demo_starts: float = field(
-        default=0.75, metadata=described("Starts along demos", "env", minimum=0, maximum=0.9)
-    )
+    demo_starts: float = option(0.75, "Starts along demos", "env", minimum=0, maximum=0.9)
     """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
     at the task's own starts. Validation always begins there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelFields:
+    """Of a guest whose network sees pictures and learns by Adam; a config inherits from it too."""
+
+    __slots__ = ()
+
+    stack_k: int = option(1, "Stacked pictures", "env", minimum=1, maximum=8)
+    """Pictures the policy sees."""
+    learning_rate: float = option(1e-3, "Learning rate", "learning", minimum=1e-7, maximum=1)
+    """Adam's step size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckoutFields:
+    """Of a guest that runs from its library's source; a config inherits from it too."""
+
+    __slots__ = ()
+
+    checkout: str = option("", "Checkout", "basics", is_folder=True)
+    """Folder with the library's source (its repository); its files run as they are."""
+
+    @property
+    def source(self) -> Path:
+        return Path(self.checkout).expanduser()
+
+    def require_source(self, library: str, file: Path) -> Path:
+        """Return `file` of the checkout. Raises ConfigError unless one was named that has it."""
+        if not self.checkout:
+            raise ConfigError(f"no checkout of {library} was named: give its folder as --checkout")
+        if not file.is_file():
+            raise ConfigError(f"there is no {file}: give {library}'s folder as --checkout")
+        return file

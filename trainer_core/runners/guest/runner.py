@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Self
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.guest_environment import (
     PYTHONS,
+    OurEnvironment,
     RunnerEnvironment,
     install_command,
 )
@@ -24,7 +26,7 @@ from trainer_core.lab.paths import (
 )
 from trainer_core.lab.trust import require_trust
 from trainer_core.runners.base import AgentRunner, Installation
-from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.checks import Check, Found, judged
 from trainer_core.wire.errors import CheckpointError
 from trainer_core.wire.spec import RunSpec
 
@@ -42,6 +44,12 @@ class GuestRunner(AgentRunner):
     """Module with the `train` that guest.process calls."""
     player: str = ""
     """Module whose agent opens its checkpoints: `python -m trainer_core.player DIR MODULE`."""
+    lean_torch: bool = False
+    """Its worker wants tensors, layers and optimizers of torch, for which torch can be loaded early
+    and without its compiler. Others import more of it, in an order of their own."""
+    writes_log: bool = True
+    own_environment: bool = True
+    """False for a guest that needs nothing but what DMG Lab's own environment has."""
     pythons: tuple[tuple[int, int], tuple[int, int]] = PYTHONS
     """Versions that its library takes: from the first, below the second."""
     torch: bool = True
@@ -49,12 +57,24 @@ class GuestRunner(AgentRunner):
     unpickled: str = ""
     """The file of its checkpoints that its library unpickles."""
 
+    @property
+    def pins(self) -> Path:
+        """What its environment has, beside the module of its options."""
+        return Path(inspect.getfile(self.config_type)).with_name("requirements.txt")
+
     def environment(self, home: HomePaths) -> RunnerEnvironment:
-        return RunnerEnvironment(self.id, self.modules, home, self.pythons, self.torch)
+        if not self.own_environment:
+            return OurEnvironment(self.id, self.modules, home)
+        top, _, _ = self.config_type.__module__.partition(".")
+        linked = () if top == "trainer_core" else (_place(top),)
+        return RunnerEnvironment(
+            self.id, self.modules, home, self.pythons, self.torch, self.pins, linked
+        )
 
     def at(self, home: HomePaths) -> Self:
         interpreter = str(self.environment(home).python)
-        return dataclasses.replace(self, interpreter=interpreter, install=install_command(self.id))
+        install = install_command(self.id) if self.own_environment else self.install
+        return dataclasses.replace(self, interpreter=interpreter, install=install)
 
     def installation(self, home: HomePaths) -> Installation | None:
         environment = self.environment(home)
@@ -68,7 +88,8 @@ class GuestRunner(AgentRunner):
 
     def removal(self, home: HomePaths) -> Callable[[], None] | None:
         environment = self.environment(home)
-        return environment.remove if environment.folder.exists() else None
+        there = self.own_environment and environment.folder.exists()
+        return environment.remove if there else None
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         environment = self.environment(home)
@@ -83,7 +104,8 @@ class GuestRunner(AgentRunner):
 
     def check_warm_start(self, spec: RunSpec, folder: Path) -> Check:
         """Whether `folder` is a whole checkpoint of this runner's same algorithm."""
-        try:
+
+        def judge() -> str:
             meta = checkpoint_manifest.verify(folder)
             made_by = (meta.runner, meta.config.get("algo", self.algorithms[0]))
             if made_by != (self.id, self.algorithm(spec)):
@@ -93,20 +115,17 @@ class GuestRunner(AgentRunner):
                 )
             if self.unpickled:
                 require_trust(folder / self.unpickled, self.title)
-        except CheckpointError as error:
-            return Check(
-                name=WARM_START, status="fail", detail=str(error),
-                fix="Pick another checkpoint, or begin without one", remedy={"warm_start": ""},
-            )  # fmt: skip
-        detail = f"{meta.run_id}, {meta.env_steps:,} steps"
-        return Check(name=WARM_START, status="ok", detail=detail)
+            return f"{meta.run_id}, {meta.env_steps:,} steps"
+
+        fix = "Pick another checkpoint, or begin without one"
+        return judged(WARM_START, judge, fix, warm_start="")
 
     def command(self, run_dir: Path) -> list[str]:
         return self._argv(home_of(RunPaths(run_dir)), PROCESS, self.worker, str(run_dir))
 
     def folder(self, run_dir: Path) -> Path:
         # One that waits is started before its run has a folder; guest.process goes there then.
-        return child_folder() if self.waits else run_dir
+        return child_folder() if self.waits or not self.own_environment else run_dir
 
     def play(self, player_dir: Path) -> list[str]:
         home = home_of_player(player_dir)
@@ -114,4 +133,11 @@ class GuestRunner(AgentRunner):
 
     def _argv(self, home: HomePaths, module: str, *rest: str) -> list[str]:
         # -P: what lies in the run's folder must not stand before our packages.
-        return [str(self.environment(home).python), "-P", "-m", module, *rest]
+        isolated = ["-P"] if self.own_environment else []
+        return [str(self.environment(home).python), *isolated, "-m", module, *rest]
+
+
+def _place(module: str) -> Path:
+    """Return the folder of an imported package, or the file of a module."""
+    file = Path(sys.modules[module].__file__ or "")
+    return file.parent if file.name == "__init__.py" else file

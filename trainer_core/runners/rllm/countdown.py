@@ -10,12 +10,12 @@ import random
 from pathlib import Path
 from typing import Any
 
+from trainer_core.runners.rllm import COUNTDOWN
 from trainer_core.runners.rllm.in_verl.dmglab_form import form as form
 from trainer_core.wire.decoding import MOST_TEXT_BYTES
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.regular_files import read_regular
 
-NAME = "countdown"
 SPLIT_SEED = 0
 """The held-out rows are the same for every run of the same data."""
 HELD_OUT = 1 / 8
@@ -65,7 +65,7 @@ def split(rows: list[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def _row(question: str, nums: list[int], target: int) -> Row:
-    return {"question": question, "nums": nums, "target": target, "data_source": NAME}
+    return {"question": question, "nums": nums, "target": target, "data_source": COUNTDOWN}
 
 
 def _read_row(where: str, line: str) -> Row:

@@ -5,130 +5,96 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from trainer_core.lab.guest_environment import PROBE, PROBE_PATIENCE_S
 from trainer_core.lab.paths import HomePaths
-from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.config import CheckoutFields, GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runners.rllm import countdown
-from trainer_core.wire.capabilities import RunnerCapabilities
-from trainer_core.wire.checks import Check, Found
+from trainer_core.runners.rllm import COUNTDOWN
+from trainer_core.wire.capabilities import FULL
+from trainer_core.wire.checks import Check, Found, judged
 from trainer_core.wire.environment import child_environment
-from trainer_core.wire.errors import ConfigError, LabError
-from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import check_fields, option
 from trainer_core.wire.spec import RunSpec
 
-ALGORITHMS = ("grpo", "verl")
+if TYPE_CHECKING:
+    from trainer_core.runners.rllm.countdown import Row
+
+Algorithm = Literal["grpo", "verl"]
+ALGORITHMS = get_args(Algorithm)
 VERL_MODULES = ("verl", "ray", "httpx")
 ENGINE = Path("rllm", "engine", "agent_workflow_engine.py")
 """What a checkout of rLLM has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RllmConfig(GuestConfig):
+class RllmConfig(CheckoutFields, GuestConfig):
     """A language model that learns countdown: who trains it, from what, how often it is asked."""
 
-    task: str = field(default=countdown.NAME, metadata=described("Task", "basics"))
+    task: str = option(COUNTDOWN, "Task", "basics")
     """countdown: reach a number with others; rLLM's example and its reward."""
-    total_env_steps: int = field(
-        default=1_000, metadata=described("Training steps", "basics", minimum=0)
-    )
+    total_env_steps: int = option(1_000, "Training steps", "basics", minimum=0)
     """Stop after so many updates of the weights; 0 = no limit."""
-    target_success: float = field(
-        default=0.0, metadata=described("Stop at success", "basics", minimum=0, maximum=1)
-    )
+    target_success: float = option(0.0, "Stop at success", "basics", minimum=0, maximum=1)
     """Stop once greedy answers to the held-out questions reach this; 0 = go on."""
-    algo: Literal["grpo", "verl"] = field(
-        default="grpo", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
-    )
+    algo: Algorithm = option("grpo", "Algorithm", "basics", choices=ALGORITHMS)
     """grpo: TRL's GRPOTrainer on episodes of rLLM's workflow engine, on a CPU too;
     verl: rLLM's AgentTrainer on VERL, which needs --verl-python."""
-    checkout: str = field(default="", metadata=described("Checkout", "basics", is_folder=True))
-    """Folder with rLLM's source (its repository)."""
-    model: str = field(default="", metadata=described("Model", "basics", is_folder=True))
+    model: str = option("", "Model", "basics", is_folder=True)
     """Folder of a model with its tokenizer, as transformers saves them; empty = a small Llama of
     85,000 weights that reads characters. Nothing is downloaded."""
-    form_steps: int = field(
-        default=100, metadata=described("Form first", "learning", minimum=0, maximum=100_000)
-    )
+    form_steps: int = option(100, "Form first", "learning", minimum=0, maximum=100_000)
     """Supervised steps in which the small model learns what an equation looks like, not which one
     is right; 0 = it begins as random as it was made."""
-    data: str = field(default="", metadata=described("Questions", "env"))
+    data: str = option("", "Questions", "env")
     """File of JSON lines with nums and target; empty = pairs of numbers up to the largest one."""
-    largest_number: int = field(
-        default=5, metadata=described("Largest number", "env", minimum=2, maximum=99)
-    )
+    largest_number: int = option(5, "Largest number", "env", minimum=2, maximum=99)
     """Without a file: numbers 1 to this in pairs, their sums, differences and products."""
-    prefill: str = field(default="", metadata=described("Prefill", "env"))
+    prefill: str = option("", "Prefill", "env")
     """Text that every answer begins with, given to the model; the small model has its own."""
-    shaping: float = field(
-        default=1.0, metadata=described("Reward of form", "env", minimum=0, maximum=10)
-    )
+    shaping: float = option(1.0, "Reward of form", "env", minimum=0, maximum=10)
     """Weight of the reward for the form of an answer (at most 0.5) beside rLLM's own of 1."""
-    prompts: int = field(
-        default=8, metadata=described("Questions a step", "learning", minimum=1, maximum=4096)
-    )
+    prompts: int = option(8, "Questions a step", "learning", minimum=1, maximum=4096)
     """Questions of one training step."""
-    generations: int = field(
-        default=16, metadata=described("Answers a question", "learning", minimum=2, maximum=1024)
-    )
+    generations: int = option(16, "Answers a question", "learning", minimum=2, maximum=1024)
     """Answers to each, compared with each other."""
-    max_prompt: int = field(
-        default=512, metadata=described("Longest question", "learning", minimum=1, unit="tokens")
-    )
+    max_prompt: int = option(512, "Longest question", "learning", minimum=1, unit="tokens")
     """Tokens of a question that are kept (VERL)."""
-    max_completion: int = field(
-        default=6, metadata=described("Longest answer", "learning", minimum=1, unit="tokens")
-    )
+    max_completion: int = option(6, "Longest answer", "learning", minimum=1, unit="tokens")
     """Tokens of an answer at most."""
-    learning_rate: float = field(
-        default=1e-3, metadata=described("Learning rate", "learning", minimum=0)
-    )
+    learning_rate: float = option(1e-3, "Learning rate", "learning", minimum=0)
     """AdamW's, constant. 1e-3 is for the small model; a pretrained one takes about 1e-6."""
-    beta: float = field(default=0.0, metadata=described("KL coefficient", "learning", minimum=0))
+    beta: float = option(0.0, "KL coefficient", "learning", minimum=0)
     """Of the divergence from the model that the run began with."""
-    temperature: float = field(
-        default=1.0, metadata=described("Temperature", "learning", minimum=0.01)
-    )
+    temperature: float = option(1.0, "Temperature", "learning", minimum=0.01)
     """Of the answers that are drawn."""
-    eval_every: int = field(
-        default=50, metadata=described("Validate every", "logging", minimum=0, unit="steps")
-    )
+    eval_every: int = option(50, "Validate every", "logging", minimum=0, unit="steps")
     """Training steps between two validations by rLLM's workflow engine; 0 disables."""
-    eval_episodes: int = field(
-        default=64, metadata=described("Validation questions", "logging", minimum=1)
-    )
+    eval_episodes: int = option(64, "Validation questions", "logging", minimum=1)
     """Held-out questions of one validation, or all where there are fewer."""
-    rollouts: int = field(
-        default=4, metadata=described("Drawn answers", "logging", minimum=1, maximum=64)
-    )
+    rollouts: int = option(4, "Drawn answers", "logging", minimum=1, maximum=64)
     """Answers drawn to each of them, for pass@n."""
-    checkpoint_every: int = field(
-        default=200, metadata=described("Checkpoint every", "logging", minimum=0, unit="steps")
-    )
+    checkpoint_every: int = option(200, "Checkpoint every", "logging", minimum=0, unit="steps")
     """Training steps between two checkpoints; 0 = only at the end. verl saves at their multiples
     alone: end at one."""
-    keep_episodes: int = field(
-        default=16, metadata=described("Keep episodes", "logging", minimum=0, maximum=10_000)
-    )
+    keep_episodes: int = option(16, "Keep episodes", "logging", minimum=0, maximum=10_000)
     """Drawn answers of each validation that are kept as files below episodes/."""
-    log_every: int = field(default=5, metadata=described("Log every", "logging", minimum=1))
+    log_every: int = option(5, "Log every", "logging", minimum=1)
     """Training steps of one record."""
-    wandb_tables: bool = field(default=False, metadata=described("W&B tables", "logging"))
+    wandb_tables: bool = option(False, "W&B tables", "logging")
     """Keep ten episodes of each validation as a table of an offline W&B run."""
-    verl_python: str = field(default="", metadata=described("VERL's Python", "env"))
+    verl_python: str = option("", "VERL's Python", "env")
     """verl: interpreter of an environment with rLLM's extra `verl` (VERL, Ray, vLLM)."""
-    gpus: int = field(default=1, metadata=described("GPUs", "env", minimum=1, maximum=64))
+    gpus: int = option(1, "GPUs", "env", minimum=1, maximum=64)
     """verl: GPUs of this computer that it takes."""
-    rollout: Literal["vllm", "hf"] = field(
-        default="vllm", metadata=described("Rollouts", "env", choices=("vllm", "hf"))
-    )
+    rollout: Literal["vllm", "hf"] = option("vllm", "Rollouts", "env", choices=("vllm", "hf"))
     """verl: who answers. vllm: VERL's own, on GPUs; hf: transformers, for small models, without
     vLLM, on a CPU too."""
-    arguments: str = field(default="", metadata=described("Arguments", "learning"))
+    arguments: str = option("", "Arguments", "learning")
     """verl: more of its settings, for example `algorithm.use_kl_in_reward=True`."""
 
     def __post_init__(self) -> None:
@@ -139,19 +105,13 @@ class RllmConfig(GuestConfig):
             raise ConfigError("learning_rate must be above 0")
 
     @property
-    def source(self) -> Path:
-        return Path(self.checkout).expanduser()
-
-    @property
     def model_folder(self) -> Path | None:
         return Path(self.model).expanduser() if self.model else None
 
-    def check_checkout(self) -> None:
-        """Raises ConfigError."""
-        if not self.checkout:
-            raise ConfigError("no checkout of rLLM was named: give its folder as --checkout")
-        if not (self.source / ENGINE).is_file():
-            raise ConfigError(f"there is no {self.source / ENGINE}: give rLLM's folder")
+    def check_checkout(self) -> str:
+        """Return the folder of rLLM's source. Raises ConfigError."""
+        self.require_source("rLLM", self.source / ENGINE)
+        return str(self.source)
 
     def check_model(self) -> str:
         """What it begins with, in words. Raises ConfigError."""
@@ -168,8 +128,10 @@ class RllmConfig(GuestConfig):
             raise ConfigError(f"{folder}: no weights (*.safetensors)")
         return str(folder)
 
-    def rows(self) -> tuple[list[countdown.Row], list[countdown.Row]]:
-        """(train, held out). Raises ConfigError."""
+    def rows(self) -> tuple[list[Row], list[Row]]:
+        """Return (train, held out). Raises ConfigError."""
+        from trainer_core.runners.rllm import countdown
+
         if self.data:
             return countdown.split(countdown.read_rows(Path(self.data).expanduser()))
         if self.model:
@@ -181,38 +143,30 @@ class RllmConfig(GuestConfig):
 
 class RllmRunner(GuestRunner):
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
-        if spec.task != countdown.NAME:
+        if spec.task != COUNTDOWN:
             return Check(
                 name="Task", status="fail", detail=f"rLLM's runner knows no task {spec.task!r}",
                 fix="Take countdown; other questions of it come with --data",
-                remedy={"task": countdown.NAME},
+                remedy={"task": COUNTDOWN},
             )  # fmt: skip
         config: RllmConfig = self.configure(spec)
-        try:
+
+        def count() -> str:
             train, held = config.rows()
-        except LabError as error:
-            return Check(name="Task", status="fail", detail=str(error), fix="Mend the file")
-        detail = f"countdown: {len(train)} questions, {len(held)} held out"
-        return Check(name="Task", status="ok", detail=detail)
+            return f"countdown: {len(train)} questions, {len(held)} held out"
+
+        return judged("Task", count, "Mend the file")
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
         config: RllmConfig = self.configure(spec)
-        try:
-            config.check_checkout()
-            yield Check(name="Checkout", status="ok", detail=str(config.source))
-        except LabError as error:
-            yield Check(
-                name="Checkout", status="fail", detail=str(error),
-                fix="Clone rllm-org/rllm and give its folder as --checkout",
-            )  # fmt: skip
-        try:
-            yield Check(name="Model", status="ok", detail=config.check_model())
-        except LabError as error:
-            yield Check(
-                name="Model", status="fail", detail=str(error),
-                fix="Name another folder, or none for the small one", remedy={"model": ""},
-            )  # fmt: skip
+        yield judged(
+            "Checkout", config.check_checkout,
+            "Clone rllm-org/rllm and give its folder as --checkout",
+        )  # fmt: skip
+        yield judged(
+            "Model", config.check_model, "Name another folder, or none for the small one", model=""
+        )
         if config.algo == "verl":
             yield from _check_verl(config, found)
 
@@ -234,13 +188,9 @@ def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
             "--verl-python",
         )  # fmt: skip
         return
-    try:
-        versions = find_verl(config)
-    except ConfigError as error:
-        yield Check(name="VERL", status="fail", detail=str(error), fix="pip install 'rllm[verl]'")
-        return
-    yield Check(name="VERL", status="ok", detail=versions)
-    yield from _check_checkpoints(config.checkpoint_every, config.total_env_steps)
+    yield (found_verl := judged("VERL", lambda: find_verl(config), "pip install 'rllm[verl]'"))
+    if found_verl.status == "ok":
+        yield from _check_checkpoints(config.checkpoint_every, config.total_env_steps)
 
 
 def _check_checkpoints(every: int, total: int) -> Iterable[Check]:
@@ -282,17 +232,9 @@ RLLM = RllmRunner(
     id="rllm",
     title="rLLM",
     summary="Language models learn countdown: rLLM's workflow engine, TRL's GRPO or VERL.",
-    capabilities=RunnerCapabilities(
-        pause=True,
-        graceful_stop=True,
-        checkpoints=True,
-        exact_resume=True,
-        warm_start=True,
-        episodes=True,
-    ),
+    capabilities=FULL.but(play=False, watch=False, episodes=True),
     algorithms=ALGORITHMS,
     config_type=RllmConfig,
     modules=("torch", "transformers", "trl", "datasets", "pydantic", "warp"),
     worker="trainer_core.runners.rllm.worker",
-    writes_log=True,
 )

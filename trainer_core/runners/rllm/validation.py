@@ -16,7 +16,8 @@ from trainer_core.host.evaluate import Course
 from trainer_core.host.progress import Rates
 from trainer_core.host.validator import Validator
 from trainer_core.runners.guest.run import GuestRun
-from trainer_core.runners.rllm.countdown import NAME, Row
+from trainer_core.runners.rllm import COUNTDOWN
+from trainer_core.runners.rllm.countdown import Row
 from trainer_core.runners.rllm.engine import (
     Sampling,
     Workflows,
@@ -66,7 +67,7 @@ class WorkflowValidator(Validator):
                 episodes = self._workflows.run(rows, how)
                 found = summary(episodes, n)
                 yield records.EvalRecord, {
-                    "env_steps": env_steps, "task": NAME, "mode": mode,
+                    "env_steps": env_steps, "task": COUNTDOWN, "mode": mode,
                     "wall_time_s": time.monotonic() - began, **found,
                 }  # fmt: skip
                 if mode == "greedy":
@@ -146,7 +147,7 @@ class Tables:
         rows = [
             [
                 episode.task["question"], answer_of(episode).text, reward_of(episode),
-                bool(episode.is_correct), NAME, json.dumps(episode.metrics),
+                bool(episode.is_correct), COUNTDOWN, json.dumps(episode.metrics),
             ]
             for episode in episodes[:TABLE_ROWS]
         ]  # fmt: skip

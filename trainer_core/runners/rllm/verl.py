@@ -11,7 +11,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from trainer_core.runners.rllm.countdown import NAME, Row
+from trainer_core.runners.rllm import COUNTDOWN
+from trainer_core.runners.rllm.countdown import Row
 from trainer_core.runners.rllm.runner import RllmConfig
 from trainer_core.wire.errors import ConfigError
 
@@ -23,7 +24,7 @@ METRICS = "verl_metrics.jsonl"
 NEVER = -1
 CPU_PLACES = 8
 """Ray places actors by processors: VERL's take one each, but for what they compute with."""
-PASS_AT_1 = f"val/{NAME}/pass@1"
+PASS_AT_1 = f"val/{COUNTDOWN}/pass@1"
 
 
 def command(config: RllmConfig, model: Path, folder: Path) -> list[str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, get_args
 
-from trainer_core.runners.guest.config import PlayingGuestConfig
+from trainer_core.runners.guest.config import PixelFields, PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.capabilities import FULL
 from trainer_core.wire.errors import ConfigError
-from trainer_core.wire.fields import check_fields, described
+from trainer_core.wire.fields import check_fields, option
 from trainer_core.wire.spec import RunSpec
 
+Algorithm = Literal["ppo"]
+ALGORITHMS = get_args(Algorithm)
 POLICIES = ("small", "nature", "impala")
 CPU_ENVS, CPU_PARTS = 32, 8
 """As our preset `laptop`."""
@@ -22,83 +24,46 @@ EVAL_UPDATES, CHECKPOINT_UPDATES = 20, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkrlConfig(PlayingGuestConfig):
+class SkrlConfig(PixelFields, PlayingGuestConfig):
     """What skrl may be asked. Its names, our ranges; 0 of a limit is none."""
 
-    algo: Literal["ppo"] = field(
-        default="ppo", metadata=described("Algorithm", "basics", choices=("ppo",))
-    )
+    algo: Algorithm = option("ppo", "Algorithm", "basics", choices=ALGORITHMS)
     """skrl's algorithm."""
-    num_envs: int = field(
-        default=0, metadata=described("Game Boys", "basics", minimum=0, maximum=65536)
-    )
+    num_envs: int = option(0, "Game Boys", "basics", minimum=0, maximum=65536)
     """Game Boys that run side by side; 0 = choose: 32 on a CPU, 1,024 on a GPU."""
-    eval_every: int = field(
-        default=-1, metadata=described("Validate every", "logging", minimum=-1, unit="steps")
-    )
+    eval_every: int = option(-1, "Validate every", "logging", minimum=-1, unit="steps")
     """Environment steps between two validations; 0 disables, -1 = choose: 20 updates. One comes
     sooner where the episodes of training reach the success to stop at."""
-    checkpoint_every: int = field(
-        default=-1, metadata=described("Checkpoint every", "logging", minimum=-1, unit="steps")
-    )
+    checkpoint_every: int = option(-1, "Checkpoint every", "logging", minimum=-1, unit="steps")
     """Environment steps between two checkpoints; 0 = only at the end, -1 = choose: 100 updates."""
 
-    stack_k: int = field(
-        default=1, metadata=described("Stacked pictures", "env", minimum=1, maximum=8)
-    )
-    """Pictures the policy sees."""
-
-    policy: Literal["small", "nature", "impala"] = field(
-        default="small", metadata=described("Network", "learning", choices=POLICIES)
+    policy: Literal["small", "nature", "impala"] = option(
+        "small", "Network", "learning", choices=POLICIES
     )
     """Our networks: skrl takes any module."""
-    learning_rate: float = field(
-        default=1e-3, metadata=described("Learning rate", "learning", minimum=1e-7, maximum=1)
-    )
-    """Adam's step size."""
-    rollouts: int = field(
-        default=32, metadata=described("Rollout length", "learning", minimum=2, maximum=4096)
-    )
+    rollouts: int = option(32, "Rollout length", "learning", minimum=2, maximum=4096)
     """Steps of every env between two updates."""
-    learning_epochs: int = field(
-        default=4, metadata=described("Epochs", "learning", minimum=1, maximum=100)
-    )
+    learning_epochs: int = option(4, "Epochs", "learning", minimum=1, maximum=100)
     """Times it goes over a rollout."""
-    mini_batches: int = field(
-        default=0, metadata=described("Minibatches", "learning", minimum=0, maximum=65536)
-    )
+    mini_batches: int = option(0, "Minibatches", "learning", minimum=0, maximum=65536)
     """Parts that a rollout is learned in; 0 = choose: 8 on a CPU, 32 on a GPU."""
-    discount_factor: float = field(
-        default=0.97, metadata=described("Discount", "learning", minimum=0, maximum=1)
-    )
+    discount_factor: float = option(0.97, "Discount", "learning", minimum=0, maximum=1)
     """Discount per environment step."""
-    gae_lambda: float = field(
-        default=0.95, metadata=described("GAE lambda", "learning", minimum=0, maximum=1)
-    )
+    gae_lambda: float = option(0.95, "GAE lambda", "learning", minimum=0, maximum=1)
     """Bias against variance in the advantage."""
-    ratio_clip: float = field(
-        default=0.2, metadata=described("Clip range", "learning", minimum=0.01, maximum=1)
-    )
+    ratio_clip: float = option(0.2, "Clip range", "learning", minimum=0.01, maximum=1)
     """Clipping of the probability ratio."""
-    value_clip: float = field(
-        default=0.2, metadata=described("Value clip", "learning", minimum=0, maximum=100)
-    )
+    value_clip: float = option(0.2, "Value clip", "learning", minimum=0, maximum=100)
     """Clipping of the value's change; 0 = none."""
-    entropy_loss_scale: float = field(
-        default=0.01, metadata=described("Entropy coefficient", "learning", minimum=0)
-    )
+    entropy_loss_scale: float = option(0.01, "Entropy coefficient", "learning", minimum=0)
     """Weight of the entropy bonus."""
-    value_loss_scale: float = field(
-        default=0.5, metadata=described("Value coefficient", "learning", minimum=0)
-    )
+    value_loss_scale: float = option(0.5, "Value coefficient", "learning", minimum=0)
     """Weight of the value loss."""
-    grad_norm_clip: float = field(
-        default=0.5, metadata=described("Gradient clip", "learning", minimum=0)
-    )
+    grad_norm_clip: float = option(0.5, "Gradient clip", "learning", minimum=0)
     """Greatest norm of a gradient; 0 = any."""
-    kl_threshold: float = field(default=0.0, metadata=described("KL limit", "learning", minimum=0))
+    kl_threshold: float = option(0.0, "KL limit", "learning", minimum=0)
     """Leave an epoch beyond this KL divergence; 0 = never."""
-    mixed_precision: bool = field(default=False, metadata=described("Mixed precision", "learning"))
+    mixed_precision: bool = option(False, "Mixed precision", "learning")
     """Learn in half precision where the device has it."""
 
     def __post_init__(self) -> None:
@@ -144,20 +109,12 @@ SKRL = SkrlRunner(
     id="skrl",
     title="skrl",
     summary="PPO of a library that trains on GPU tensors, as ours does.",
-    capabilities=RunnerCapabilities(
-        pause=True,
-        graceful_stop=True,
-        checkpoints=True,
-        exact_resume=True,
-        warm_start=True,
-        play=True,
-        watch=True,
-    ),
-    algorithms=("ppo",),
+    capabilities=FULL,
+    algorithms=ALGORITHMS,
     config_type=SkrlConfig,
     modules=("torch", "warp", "skrl"),
     worker="trainer_core.runners.skrl.worker",
     player="trainer_core.runners.skrl.player",
     waits=True,
-    writes_log=True,
+    lean_torch=True,
 )

@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from trainer_core.lab.checkpoint_manifest import read_own_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.guest.config import GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.names import find_checkpoint
-from trainer_core.wire.capabilities import RunnerCapabilities
-from trainer_core.wire.checks import Check, Found
+from trainer_core.wire.capabilities import FULL
+from trainer_core.wire.checks import Check, Found, judged
 from trainer_core.wire.environment import child_environment
-from trainer_core.wire.errors import ConfigError, LabError
-from trainer_core.wire.fields import described
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.fields import option
 from trainer_core.wire.spec import RunSpec
 
-ALGORITHMS = ("bdi",)
+Algorithm = Literal["bdi"]
+ALGORITHMS = get_args(Algorithm)
 PLANS = Path(__file__).with_name("plans")
 """Examples that come with the lab."""
 CHECK_S = 20.0
@@ -31,39 +32,25 @@ CHECK_S = 20.0
 class SpadeBdiConfig(GuestConfig):
     """What a BDI agent is made of: plans, skills below them, and who talks to it."""
 
-    algo: Literal["bdi"] = field(
-        default="bdi", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
-    )
+    algo: Algorithm = option("bdi", "Algorithm", "basics", choices=ALGORITHMS)
     """bdi: beliefs, desires, intentions."""
-    plans: str = field(default="", metadata=described("Plans (.asl)", "basics", is_file=True))
+    plans: str = option("", "Plans (.asl)", "basics", is_file=True)
     """File of AgentSpeak plans; empty = the example that leaves the bedroom."""
-    skill: str = field(default="", metadata=described("Skills", "basics", is_folder=True))
+    skill: str = option("", "Skills", "basics", is_folder=True)
     """Checkpoint or run of ours, for .skill(Button); more of them as NAME=CHECKPOINT, ..."""
-    coach: str = field(default="", metadata=described("Coach (.asl)", "env", is_file=True))
+    coach: str = option("", "Coach (.asl)", "env", is_file=True)
     """Plans of a second agent to talk to; none = no coach; empty = the example."""
-    exploration: float = field(
-        default=0.1, metadata=described("Exploration", "learning", minimum=0, maximum=1)
-    )
+    exploration: float = option(0.1, "Exploration", "learning", minimum=0, maximum=1)
     """Share of .choose that picks any option, once all were tried."""
-    total_env_steps: int = field(
-        default=4_000, metadata=described("Environment steps", "basics", minimum=0)
-    )
+    total_env_steps: int = option(4_000, "Environment steps", "basics", minimum=0)
     """Stop after so many environment steps; 0 = no limit."""
-    eval_every: int = field(
-        default=2_000, metadata=described("Validate every", "logging", minimum=0, unit="steps")
-    )
+    eval_every: int = option(2_000, "Validate every", "logging", minimum=0, unit="steps")
     """Environment steps between two validations; 0 disables."""
-    eval_episodes: int = field(
-        default=16, metadata=described("Validation episodes", "logging", minimum=1)
-    )
+    eval_episodes: int = option(16, "Validation episodes", "logging", minimum=1)
     """Episodes of one validation, spread over the held-out starts."""
-    checkpoint_every: int = field(
-        default=2_000, metadata=described("Checkpoint every", "logging", minimum=0, unit="steps")
-    )
+    checkpoint_every: int = option(2_000, "Checkpoint every", "logging", minimum=0, unit="steps")
     """Environment steps between two checkpoints; 0 = only at the end."""
-    log_every: int = field(
-        default=4, metadata=described("Log every", "logging", minimum=1, unit="episodes")
-    )
+    log_every: int = option(4, "Log every", "logging", minimum=1, unit="episodes")
     """Episodes of one record."""
 
     @property
@@ -107,17 +94,18 @@ class SpadeBdiRunner(GuestRunner):
             return ""  # the environment's own check says what is wrong with it
 
     def _check_skills(self, config: SpadeBdiConfig, home: HomePaths) -> Check:
-        fix = f"dmglab train --task {config.task} --target-success 0.9, then name it as --skill"
-        try:
+        def judge() -> str:
             names = named_skills(config.skill)
             for checkpoint in names.values():
                 read_own_meta(find_checkpoint(checkpoint, home))
-        except LabError as error:
-            return Check(name="Skills", status="fail", detail=str(error), fix=fix)
-        if not names and not config.plans:
-            detail = "the example's plans ask a learned skill, and none was named"
-            return Check(name="Skills", status="fail", detail=detail, fix=fix)
-        return Check(name="Skills", status="ok", detail=", ".join(names) or "none")
+            if not names and not config.plans:
+                raise ConfigError("the example's plans ask a learned skill, and none was named")
+            return ", ".join(names) or "none"
+
+        return judged(
+            "Skills", judge,
+            f"dmglab train --task {config.task} --target-success 0.9, then name it as --skill",
+        )  # fmt: skip
 
 
 def named_skills(skills: str) -> dict[str, str]:
@@ -143,21 +131,11 @@ SPADE_BDI = SpadeBdiRunner(
     id="spade_bdi",
     title="SPADE-BDI",
     summary="An agent whose plans are AgentSpeak and whose actions are our buttons.",
-    capabilities=RunnerCapabilities(
-        graceful_stop=True,
-        pause=True,
-        checkpoints=True,
-        exact_resume=True,
-        warm_start=True,
-        play=True,
-        watch=True,
-        beliefs=True,
-    ),
+    capabilities=FULL.but(beliefs=True),
     algorithms=ALGORITHMS,
     config_type=SpadeBdiConfig,
     modules=("torch", "warp", "spade", "spade_bdi", "agentspeak", "pyjabber", "greenlet"),
     worker="trainer_core.runners.spade_bdi.worker",
     player="trainer_core.runners.spade_bdi.player",
-    writes_log=True,
     screens_only=True,
 )

@@ -1,6 +1,6 @@
 """d3rlpy itself, where its environment is; else skipped, and why.
 
-dmglab runner install d3rlpy; pytest -rs tests/trainer_core/test_offline_runner.py
+dmglab runner install d3rlpy; pytest -rs tests/runners/d3rlpy/test_offline_runner.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Stable-Baselines3 and CleanRL themselves, where their environments are; else skipped, and why.
 
-dmglab runner install sb3; dmglab runner install cleanrl; pytest -rs tests/trainer_core/test_guest_runners.py
+dmglab runner install sb3; dmglab runner install cleanrl; pytest -rs tests/runners/test_guest_runners.py
 """  # noqa: E501
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """skrl itself, where its environment is; else skipped, and why.
 
-dmglab runner install skrl; pytest -rs tests/trainer_core/test_skrl_runner.py
+dmglab runner install skrl; pytest -rs tests/runners/skrl/test_skrl_runner.py
 """
 
 from __future__ import annotations

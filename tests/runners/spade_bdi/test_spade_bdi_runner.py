@@ -1,6 +1,6 @@
 """SPADE-BDI itself, where its environment is; else skipped, and why.
 
-dmglab runner install spade_bdi; pytest -rs tests/trainer_core/test_spade_bdi_runner.py
+dmglab runner install spade_bdi; pytest -rs tests/runners/spade_bdi/test_spade_bdi_runner.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 dmglab runner install rllm; clone rllm-org/rllm to var/rllm or name it in DMGLAB_RLLM; name the
 Python of an environment with VERL in DMGLAB_VERL;
-pytest -rs tests/trainer_core/test_rllm_runner.py
+pytest -rs tests/runners/rllm/test_rllm_runner.py
 """
 
 from __future__ import annotations

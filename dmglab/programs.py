@@ -1,0 +1,29 @@
+"""`dmglab` and `dmglab-app`: programs of ours, in which our packages stand before all others."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import dmglab
+
+
+def _stand_first() -> None:
+    if dmglab.IS_INSTALLED:
+        sys.path.insert(0, dmglab.PACKAGES)
+
+
+def lab() -> NoReturn:
+    """Run the command line."""
+    _stand_first()
+    from trainer_core.cli.main import console_script
+
+    console_script()
+
+
+def app() -> int:
+    """Open the app; return its exit status."""
+    _stand_first()
+    from gui.__main__ import main
+
+    return main()
