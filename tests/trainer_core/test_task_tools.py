@@ -29,6 +29,7 @@ from trainer_core.cli.main import main
 from trainer_core.cli.queue import AddOptions
 from trainer_core.cli.train import Options, options
 from trainer_core.envs.demonstrations import Demonstration, task_demonstrations
+from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.recording_writer import RecordingWriter
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.envs.start_states import read_scripts
@@ -144,9 +145,13 @@ def test_the_starts_can_be_made_again_from_their_inputs(made: Path) -> None:
 
 
 def test_check_replays_the_way_and_says_what_is_wrong(
-    made: Path, tmp_path: Path, call: Call
+    made: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    told: list[str] = []
+    preparing = "trainer_core.cli.task_reports.Preparing"
+    monkeypatch.setattr(preparing, lambda say: Preparing(told.append, every_s=0.0))
     found = call(made, "check", "mine/walk", "--episodes", 4)
+    assert "preparing episodes of play: 0 of 4" in told
     assert found["demonstrations"] == [{"steps": 6, "done_at_step": 6}]
     assert 0 <= found["false_positive_rate"] <= 1
     assert found["problems"] == []

@@ -69,8 +69,11 @@ def play_inputs(
     return Trace(np.stack(pictures), states)
 
 
-def play_demonstration(cartridge: Cartridge, demo: Demonstration, codec: Codec) -> Trace:
-    return play_inputs(cartridge, Inputs(demo.masks, demo.start, FILE), codec)
+def play_demonstration(
+    cartridge: Cartridge, demo: Demonstration, codec: Codec, tell: Preparing | None = None
+) -> Trace:
+    """Press the demonstration's buttons on a new console. Raises LabError."""
+    return play_inputs(cartridge, Inputs(demo.masks, demo.start, FILE), codec, tell)
 
 
 def save_demonstrations(path: Path, demos: list[Demonstration]) -> None:
@@ -95,12 +98,18 @@ class Replay:
     """Step in which the goal is reached, from 1; None where it is not."""
 
 
-def replay_demonstrations(task: Task, parts: TaskParts) -> list[Replay]:
-    return [_replay(task, parts.cartridge, parts, demo) for demo in task_demonstrations(task)]
+def replay_demonstrations(
+    task: Task, parts: TaskParts, tell: Preparing | None = None
+) -> list[Replay]:
+    """Play and judge each demonstration of a task. Raises LabError."""
+    demos = task_demonstrations(task)
+    return [_replay(task, parts.cartridge, parts, demo, tell) for demo in demos]
 
 
-def _replay(task: Task, cartridge: Cartridge, parts: TaskParts, demo: Demonstration) -> Replay:
-    pictures = play_demonstration(cartridge, demo, task.manifest.codec).pictures
+def _replay(
+    task: Task, cartridge: Cartridge, parts: TaskParts, demo: Demonstration, tell: Preparing | None
+) -> Replay:
+    pictures = play_demonstration(cartridge, demo, task.manifest.codec, tell).pictures
     done = done_step(task, pictures, parts.templates, parts.mask)
     return Replay(pictures, steps_of(demo.masks, task.manifest.codec), done)
 

@@ -21,9 +21,10 @@ from trainer_core.author.lost import Way, find_lost
 from trainer_core.author.suggestions import ambiguous_share, suggest_stack
 from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import TaskParts, load_task_parts
-from trainer_core.host.evaluate import Act, Evaluation, run_episodes, sampled, uniform
+from trainer_core.host.evaluate import Act, Course, Evaluation, run_episodes, sampled, uniform
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import Task
 from trainer_core.learn.policy import PixelActorCritic, policy_kind
@@ -39,13 +40,16 @@ another one in the agent's picture. Of eleven homebrew tasks two went beyond it 
 0.35), which greedy play does not learn; the others lay below 0.013 (docs/learning.md)."""
 
 
-def check_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict[str, Any]:
+def check_task(
+    task: Task, home: HomePaths, *, episodes: int, seed: int, tell: Preparing | None = None
+) -> dict[str, Any]:
     """Load everything, replay the demonstrations, play at random. Raises LabError.
 
     `problems` are what makes the task unfit, `warnings` what may keep it from being learned.
     """
-    parts = load_task_parts(task, home)
-    replays = replay_demonstrations(task, parts)
+    tell = tell or silent()
+    parts = load_task_parts(task, home, tell)
+    replays = replay_demonstrations(task, parts, tell)
     problems, warnings = _ways(task, replays)
     env = _open(task, home, seed)
     start_dist = env.episodes.start_dist
@@ -53,7 +57,7 @@ def check_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict
         solved = int((start_dist < task.manifest.goal.tau).sum())
         problems.append(f"{solved} of {len(start_dist)} start states look like the goal")
     rng = torch.Generator().manual_seed(seed)
-    found = _spread(env, uniform(env.num_actions, rng), episodes)
+    found = _spread(env, uniform(env.num_actions, rng), episodes, tell)
     nearest, hidden = env.nearest, env.hidden
     env.close()
     if found.success_rate > RANDOM_ALLOWED:
@@ -67,7 +71,7 @@ def check_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict
             "picture that an agent sees: a cursor or a thin line is lost in it, and nothing that "
             "needs it can be learned; choose a goal that does not"
         )
-    warnings += _lost_warnings(task, parts, replays, seed)
+    warnings += _lost_warnings(task, parts, replays, seed, tell)
     inputs = task.folder / "starts.json"
     if inputs.is_file():
         rows = len(read_scripts(inputs, task.manifest.codec))
@@ -94,18 +98,21 @@ def check_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict
     }
 
 
-def audit_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict[str, Any]:
+def audit_task(
+    task: Task, home: HomePaths, *, episodes: int, seed: int, tell: Preparing | None = None
+) -> dict[str, Any]:
     """How hard it is and what the policy could know. Raises LabError."""
-    parts = load_task_parts(task, home)
-    replays = replay_demonstrations(task, parts)
+    tell = tell or silent()
+    parts = load_task_parts(task, home, tell)
+    replays = replay_demonstrations(task, parts, tell)
     demos = task_demonstrations(task)
     env = _open(task, home, seed)
     rng = torch.Generator().manual_seed(seed)
-    random = _spread(env, uniform(env.num_actions, rng), episodes)
-    single = _one_button(env)
+    random = _spread(env, uniform(env.num_actions, rng), episodes, tell)
+    single = _one_button(env, tell)
     torch.manual_seed(seed)
     policy = PixelActorCritic(policy_kind(RunConfig()), env.obs_shape, env.num_actions)
-    untrained = _spread(env, sampled(policy, rng), max(1, episodes // 2))
+    untrained = _spread(env, sampled(policy, rng), max(1, episodes // 2), tell)
     pictures = env.episodes.start_pictures
     distinct = len({picture.tobytes() for picture in pictures.numpy()})
     env.close()
@@ -151,7 +158,7 @@ def random_success(task: Task, home: HomePaths, episodes: int, seed: int) -> flo
     env = _open(task, home, seed)
     try:
         rng = torch.Generator().manual_seed(seed)
-        return _spread(env, uniform(env.num_actions, rng), episodes).success_rate
+        return _spread(env, uniform(env.num_actions, rng), episodes, silent()).success_rate
     finally:
         env.close()
 
@@ -196,13 +203,17 @@ def _open(task: Task, home: HomePaths, seed: int) -> _WatchedEnv:
     return env
 
 
-def _spread(env: GameEnv, act: Act, episodes: int) -> Evaluation:
+def _spread(env: GameEnv, act: Act, episodes: int, tell: Preparing) -> Evaluation:
     """`episodes` of them, from every start about equally often."""
     starts = env.start_set.repeat(-(-episodes // len(env.start_set)))[:episodes]
-    return run_episodes(env, act, starts, "sample")
+
+    def look(course: Course) -> None:
+        tell("episodes of play", course.over(), course.episodes)
+
+    return run_episodes(env, act, starts, "sample", attend=look)
 
 
-def _one_button(env: GameEnv) -> dict[str, float]:
+def _one_button(env: GameEnv, tell: Preparing) -> dict[str, float]:
     """Success of each button held alone, all of them side by side from the same few starts."""
     names = env.task.manifest.codec.actions
     each = env.num_envs // len(names)
@@ -210,7 +221,12 @@ def _one_button(env: GameEnv) -> dict[str, float]:
     starts = env.start_set[spaced].repeat(len(names))
     pressed = torch.arange(len(names)).repeat_interleave(each)
     pressed = torch.cat([pressed, pressed.new_zeros(env.num_envs - len(pressed))])
-    won = [e.success for e in run_episodes(env, lambda obs: pressed, starts, "sample").episodes]
+
+    def look(course: Course) -> None:
+        tell("episodes of one button", course.over(), course.episodes)
+
+    played = run_episodes(env, lambda obs: pressed, starts, "sample", attend=look)
+    won = [episode.success for episode in played.episodes]
     return {
         name: sum(won[number * each : (number + 1) * each]) / each
         for number, name in enumerate(names)
@@ -234,7 +250,9 @@ def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
     ]
 
 
-def _lost_warnings(task: Task, parts: TaskParts, replays: list[Replay], seed: int) -> list[str]:
+def _lost_warnings(
+    task: Task, parts: TaskParts, replays: list[Replay], seed: int, tell: Preparing
+) -> list[str]:
     """What there is to say of starts from which the game is lost."""
     ways = [replay for replay in replays if replay.done]
     if not ways:
@@ -246,7 +264,7 @@ def _lost_warnings(task: Task, parts: TaskParts, replays: list[Replay], seed: in
     goal = GoalPictures(parts.templates, parts.mask, task.manifest.goal.distance)
     lost = find_lost(
         parts.cartridge, parts.starts, way, goal, task.manifest.goal.tau, task.manifest.codec,
-        seed=seed,
+        seed=seed, tell=tell,
     )  # fmt: skip
     if not lost.any():
         return []

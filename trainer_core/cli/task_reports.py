@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import tell_progress
+from trainer_core.cli.output import say, tell_progress
+from trainer_core.envs.preparing import Preparing
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import rom_path
 from trainer_core.lab.tasks import (
@@ -82,7 +83,8 @@ def check(argv: list[str]) -> dict[str, Any]:
 
     options, task, home = _parse("task check", argv)
     one_thread()
-    return check_task(task, home, episodes=options.episodes, seed=options.seed)
+    tell = Preparing(say)
+    return check_task(task, home, episodes=options.episodes, seed=options.seed, tell=tell)
 
 
 def audit(argv: list[str]) -> dict[str, Any]:
@@ -91,7 +93,8 @@ def audit(argv: list[str]) -> dict[str, Any]:
     from trainer_core.author.reports import audit_task
 
     one_thread()
-    return audit_task(task, home, episodes=options.episodes, seed=options.seed)
+    tell = Preparing(say)
+    return audit_task(task, home, episodes=options.episodes, seed=options.seed, tell=tell)
 
 
 def probe(argv: list[str]) -> dict[str, Any]:
