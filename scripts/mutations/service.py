@@ -105,13 +105,13 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         "trainer_core/wire/process_guard.py",
         "    if os.getppid() != parent:",
         "    if False:",
-        TESTS + "test_owned.py -k before_the_signal",
+        TESTS + "test_process_guard.py -k before_the_signal",
     ),
     (  # no guard: a child that is busy in C stays
         "trainer_core/wire/process_guard.py",
         "    _post_guard(parent)\n",
         "",
-        TESTS + "test_owned.py -k busy_in_c",
+        TESTS + "test_process_guard.py -k busy_in_c",
     ),
     (  # preparation counts as training
         "trainer_core/host/run.py",
@@ -129,7 +129,7 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         "trainer_core/wire/event_pipe.py",
         "                if not waits:\n                    return False\n",
         "",
-        TESTS + "test_owned.py -k sleeps",
+        TESTS + "test_process_guard.py -k sleeps",
     ),
     (  # an app takes up what was asked to outlive it
         "trainer_core/runs/queue_steps.py",
