@@ -25,7 +25,7 @@ from trainer_core.host.agent import MakeAgent, agent_class
 from trainer_core.host.preload import AHEAD, FOR_PERSON, wait_for_order
 from trainer_core.lab.paths import home_of_player
 from trainer_core.play.loop import CommandLoop, Inbox, PlayLoop
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.play.roll_loop import RollLoop
 from trainer_core.play.thoughts import Tell
 from trainer_core.play.versus import Versus, VersusLoop

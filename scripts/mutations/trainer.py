@@ -14,7 +14,7 @@ MUTATIONS = [
      "        now, pictures = pictures.copy(), getattr(self, 'old', pictures)\n"
      "        self.old = now\n        self._writer.publish(pictures.tobytes(), ",
      NOTICING + "wall"),
-    ("trainer_core/play/player.py", "self.writer.publish(shown.tobytes(), info)",
+    ("trainer_core/play/played_game.py", "self.writer.publish(shown.tobytes(), info)",
      "now = shown.tobytes()\n"
      "        self.writer.publish(getattr(self, 'old', now), info)\n        self.old = now",
      NOTICING + "live_view"),

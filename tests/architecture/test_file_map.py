@@ -35,9 +35,8 @@ def test_the_map_of_files_is_whole(folder: str) -> None:
         missing = {name for name in there - named if not whole & set(map(str, Path(name).parents))}
         assert not missing, f"ARCHITECTURE.md does not name, below {folder}: {missing}"
     rows = re.findall(r"^\| (.*?) \| (.*?) \|$", text, flags=re.MULTILINE)
-    column = 1 if folder == "gui" else 0
     for row in rows[1:]:
-        for name in re.findall(r"`([\w/]+)`", row[column]):
+        for name in re.findall(r"`([\w/]+)`", row[0]):
             assert name in there, f"ARCHITECTURE.md names {folder}/{name}, which is gone"
 
 

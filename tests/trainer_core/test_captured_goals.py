@@ -13,7 +13,7 @@ from gui.models.task_draft import read_template
 from trainer_core.envs.task_files import load_goal
 from trainer_core.lab.paths import HomePaths
 from trainer_core.play.loop import PlayLoop
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.wire import commands, records
 from trainer_core.wire.playing import PlayerConfig
 

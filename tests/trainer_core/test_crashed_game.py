@@ -7,7 +7,7 @@ from typing import Any
 
 from gui.models.replay import Replay
 from trainer_core.lab.paths import ASSETS, HomePaths
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.wire import records
 from trainer_core.wire.playing import PlayerConfig
 

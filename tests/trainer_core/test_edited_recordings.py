@@ -15,7 +15,7 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import read_buttons, read_recording, read_steps
 from trainer_core.play.branching import observation, write_branch
 from trainer_core.play.episode import Script, play_episode
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.play.roll import Roll
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.playing import PlayerConfig

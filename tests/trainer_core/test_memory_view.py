@@ -12,7 +12,7 @@ import pytest
 from trainer_core.envs.single_game import ConsoleGame
 from trainer_core.lab.paths import HomePaths
 from trainer_core.play.loop import PlayLoop
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.wire import commands, records
 from trainer_core.wire.frames import BASE, MEMORY_FILE, FrameReader
 from trainer_core.wire.playing import PlayerConfig

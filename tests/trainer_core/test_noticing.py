@@ -24,7 +24,7 @@ from trainer_core.host.control import Control
 from trainer_core.host.evaluate import run_episodes, uniform
 from trainer_core.lab.paths import HomePaths
 from trainer_core.learn.metrics import MetricsAccumulator
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.wire.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.wire.frames import FrameReader
 from trainer_core.wire.playing import PlayerConfig

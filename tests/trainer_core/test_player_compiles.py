@@ -11,7 +11,7 @@ import pytest
 from trainer_core import player
 from trainer_core.envs import compile_progress
 from trainer_core.lab.paths import HomePaths
-from trainer_core.service import player as service
+from trainer_core.service import player_service as service
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError
 

@@ -38,7 +38,7 @@ from trainer_core.lab.unfinished_recordings import (
     recover_below,
 )
 from trainer_core.play.clips.opening import open_clip
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.service import PlayerService
 from trainer_core.wire.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.wire.errors import LabError, ProtocolError

@@ -14,7 +14,7 @@ from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.recording import read_recording, read_steps
 from trainer_core.play import history as history_module
 from trainer_core.play.history import History
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, ProtocolError, TaskError
 from trainer_core.wire.playing import PlayerConfig

@@ -19,7 +19,7 @@ from trainer_core.author import folder as folders
 from trainer_core.author.folder import free_folder, new_folder, remove_left
 from trainer_core.cli.main import main
 from trainer_core.lab.paths import ASSETS, HomePaths
-from trainer_core.service.player import OLD_S, remove_old_players
+from trainer_core.service.player_service import OLD_S, remove_old_players
 from trainer_core.wire.errors import TaskError
 
 DOOR = ASSETS / "tasks" / "pocket_quest" / "leave_bedroom"

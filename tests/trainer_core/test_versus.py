@@ -20,7 +20,7 @@ from trainer_core.host.agent import Agent, StackedAgent
 from trainer_core.host.saliency import PATCH, saliency
 from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints
 from trainer_core.lab.paths import HomePaths
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.play.versus import Versus, VersusLoop
 from trainer_core.service import PlayerService
 from trainer_core.wire import commands, records

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from trainer_core.envs.task_files import save_goal
 from trainer_core.play.pacer import Pacer
-from trainer_core.play.player import Player
+from trainer_core.play.played_game import Player
 from trainer_core.play.thoughts import Tell
 from trainer_core.wire import commands, records
 from trainer_core.wire.errors import LabError, in_words

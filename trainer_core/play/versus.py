@@ -15,7 +15,7 @@ from trainer_core.host.agent import Agent, MakeAgent, StackedAgent
 from trainer_core.lab.paths import HomePaths
 from trainer_core.play.loop import CommandLoop
 from trainer_core.play.pacer import Pacer
-from trainer_core.play.player import check_actions
+from trainer_core.play.played_game import check_actions
 from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire import commands, frames, records

@@ -14,7 +14,7 @@ from trainer_core.service.notices import (
     RunChanged,
 )
 from trainer_core.service.plan import LaunchPlan, StopLadder
-from trainer_core.service.player import PlayerService
+from trainer_core.service.player_service import PlayerService
 from trainer_core.service.resource_usage import Gauge, folder_bytes, read_gauges
 from trainer_core.service.trainer import TrainerService
 
