@@ -115,8 +115,8 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
     ),
     (  # preparation counts as training
         "trainer_core/host/run.py",
-        "        self.began = self._last_record = time.monotonic()\n        reason, state",
-        "        self._last_record = time.monotonic()\n        reason, state",
+        '        self.tell_state("running")\n        self.began = self._recorded = ',
+        '        self.tell_state("running")\n        self._recorded = ',
         TESTS + "test_training.py -k first_update",
     ),
     (  # what the pipe left out stays out

@@ -89,7 +89,7 @@ READERS_OF_ENVIRONMENT = {
     "trainer_core/wire/environment.py", "trainer_core/wire/process_guard.py",
     "trainer_core/host/process_start.py",
     "trainer_core/cli/main.py", "trainer_core/host/worker.py", "trainer_core/player.py",
-    "trainer_core/runners/guest/process.py", "trainer_core/runners/rllm/worker.py",
+    "trainer_core/runners/rllm/worker.py",
 }  # fmt: skip
 """Programs, what they do first, and the one file that says what the environment means."""
 

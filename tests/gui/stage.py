@@ -24,6 +24,8 @@ from _pytest import runner
 
 from tests.conftest import CPU, processor_s
 
+WRITTEN_S = 60.0
+
 
 class Stage:
     """A process that makes one app and forks itself for each test."""
@@ -92,6 +94,9 @@ class Stage:
         home, kept = self._root / "home", self._root / "kept"
         home.mkdir()
         _app = make(home)
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread():
+                thread.join(WRITTEN_S)  # the one that writes the settings
         if threading.active_count() > 1:
             raise RuntimeError(f"forks would have one of the threads {threading.enumerate()}")
         shutil.copytree(home, kept)

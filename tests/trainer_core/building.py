@@ -14,7 +14,8 @@ from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.host.control import Control
-from trainer_core.host.run import Outcome, TrainingRun, run_training
+from trainer_core.host.native import NativeTrainee, native_host
+from trainer_core.host.run import Host, Outcome
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.learn.learner import Learner
 from trainer_core.learn.policy import policy_for
@@ -60,21 +61,26 @@ def train_in(
     paths = HomePaths(home).run(run_id)
     writer = RunWriter(paths)
     try:
-        return run_training(
-            config, paths, HomePaths(home), writer, control or Control(), argv=["test"]
-        )
+        host = native_host(config, paths, HomePaths(home), writer, control or Control())
+        return host.run()
     finally:
         writer.close()
 
 
-def prepared_run(home: Path, config: RunConfig, run_id: str = "run") -> TrainingRun:
-    """A run that is ready to train but has not begun."""
-    from trainer_core.host.ranks import Ranks
-
+def prepared_run(home: Path, config: RunConfig, run_id: str = "run") -> Host:
+    """A run of ours that is ready to train but has made no update yet."""
     paths = HomePaths(home).run(run_id)
-    run = TrainingRun(config, paths, HomePaths(home), RunWriter(paths), Control(), Ranks())
-    run.prepare(["test"])
+    run = native_host(
+        config, paths, HomePaths(home), RunWriter(paths), Control()
+    )  # fmt: skip
+    run.prepare()
     return run
+
+
+def trainer_of(run: Host) -> ActorLearner:
+    """What a prepared run of ours trains."""
+    assert isinstance(run.trainee, NativeTrainee)
+    return run.trainee.trainer
 
 
 def read_log(home: Path, run_id: str = "run") -> list[dict[str, Any]]:

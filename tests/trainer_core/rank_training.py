@@ -16,15 +16,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.trainer_core.building import tiny_config, weights_of
+from tests.trainer_core.building import tiny_config, trainer_of, weights_of
 from trainer_core.cli.running import SilentWriter
-from trainer_core.host import commands_while_validating
-from trainer_core.host import run as train_run
+from trainer_core.host import commands_while_validating, validations
 from trainer_core.host.commands_while_validating import Attending
 from trainer_core.host.control import Control
 from trainer_core.host.evaluate import Course
+from trainer_core.host.native import native_host
 from trainer_core.host.ranks import Ranks
-from trainer_core.host.run import TrainingRun
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_writer import RunWriter
 from trainer_core.wire.config import RunConfig
@@ -82,7 +81,7 @@ def asking_within(ranks: Ranks) -> Control:
                 control.stop("test")
             super().__call__(course)
 
-    train_run.Attending = Watched  # type: ignore[misc]
+    validations.Attending = Watched  # type: ignore[misc]
     return control
 
 
@@ -92,10 +91,11 @@ def train(
     """One life of a run."""
     paths = home.run(run_id)
     writer = RunWriter(paths) if ranks.is_first else SilentWriter(paths)
-    run = TrainingRun(config, paths, home, writer, control or Control(), ranks)
-    run.prepare(["test"])
-    trainer = run.trainer
-    assert trainer is not None
+    run = native_host(
+        config, paths, home, writer, control or Control(), ranks=ranks
+    )  # fmt: skip
+    run.prepare()
+    trainer = trainer_of(run)
     first = hashlib.sha256(trainer.obs.numpy().tobytes()).hexdigest()
     run.train()
     weights = hashlib.sha256(weights_of(trainer).numpy().tobytes()).hexdigest()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.trainer_core.building import prepared_run, read_log, shorten_episodes, tiny_config
 from trainer_core.host.progress import Rates, RunProgress
-from trainer_core.host.run import TrainingRun
+from trainer_core.host.run import Host
 from trainer_core.host.validator import Validator
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.records import VALIDATING, EvalRecord, StateEvent
@@ -119,7 +119,7 @@ def test_a_run_says_so_and_is_validated_again_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten_episodes(monkeypatch)
-    monkeypatch.setattr("trainer_core.host.run.Validator", Lucky)
+    monkeypatch.setattr("trainer_core.host.native.Validator", Lucky)
     told = []
     run = prepared_run(
         tmp_path, small_config(eval_every=10, target_success=0.95, total_env_steps=90 * UPDATE)
@@ -150,9 +150,9 @@ def test_a_run_says_so_and_is_validated_again_soon(
 def test_a_run_that_ends_unconfirmed_says_that_in_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainer_core.host.run.Validator", Lucky)
+    monkeypatch.setattr("trainer_core.host.native.Validator", Lucky)
     config = small_config(eval_every=1, target_success=0.95, total_env_steps=2 * UPDATE)
-    run: TrainingRun = prepared_run(tmp_path, config)
+    run: Host = prepared_run(tmp_path, config)
     outcome = run.train()
     run.close()
     assert outcome.reached_by == ""

@@ -24,7 +24,7 @@ from trainer_core.cli import eval as evaluation
 from trainer_core.cli import league
 from trainer_core.envs import toy
 from trainer_core.host.agent import Agent
-from trainer_core.host.checkpoint import save_checkpoint
+from trainer_core.host.checkpoint import Snapshot, write_checkpoint
 from trainer_core.lab.checkpoint_manifest import META, read_meta
 from trainer_core.lab.paths import CHECKOUT, HomePaths, RunPaths
 from trainer_core.learn.policy import PixelActorCritic
@@ -269,7 +269,8 @@ def save_policy(run: Path) -> Path:
     for weight in policy.parameters():
         toy.torch.nn.init.normal_(weight)
     meta = read_meta(make_checkpoint(run / "meta"))
-    folder, _ = save_checkpoint(RunPaths(run), meta, policy.state_dict(), {}, {}, PICTURES[0])
+    files = Snapshot({}, policy.state_dict(), PICTURES[0]).files({})
+    folder, _ = write_checkpoint(RunPaths(run), meta, files)
     return folder
 
 

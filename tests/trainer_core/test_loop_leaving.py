@@ -138,7 +138,7 @@ def test_a_run_ends_by_it_and_a_resumed_one_at_the_same_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten_episodes(monkeypatch)
-    monkeypatch.setattr("trainer_core.host.run.Validator", Leaves)
+    monkeypatch.setattr("trainer_core.host.native.Validator", Leaves)
     update = 4 * 4
     config = tiny_config(num_envs=4, num_steps=4, eval_every=1, eval_episodes=2,
                          target_success=0.95, total_env_steps=0)  # fmt: skip

@@ -17,6 +17,7 @@ from tests.trainer_core.building import (
     tiny_config,
     tiny_trainer,
     train_in,
+    trainer_of,
     weights_of,
 )
 from trainer_core.learn.measures import percentiles
@@ -151,8 +152,7 @@ def test_weights_do_not_depend_on_how_often_is_logged(
         config = tiny_config(algo=algo, log_every=log_every, eval_every=eval_every)
         run = prepared_run(tmp_path / f"{log_every}", config)
         run.train()
-        assert run.trainer is not None
-        found.append(weights_of(run.trainer))
+        found.append(weights_of(trainer_of(run)))
         run.close()
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])

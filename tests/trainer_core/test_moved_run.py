@@ -12,7 +12,7 @@ import pytest
 from tests.support.processes import run as with_service
 from tests.support.processes import until
 from tests.trainer_core.building import prepared_run, read_log, tiny_config, train_in
-from trainer_core.host.run import TrainingRun
+from trainer_core.host.native import NativeTrainee
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.log_writer import MovedError
@@ -50,14 +50,14 @@ SABOTAGE: dict[str, Callable[[RunPaths], object]] = {
 def test_it_ends_with_one_line_at_the_next_save(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths, log = HomePaths(tmp_path).run("run"), TrainingRun.log
+    paths, log = HomePaths(tmp_path).run("run"), NativeTrainee.log
 
-    def then_sabotage(run: TrainingRun, losses: object) -> None:
-        log(run, losses)  # type: ignore[arg-type]
-        if run.trainer is not None and run.trainer.update == 2:
+    def then_sabotage(trainee: NativeTrainee, losses: object) -> None:
+        log(trainee, losses)  # type: ignore[arg-type]
+        if trainee.trainer.update == 2:
             SABOTAGE[what](paths)
 
-    monkeypatch.setattr(TrainingRun, "log", then_sabotage)
+    monkeypatch.setattr(NativeTrainee, "log", then_sabotage)
     config = tiny_config(checkpoint_every=1, eval_every=2, total_env_steps=3 * UPDATE)
     with pytest.raises(MovedError) as raised:
         train_in(tmp_path, config)

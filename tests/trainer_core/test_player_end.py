@@ -13,15 +13,15 @@ import pytest
 from tests.support.processes import until
 from tests.support.scripted_native import scripted_native
 from trainer_core.lab.paths import HomePaths
-from trainer_core.service import PlayerService, player
+from trainer_core.service import PlayerService, player_service
 from trainer_core.wire.playing import PlayerConfig
 
 
 def test_a_deaf_player_ends_although_the_start_that_replaces_it_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(player, "STOP_COMMAND_S", 0.2)
-    monkeypatch.setattr(player, "TERMINATE_S", 0.2)
+    monkeypatch.setattr(player_service, "STOP_COMMAND_S", 0.2)
+    monkeypatch.setattr(player_service, "TERMINATE_S", 0.2)
 
     async def body() -> None:
         service = PlayerService(HomePaths(tmp_path), runners=(scripted_native(),))

@@ -375,6 +375,8 @@ def test_every_guests_run_begins_in_the_process_that_does_the_protocol(tmp_path:
     assert len(guests) == len(registered_runners()) - 1
     for runner in guests:
         folder = HomePaths(tmp_path).run("r").root
-        assert runner.command(folder)[-4:] == ["-m", PROCESS, runner.worker, str(folder)]
+        assert runner.command(folder)[-4:] == ["-m", PROCESS, str(folder), runner.worker]
         tree = ast.parse((PACKAGES / f"{runner.worker.replace('.', '/')}.py").read_text())
-        assert "train" in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert "make_trainee" in {
+            node.name for node in tree.body if isinstance(node, ast.FunctionDef)
+        }

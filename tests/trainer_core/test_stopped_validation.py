@@ -100,7 +100,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], Any]
         def __call__(self, course: Course) -> None:
             at(self, course)
 
-    monkeypatch.setattr("trainer_core.host.run.Attending", Watched)
+    monkeypatch.setattr("trainer_core.host.validations.Attending", Watched)
     return at
 
 

@@ -26,6 +26,7 @@ from tests.trainer_core.building import (
     shorten_episodes,
     tiny_config,
     train_in,
+    trainer_of,
     weights_of,
     without_clocks,
 )
@@ -34,7 +35,7 @@ from trainer_core.host import run as train_run
 from trainer_core.host.checkpoint import png_bytes
 from trainer_core.host.control import Control
 from trainer_core.host.progress import RunProgress
-from trainer_core.host.run import TrainingRun
+from trainer_core.host.run import Host
 from trainer_core.lab import durable_files
 from trainer_core.lab.checkpoint_manifest import (
     MACHINES,
@@ -54,6 +55,7 @@ from trainer_core.runs.log_check import check_log
 from trainer_core.runs.log_writer import DiskError, RunWriter
 from trainer_core.wire.errors import CheckpointError, LabError
 from trainer_core.wire.run_record import RunState
+from trainer_core.wire.spec import RunSpec
 
 FOUR_UPDATES = 16 * 8 * 4
 
@@ -100,8 +102,7 @@ def test_the_same_seed_gives_the_same_weights(algo: str, tmp_path: Path) -> None
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         run = prepared_run(tmp_path / name, tiny_config(algo=algo, seed=seed))
         run.train()
-        assert run.trainer is not None
-        weights.append(weights_of(run.trainer))
+        weights.append(weights_of(trainer_of(run)))
         run.close()
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
@@ -127,15 +128,15 @@ def test_a_resumed_run_goes_on_bit_for_bit(
     control = Control()
     run = prepared_run(tmp_path / "cut", config)
     run.control = control
-    update = run.trainer.run_update  # type: ignore[union-attr]
+    update = trainer_of(run).run_update
 
     def stop_after_four() -> Any:
         losses = update()
-        if run.trainer.update == 4:  # type: ignore[union-attr]
+        if trainer_of(run).update == 4:
             control.stop("test")
         return losses
 
-    run.trainer.run_update = stop_after_four  # type: ignore[method-assign, union-attr]
+    trainer_of(run).run_update = stop_after_four  # type: ignore[method-assign]
     assert run.train().state is RunState.STOPPED
     run.close()
     train_in(tmp_path / "cut", config)
@@ -149,11 +150,11 @@ def test_a_killed_run_repeats_the_updates_since_its_checkpoint(tmp_path: Path) -
     """As after kill -9: the directory is copied at an instant when nothing had been closed."""
     config = tiny_config(checkpoint_every=3, total_env_steps=3 * FOUR_UPDATES)
     run = prepared_run(tmp_path / "whole", config)
-    update, cut = run.trainer.run_update, tmp_path / "cut"  # type: ignore[union-attr]
+    update, cut = trainer_of(run).run_update, tmp_path / "cut"
 
     def copy_after_five() -> Any:
         losses = update()
-        if run.trainer.update == 5:  # type: ignore[union-attr]
+        if trainer_of(run).update == 5:
             shutil.copytree(tmp_path / "whole", cut)
             log = HomePaths(cut).run("run").train_log
             log.write_bytes(log.read_bytes() + b'{"type":"update","torn')
@@ -161,7 +162,7 @@ def test_a_killed_run_repeats_the_updates_since_its_checkpoint(tmp_path: Path) -
             half.mkdir()
         return losses
 
-    run.trainer.run_update = copy_after_five  # type: ignore[method-assign, union-attr]
+    trainer_of(run).run_update = copy_after_five  # type: ignore[method-assign]
     run.train()
     run.close()
     train_in(cut, config)
@@ -255,13 +256,13 @@ def test_the_time_limit_counts_from_the_first_update(
 ) -> None:
     clock = itertools.count(0.0, 0.001)  # every look at it takes a millisecond
 
-    def slow(self: TrainingRun, argv: list[str]) -> None:
+    def slow(self: Host) -> None:
         nonlocal clock
-        real(self, argv)
+        real(self)
         clock = itertools.count(1000.0, 0.001)
 
-    real = TrainingRun.prepare
-    monkeypatch.setattr(TrainingRun, "prepare", slow)
+    real = Host._open_life
+    monkeypatch.setattr(Host, "_open_life", slow)
     monkeypatch.setattr(train_run, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     outcome = train_in(tmp_path, tiny_config(total_env_steps=0, seconds=0.1))
     assert outcome.env_steps > 0
@@ -274,7 +275,7 @@ def test_an_error_while_preparing_is_told_as_it_is(
     def broken(*arguments: Any) -> None:
         raise ValueError("no validation today")
 
-    monkeypatch.setattr("trainer_core.host.run.Validator", broken)
+    monkeypatch.setattr("trainer_core.host.native.Validator", broken)
     with pytest.raises(LabError, match="ValueError: no validation today"):
         train_in(tmp_path, tiny_config())
 
@@ -300,9 +301,9 @@ def test_a_loss_that_is_not_finite_leaves_a_receipt_and_no_checkpoint(tmp_path: 
     config = tiny_config(checkpoint_every=1)
     run = prepared_run(tmp_path, config)
     run.train()
-    parameter = run.trainer.learner.parameters[0]  # type: ignore[union-attr]
+    parameter = trainer_of(run).learner.parameters[0]
     parameter.data.fill_(float("nan"))
-    run.config = tiny_config(checkpoint_every=1, total_env_steps=2 * FOUR_UPDATES)
+    run.spec = RunSpec.of(tiny_config(checkpoint_every=1, total_env_steps=2 * FOUR_UPDATES))
     with pytest.raises(LabError, match="update 5") as caught:
         run.train()
     run.report(caught.value)
@@ -406,12 +407,11 @@ def test_a_warm_start_begins_with_the_donor_and_counts_from_zero(tmp_path: Path)
     folder = HomePaths(tmp_path / "donor").run("run").root / outcome.checkpoint
     config = tiny_config(warm_start=str(folder), seed=9)
     run = prepared_run(tmp_path / "heir", config)
-    assert run.trainer is not None
     donor, _ = ckpt.load_policy(folder)
     assert torch.equal(
-        weights_of(run.trainer), torch.cat([p.flatten() for p in donor.parameters()])
+        weights_of(trainer_of(run)), torch.cat([p.flatten() for p in donor.parameters()])
     )
-    assert run.trainer.env_steps == 0
+    assert trainer_of(run).env_steps == 0
     run.close()
     with pytest.raises(LabError, match="stack_k=1"):
         prepared_run(tmp_path / "misfit", tiny_config(warm_start=str(folder), stack_k=2))
@@ -439,10 +439,9 @@ def test_an_heir_killed_before_its_first_checkpoint_begins_with_its_donor_again(
     run = prepared_run(tmp_path, config)
     run.close()
     again = prepared_run(tmp_path, config)
-    assert again.trainer is not None
     donor, _ = ckpt.load_policy(folder)
     assert torch.equal(
-        weights_of(again.trainer), torch.cat([p.flatten() for p in donor.parameters()])
+        weights_of(trainer_of(again)), torch.cat([p.flatten() for p in donor.parameters()])
     )
     again.close()
 

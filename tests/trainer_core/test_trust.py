@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,11 @@ from tests.support.imports import sources
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.cli.main import main
 from trainer_core.host.control import Control
+from trainer_core.host.run import Host
+from trainer_core.host.trainee import Trainee
 from trainer_core.lab import checkpoint_manifest, trust
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.catalog import find_runner
-from trainer_core.runners.guest.run import GuestRun, Model
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_writer import RunWriter
@@ -75,22 +77,32 @@ def test_any_changed_added_or_renamed_file_of_a_folder_is_another_folder(tmp_pat
         trust.require_trust(folder, "VERL")
 
 
+class Saves(Trainee):
+    policy, file, obs_shape, num_actions = "p", "model.zip", (1, 72, 80), 7
+
+    def train(self) -> None:
+        raise NotImplementedError
+
+    def fill(self, folder: Path, progress: dict[str, Any]) -> None:
+        (folder / "model.zip").write_bytes(b"weights")
+
+
 def test_what_a_guests_run_saves_is_trusted_here(tmp_path: Path) -> None:
     paths = HomePaths(tmp_path / "home").run("r")
     paths.root.mkdir(parents=True)
     spec = RunSpec(runner="sb3", task="tiny_goal", options={"algo": "ppo"})
     write_config(paths, spec)
-    run = GuestRun(spec, paths, RunWriter(paths), Control())
+    run = Host(spec, paths, RunWriter(paths), Control(), lambda host: Saves())
     run.find_task()
-    run.begin((1, 72, 80), 7, 1)
-
-    def fill(folder: Path) -> None:
-        (folder / "model.zip").write_bytes(b"weights")
-
-    run.save(1, Model(policy="p", file="model.zip", fill=fill), "periodic")
+    run.prepare()
+    run.tick(1)
+    run.save("periodic")
     with pytest.raises(CheckpointError):
         trust.require_trust(paths.checkpoint(1) / "model.zip", "SB3")
-    run.save(2, Model(policy="p", file="model.zip", fill=fill, unpickles=True), "periodic")
+    assert run.trainee is not None
+    run.trainee.unpickles = True
+    run.tick(2)
+    run.save("periodic")
     trust.require_trust(paths.checkpoint(2) / "model.zip", "SB3")
     assert trust.trusted_list().stat().st_mode & 0o077 == 0, "nobody else adds to it"
 
@@ -98,7 +110,7 @@ def test_what_a_guests_run_saves_is_trusted_here(tmp_path: Path) -> None:
 def test_a_list_that_cannot_be_written_costs_no_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from trainer_core.runners.guest.run import vouch_for
+    from trainer_core.host.persistence import vouch_for
 
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))

@@ -18,12 +18,13 @@ from tests.trainer_core.building import (
     read_log,
     tiny_config,
     train_in,
+    trainer_of,
     without_clocks,
 )
+from trainer_core.host import checkpoint as ckpt
 from trainer_core.host import validation_process
 from trainer_core.host.late_validation import LateValidation
-from trainer_core.host.persistence import _held
-from trainer_core.host.run import TrainingRun
+from trainer_core.host.run import Host
 from trainer_core.lab.checkpoint_manifest import MACHINES, list_checkpoints, read_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
@@ -38,13 +39,13 @@ def evals_of(home: Path) -> dict[tuple[int, str], dict[str, Any]]:
     return {(record["env_steps"], record["mode"]): record for record in found}
 
 
-def late_of(run: TrainingRun) -> LateValidation:
+def late_of(run: Host) -> LateValidation:
     assert run.validations is not None
     assert run.validations.late is not None
     return run.validations.late
 
 
-def ready(run: TrainingRun) -> validation_process.ValidationProcess:
+def ready(run: Host) -> validation_process.ValidationProcess:
     """The run's process, once it has loaded."""
     late = late_of(run)
     while not late.process.is_idle:
@@ -60,7 +61,7 @@ def test_weights_that_lie_channels_last_are_copied_whole() -> None:
         "conv": weights.to(memory_format=torch.channels_last),
         "steps": [weights.permute(3, 2, 1, 0)[0]],
     }
-    held = _held(given)
+    held = ckpt._copied(given)
     assert torch.equal(
         safetensors.torch.load(safetensors.torch.save({"conv": held["conv"]}))["conv"], weights
     )
@@ -84,7 +85,9 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     assert late == {place: here[place] for place in late}
     assert (6 * UPDATE, "greedy") in late, "the last weights are validated before the end"
     assert run.validations is not None
-    assert not run.validations.validator._envs, "the learner itself played nothing"
+    validator = run.validations.validator
+    assert validator is not None
+    assert not validator._envs, "the learner itself played nothing"
 
     paths = HomePaths(tmp_path / "beside").run("run")
     assert check_log(paths.train_log).errors == []
@@ -106,7 +109,7 @@ def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_
     class Killed(BaseException):
         """As SIGKILL: nothing is done after it."""
 
-    learn = run.trainer.run_update  # type: ignore[union-attr]
+    learn = trainer_of(run).run_update
 
     def killed_after_a_best() -> Any:
         if run.progress.best_folder:
@@ -114,7 +117,7 @@ def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_
         late_of(run).process.wait(1.0)
         return learn()
 
-    run.trainer.run_update = killed_after_a_best  # type: ignore[method-assign, union-attr]
+    trainer_of(run).run_update = killed_after_a_best  # type: ignore[method-assign]
     with pytest.raises(Killed):
         run.train()
     run.close()
@@ -162,7 +165,7 @@ def test_a_process_that_dies_costs_no_validation(tmp_path: Path) -> None:
     run = prepared_run(tmp_path, config)
     process = ready(run)
     os.kill(process._child.pid, signal.SIGSTOP)
-    learn = run.trainer.run_update  # type: ignore[union-attr]
+    learn = trainer_of(run).run_update
 
     def killed_meanwhile() -> Any:
         if late_of(run).is_under_way:
@@ -170,7 +173,7 @@ def test_a_process_that_dies_costs_no_validation(tmp_path: Path) -> None:
             process._child.wait()
         return learn()
 
-    run.trainer.run_update = killed_meanwhile  # type: ignore[method-assign, union-attr]
+    trainer_of(run).run_update = killed_meanwhile  # type: ignore[method-assign]
     run.train()
     run.close()
     greedy = [steps for steps, mode in evals_of(tmp_path) if mode == "greedy"]

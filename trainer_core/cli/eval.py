@@ -153,7 +153,7 @@ def _evaluate(
     from trainer_core.learn.policy import policy_for
 
     find_device(config.device)
-    torch.set_num_threads(config.threads or default_threads(config))
+    torch.set_num_threads(config.threads or default_threads())
     facts = task_facts(config.task, home)
     played = options.starts if facts.held_out else "train"
     env = make_env(config, home, num_envs=min(options.episodes, 256), starts=played)

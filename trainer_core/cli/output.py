@@ -10,7 +10,24 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from trainer_core.wire import records
 from trainer_core.wire.errors import shortened, visible
+
+
+def in_words(event: records.Event) -> str:
+    """Return what a validation or a checkpoint of a run is told as, "" for any other event."""
+    match event:
+        case records.EvalRecord():
+            of = f"{event.task}, " if event.is_part else ""
+            steps = f", median {event.median_steps_to_goal:g} steps to the goal"
+            return (
+                f"{event.env_steps:>12,} steps  validation ({of}{event.mode}): "
+                f"{event.success_rate:.3f} of {event.episodes} episodes"
+                f"{steps if event.success_rate else ''}"
+            )
+        case records.CheckpointRecord():
+            return f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})"
+    return ""
 
 
 def say(text: str, to: TextIO | None = None) -> None:

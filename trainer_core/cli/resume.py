@@ -18,6 +18,7 @@ from trainer_core.cli.steering import find_live, steer
 from trainer_core.host.process_start import load_torch
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runners.catalog import AgentRunner, find_runner
+from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.config_file import read_run_config, read_spec
 from trainer_core.runs.names import find_run
 from trainer_core.runs.run_lock import RunLock
@@ -60,7 +61,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     options.cluster.check()
     runner = find_runner(read_spec(paths).runner)
     if runner.id != NATIVE_ID:
-        return _resume_guest(runner, paths, home, options)
+        return _resume_guest(runner, paths, home, options, limits)
     if (options.gpus > 1 or options.cluster.nodes > 1) and not is_rank():
         return spread(["resume", *argv], options.gpus, options.cluster)
     read_run_config(paths)  # what cannot be resumed is said before torch is loaded
@@ -77,24 +78,26 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def _resume_guest(
-    runner: AgentRunner, paths: RunPaths, home: HomePaths, options: Options
+    runner: AgentRunner, paths: RunPaths, home: HomePaths, options: Options, limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """Another library's run goes on as it was asked for, in that library's own process."""
-    defaults = Options()
+    """Go on with another library's run in that library's own process.
+
+    Only a worker of ours hears of other limits: a foreign program reads config.json itself.
+    """
+    defaults, heard = Options(), limits if isinstance(runner, GuestRunner) else {}
     changed = [
         f"--{field.name.replace('_', '-')}"
         for field in fields(Options)
-        if field.name not in ("run", "home")
+        if field.name not in ("run", "home", *heard)
         and getattr(options, field.name) != getattr(defaults, field.name)
     ]
     if changed:
         raise ConfigError(
-            f"a run of {runner.title} goes on with the limits that it began with: leave "
-            f"{', '.join(changed)} away"
+            f"a run of {runner.title} goes on as it began: leave {', '.join(changed)} away"
         )
     from trainer_core.cli.train_guest import resume
 
-    return resume(runner, paths, home)
+    return resume(runner, paths, home, heard)
 
 
 def paused_run(text: str, home: HomePaths) -> str:

@@ -13,11 +13,12 @@ from typing import Any
 
 import torch
 
-from trainer_core.cli.output import say
+from trainer_core.cli.output import in_words, say
 from trainer_core.envs.startable import check_startable
 from trainer_core.host.control import Control
+from trainer_core.host.native import native_host
 from trainer_core.host.ranks import Ranks
-from trainer_core.host.run import Outcome, run_training
+from trainer_core.host.run import Outcome
 from trainer_core.host.validation_process import ValidationProcess
 from trainer_core.host.worker import NOTHING_YET, obey
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
@@ -71,16 +72,6 @@ class Narrator:
                     f"success {event.success_rate:.3f} of {own:<4}  "
                     f"entropy {event.entropy_mean:.2f}  dist {event.dist_p50:.3f}"
                 )
-            case records.EvalRecord():
-                of = f"{event.task}, " if event.is_part else ""
-                steps = f", median {event.median_steps_to_goal:g} steps to the goal"
-                self._say(
-                    f"{event.env_steps:>12,} steps  validation ({of}{event.mode}): "
-                    f"{event.success_rate:.3f} of {event.episodes} episodes"
-                    f"{steps if event.success_rate else ''}"
-                )
-            case records.CheckpointRecord():
-                self._say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")
             case records.StateEvent() if event.detail.startswith(OFTEN):
                 self._waits_for = event.detail if event.state == "starting" else ""
                 if time.monotonic() >= self._next:
@@ -88,6 +79,8 @@ class Narrator:
                     self._say(event.detail)
             case records.StateEvent() if event.detail:
                 self._say(event.detail)
+            case _ if words := in_words(event):
+                self._say(words)
 
     def _keep_telling(self) -> None:
         """While the run starts: that it still does, where nothing was said for a while."""
@@ -201,16 +194,8 @@ def _run_first(
         devices = _take_devices(config, home, ranks, paths.run_id)
         with contextlib.closing(RunWriter(paths, Narrator(life))) as writer:
             threading.Thread(target=_read_mail, args=(paths, control, writer), daemon=True).start()
-            outcome = run_training(
-                config,
-                paths,
-                home,
-                writer,
-                control,
-                argv=sys.orig_argv,
-                ranks=ranks,
-                beside=beside,
-            )
+            host = native_host(config, paths, home, writer, control, ranks=ranks, beside=beside)
+            outcome = host.run()
     except KeyboardInterrupt:
         with contextlib.suppress(DiskError):
             if control.begun:
@@ -271,8 +256,7 @@ def _run_beside(
     config: RunConfig, paths: RunPaths, home: HomePaths, control: Control, ranks: Ranks
 ) -> dict[str, Any]:
     """Train as one of the other ranks, which write nothing."""
-    silent = SilentWriter(paths)
-    run_training(config, paths, home, silent, control, argv=sys.orig_argv, ranks=ranks)
+    native_host(config, paths, home, SilentWriter(paths), control, ranks=ranks).run()
     ranks.close()
     return {}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import json
 import signal
 import sys
 import time
@@ -20,7 +21,8 @@ from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.ordering import Order, put_into_queue, waiting_result
-from trainer_core.cli.output import say
+from trainer_core.cli.output import in_words, say
+from trainer_core.host.worker import LIMITS
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runners.catalog import AgentRunner, find_runner
 from trainer_core.runners.guest.runner import WARM_START
@@ -30,6 +32,7 @@ from trainer_core.service.detached import start_detached_host
 from trainer_core.service.preflight import run_checks
 from trainer_core.wire import records
 from trainer_core.wire.checks import require
+from trainer_core.wire.environment import for_children
 from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import NEUTRAL, RunSpec
 
@@ -100,9 +103,16 @@ async def _follow(asked: Order) -> dict[str, Any]:
     return await _to_its_end(service, await service.start(plan, wait=False))
 
 
-def resume(runner: AgentRunner, paths: RunPaths, home: HomePaths) -> dict[str, Any]:
-    """Go on with an ended run of another library, to its end. Raises LabError."""
-    return asyncio.run(_go_on(runner, paths, home))
+def resume(
+    runner: AgentRunner, paths: RunPaths, home: HomePaths, limits: dict[str, Any]
+) -> dict[str, Any]:
+    """Go on with an ended run of another library, to its end; `limits` replace its own for now.
+
+    Raises LabError.
+    """
+    dataclasses.replace(read_spec(paths), **limits)  # what is out of range is said here
+    with for_children(**{LIMITS: json.dumps(limits)}):
+        return asyncio.run(_go_on(runner, paths, home))
 
 
 async def _go_on(runner: AgentRunner, paths: RunPaths, home: HomePaths) -> dict[str, Any]:
@@ -178,12 +188,7 @@ class Narrator:
                     self._next = time.monotonic() + PROGRESS_S
                     values = "  ".join(f"{k} {v:.4g}" for k, v in list(event.metrics.items())[:5])
                     say(f"{event.env_steps:>12,} steps  {event.sps:>8,.0f}/s  {values}")
-            case EventReceived(event=records.EvalRecord() as event):
-                say(
-                    f"{event.env_steps:>12,} steps  validation ({event.mode}): "
-                    f"{event.success_rate:.3f} of {event.episodes} episodes"
-                )
-            case EventReceived(event=records.CheckpointRecord() as event):
-                say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")
+            case EventReceived(event=event) if words := in_words(event):
+                say(words)
             case RunChanged(detail=detail) if detail:
                 say(detail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import io
 import os
@@ -108,30 +109,30 @@ def load_plain(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
     return found
 
 
-def save_checkpoint(
-    paths: RunPaths,
-    meta: CheckpointMeta,
-    weights: dict[str, torch.Tensor],
-    trainer_state: dict[str, Any],
-    machines: dict[int, bytes],
-    thumbnail: np.ndarray,
-) -> tuple[Path, CheckpointMeta]:
-    """Write `checkpoints/<env_steps>/` whole or not at all; an older one of that name is replaced.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A checkpoint of our learner that is not written yet, without the envs."""
 
-    `machines` is each rank's packed state of its envs; `thumbnail` is what `png_bytes` takes.
-    Returns the folder and its manifest. Raises OSError when the disk does not take it; nothing
-    half-written is left.
-    """
+    state: dict[str, Any]
+    weights: dict[str, torch.Tensor]
+    thumbnail: np.ndarray
+    """What `png_bytes` takes."""
 
-    contents = {
-        layout.POLICY: safetensors.torch.save(
-            {name: value.contiguous().cpu() for name, value in weights.items()}
-        ),
-        layout.TRAINER: _saved(trainer_state),
-        **{machines_name(rank): data for rank, data in machines.items()},
-        layout.THUMBNAIL: png_bytes(thumbnail),
-    }
-    return write_checkpoint(paths, meta, contents)
+    def files(self, machines: dict[int, bytes]) -> dict[str, bytes]:
+        """Return a checkpoint's files by name; `machines` is each rank's packed envs."""
+        return {
+            layout.POLICY: safetensors.torch.save(
+                {name: value.contiguous().cpu() for name, value in self.weights.items()}
+            ),
+            layout.TRAINER: _saved(self.state),
+            **{machines_name(rank): data for rank, data in machines.items()},
+            layout.THUMBNAIL: png_bytes(self.thumbnail),
+        }
+
+    def copy(self) -> Snapshot:
+        """Return the same in memory that the run does not change."""
+        weights = {name: _copied(value) for name, value in self.weights.items()}
+        return Snapshot(_copied(self.state), weights, self.thumbnail.copy())
 
 
 def write_checkpoint(
@@ -139,7 +140,8 @@ def write_checkpoint(
 ) -> tuple[Path, CheckpointMeta]:
     """A checkpoint folder of the files `contents`, whole or not at all, and its manifest.
 
-    Raises OSError as `save_checkpoint` does.
+    An older one of that name is replaced. Raises OSError when the disk does not take it; nothing
+    half-written is left.
     """
     final = paths.checkpoint(meta.env_steps)
     partial = final.with_name(f".{final.name}{_PARTIAL}")
@@ -193,6 +195,17 @@ def _saved(state: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     torch.save(state, buffer)
     return buffer.getvalue()
+
+
+def _copied(value: Any) -> Any:
+    """A copy in the host's memory of tensors, and dicts and lists of them."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", copy=True).contiguous()  # a GPU's are channels last
+    if isinstance(value, dict):
+        return {name: _copied(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_copied(each) for each in value)
+    return value
 
 
 def load_policy(

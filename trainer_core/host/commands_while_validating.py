@@ -30,7 +30,7 @@ class Attending:
         save: Callable[[str], None],
         hold: Callable[[], None],
         tell: Callable[[str, float], None],
-        wait: Callable[[], None] = lambda: None,
+        wait: Callable[[], None],
     ) -> None:
         """`save` gets the reason, `hold` returns when the pause is over, `tell` gets words and a
         share from 0 to 1, or -1 when it is over; `wait` is called every second."""

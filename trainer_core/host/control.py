@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 
@@ -12,6 +13,7 @@ class Control:
     def __init__(self) -> None:
         self._wake = threading.Condition()
         self._stop_reason = ""
+        self._stopped_at = 0.0
         self._paused = False
         self._checkpoint = False
         self._watch = 0
@@ -27,7 +29,8 @@ class Control:
     def stop(self, reason: str) -> None:
         """Finish the update, save, leave."""
         with self._wake:
-            self._stop_reason = self._stop_reason or reason
+            if not self._stop_reason:
+                self._stop_reason, self._stopped_at = reason, time.monotonic()
             self._wake.notify_all()
 
     def pause(self, paused: bool) -> None:
@@ -47,6 +50,10 @@ class Control:
     @property
     def stop_reason(self) -> str:
         return self._stop_reason
+
+    def stopped_for_s(self) -> float:
+        """Seconds since a stop was asked for; 0 while none is."""
+        return time.monotonic() - self._stopped_at if self._stop_reason else 0.0
 
     @property
     def paused(self) -> bool:

@@ -9,20 +9,24 @@ from __future__ import annotations
 import msgspec
 import safetensors.torch
 
-from trainer_core.host.persistence import CheckpointKeeper, Snapshot
+from trainer_core.host.checkpoint import Snapshot
+from trainer_core.host.persistence import Checkpoints
 from trainer_core.host.progress import OF_VALIDATION, Rates, RunProgress
 from trainer_core.host.validation_process import Result, ValidationProcess
-from trainer_core.runs.log_writer import RunWriter
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 
 
 class LateValidation:
     """One copy of the weights at a time, with what is needed to save it."""
 
     def __init__(
-        self, process: ValidationProcess, keeper: CheckpointKeeper, writer: RunWriter
+        self, process: ValidationProcess, checkpoints: Checkpoints, *, target: float, asked: bool
     ) -> None:
-        self.process, self.keeper, self.writer = process, keeper, writer
-        self._played: Snapshot | None = None
+        """`target` is the success that ends the run; `asked`: nothing else may validate it."""
+        self.process, self.checkpoints, self.target, self.asked = (
+            process, checkpoints, target, asked
+        )  # fmt: skip
+        self._played: tuple[CheckpointMeta, Snapshot] | None = None
         self._saved = False
 
     @property
@@ -31,9 +35,10 @@ class LateValidation:
 
     def begin(self, progress: RunProgress, wall_time_s: float) -> None:
         """Have the weights of this moment played. Only where the process is idle."""
-        self._played = played = self.keeper.snapshot("best", progress, wall_time_s)
-        weights = safetensors.torch.save(played.weights)
-        self.process.begin(played.meta.update, played.meta.env_steps, weights)
+        meta = self.checkpoints.describe("best", progress)
+        copy = self.checkpoints.trainee.snapshot(progress.state_dict(wall_time_s))
+        self._played = meta, copy
+        self.process.begin(meta.update, meta.env_steps, safetensors.torch.save(copy.weights))
 
     def take(self, progress: RunProgress) -> bool:
         """Record what came since. False when what was played is lost: its process has ended.
@@ -54,17 +59,16 @@ class LateValidation:
         return saved
 
     def _record(self, found: Result, progress: RunProgress) -> None:
-        played, self._played = self._played, None
-        assert played is not None
+        assert self._played is not None
+        (meta, played), self._played = self._played, None
         for kind, fields in found.records:
-            self.writer.append(kind, **fields)
-        target = self.keeper.config.target_success
-        progress.take(Rates(**found.rates), played.meta.env_steps, target)
-        if not progress.is_best(f"{played.meta.env_steps:012d}"):
+            self.checkpoints.writer.append(kind, **fields)
+        progress.take(Rates(**found.rates), meta.env_steps, self.target)
+        if not progress.is_best(f"{meta.env_steps:012d}"):
             return
         then = RunProgress.from_state(played.state["run"])
         for name in OF_VALIDATION:
             setattr(then, name, getattr(progress, name))
         played.state["run"] = msgspec.to_builtins(then)
-        self.keeper.save_late(played, then)
+        self.checkpoints.save_late(meta, played, then)
         self._saved = True

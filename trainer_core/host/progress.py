@@ -46,6 +46,14 @@ class Rates:
     """Of drawn play, on the task where it is least."""
 
 
+@dataclass(slots=True)
+class Counters:
+    """How far a run is, over all its lives."""
+
+    env_steps: int = 0
+    update: int = 0
+
+
 class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Owned by the training loop; every checkpoint carries it."""
 

@@ -15,7 +15,6 @@ from trainer_core.lab import durable_files
 from trainer_core.lab.paths import RunPaths
 from trainer_core.learn.measures import percentiles
 from trainer_core.learn.registry import Storage
-from trainer_core.learn.update import ActorLearner
 
 CONSOLES = 16
 STEPS = 32
@@ -23,41 +22,30 @@ STEPS = 32
 
 
 def write_receipt(
-    paths: RunPaths, trace_id: str, trainer: ActorLearner, error: BaseException
+    paths: RunPaths,
+    trace_id: str,
+    error: BaseException,
+    told: dict[str, object],
+    files: dict[str, bytes],
 ) -> Path:
-    """Last pictures (NPY, PNG), last actions, distances, configuration and the traceback.
+    """Write the traceback and what was `told` as receipt.json, and `files` beside it.
 
     Raises OSError; half a receipt is not left.
     """
     folder = paths.failures / trace_id
     partial = folder.with_name(f".{trace_id}.tmp")
-    rollout = trainer.rollout
-    pictures = rollout.obs[-8:, :CONSOLES, -1].cpu().numpy()
-    wrong, steps = last_steps(rollout)
-    low, middle, high = percentiles(rollout.dist).tolist()
     told = {
         "trace_id": trace_id,
         "error": f"{type(error).__name__}: {error}",
         "traceback": traceback.format_exception(error),
-        "update": trainer.update,
-        "env_steps": trainer.env_steps,
-        "opt_steps": trainer.opt_steps,
-        "wrong": wrong,
-        "dist": {"p10": low, "p50": middle, "p90": high},
-        "config": trainer.config.to_dict(),
+        **told,
     }
+    files = {**files, "receipt.json": json.dumps(told, indent=2, default=str).encode()}
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
         partial.mkdir()
-        contents = {
-            "last_frames.npy": _npy(pictures),
-            "last_actions.npy": _npy(rollout.actions[:, :CONSOLES].cpu().numpy()),
-            "last_frames.png": png_bytes(np.concatenate(list(pictures[-1]), axis=1)),
-            "last_steps.npz": steps,
-            "receipt.json": json.dumps(told, indent=2, default=str).encode(),
-        }
-        for name, data in contents.items():
+        for name, data in files.items():
             durable_files.write_file(partial / name, data)
         shutil.rmtree(folder, ignore_errors=True)
         durable_files.rename(partial, folder)
@@ -65,6 +53,21 @@ def write_receipt(
         shutil.rmtree(partial, ignore_errors=True)
         raise
     return folder
+
+
+def rollout_evidence(rollout: Storage) -> tuple[dict[str, object], dict[str, bytes]]:
+    """Return what a receipt tells of our learner's last rollout, and its last pictures (NPY, PNG),
+    actions and steps."""
+    pictures = rollout.obs[-8:, :CONSOLES, -1].cpu().numpy()
+    wrong, steps = last_steps(rollout)
+    low, middle, high = percentiles(rollout.dist).tolist()
+    files = {
+        "last_frames.npy": _npy(pictures),
+        "last_actions.npy": _npy(rollout.actions[:, :CONSOLES].cpu().numpy()),
+        "last_frames.png": png_bytes(np.concatenate(list(pictures[-1]), axis=1)),
+        "last_steps.npz": steps,
+    }
+    return {"wrong": wrong, "dist": {"p10": low, "p50": middle, "p90": high}}, files
 
 
 def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:

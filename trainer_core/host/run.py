@@ -1,7 +1,6 @@
-"""A training run from its configuration to its end: records, validation, checkpoints, resume.
+"""The host of a run, from its configuration to its end: records, commands, validation, checkpoints.
 
-The command line calls `run_training` in its own process, a worker behind a pipe; nothing else
-differs between the two.
+There is one for every run. What is trained, and in whose loop, is its Trainee's (host/trainee.py).
 """
 
 from __future__ import annotations
@@ -9,54 +8,47 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import torch
-
-from trainer_core.envs.build import TaskFacts, make_env, task_facts
-from trainer_core.envs.preparing import Preparing
-from trainer_core.envs.startable import find_device
+from trainer_core.envs.build import TaskFacts, task_facts
 from trainer_core.envs.vec_env import StepInfo
 from trainer_core.host import checkpoint as ckpt
-from trainer_core.host import validation_process
-from trainer_core.host.commands_while_validating import Attending
 from trainer_core.host.control import Control
 from trainer_core.host.late_validation import LateValidation
-from trainer_core.host.persistence import CheckpointKeeper
-from trainer_core.host.progress import RunProgress
-from trainer_core.host.provenance import device_name, git_sha, versions
+from trainer_core.host.persistence import Checkpoints
+from trainer_core.host.progress import Counters, RunProgress
+from trainer_core.host.provenance import describe, meta_of
 from trainer_core.host.ranks import Ranks
 from trainer_core.host.receipts import write_receipt
-from trainer_core.host.reward_check import DawdlingWatch
-from trainer_core.host.validation_process import ValidationProcess
+from trainer_core.host.trainee import Intervals, RunEnded, Trainee, Watched
 from trainer_core.host.validations import Validations
-from trainer_core.host.validator import Validator
 from trainer_core.host.watching import Watcher
-from trainer_core.lab.checkpoint_manifest import list_checkpoints
-from trainer_core.lab.paths import HomePaths, RunPaths
-from trainer_core.lab.task_lists import split_tasks
-from trainer_core.learn.finite import check_finite
-from trainer_core.learn.learner import Learner, LossSums
-from trainer_core.learn.metrics import MetricsAccumulator
-from trainer_core.learn.policy import PixelActorCritic, policy_for
-from trainer_core.learn.registry import implementation
-from trainer_core.learn.update import ActorLearner
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints
+from trainer_core.lab.paths import HomePaths, RunPaths, home_of
 from trainer_core.runs.log_writer import DiskError, MovedError, RunWriter
 from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
-from trainer_core.wire.errors import CheckpointError, LabError
+from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import RunState
-from trainer_core.wire.spec import NATIVE_ID
+from trainer_core.wire.spec import RunSpec
 
 GOALS_PER_HORIZON = 3
 """Goals an env must reach in the time of one horizon before training success means anything:
 early on only lucky episodes end, and nearly all of those are successes."""
 WORD_S = 1.0
 """Between two words that a stop waits for the update."""
+CUT_S = 4.0
+"""That a stop waits for an update which its trainee can cut short."""
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
+FLAT = {
+    "learning_rate", "policy_loss", "value_loss", "approx_kl", "clipfrac", "explained_variance",
+    "entropy_mean", "success_rate", "grad_norm", "reward_mean",
+}  # fmt: skip
+"""Fields of UpdateRecord that a library may fill beside its own names."""
+NO_NAMES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,344 +70,352 @@ class Outcome:
     """Relative to the run directory."""
 
 
-def run_training(
-    config: RunConfig,
-    paths: RunPaths,
-    home: HomePaths,
-    writer: RunWriter,
-    control: Control,
-    *,
-    argv: list[str],
-    ranks: Ranks | None = None,
-    beside: ValidationProcess | None = None,
-) -> Outcome:
-    """Train until a limit, a stop or an error; resumes when the directory has checkpoints.
+class Host:
+    """Writes and reads what is known of one run; `counters` are over all its lives."""
 
-    `beside` validates it, started before all this was loaded. Raises LabError after an error record
-    when the run cannot go on.
-    """
-    run = TrainingRun(config, paths, home, writer, control, ranks or Ranks(), beside)
-    try:
-        run.prepare(argv)
-        outcome = run.train()
-    except Exception as error:
-        if isinstance(error, MovedError):
-            run.rescue()
-        run.report(error)
-        if isinstance(error, LabError):
-            raise
-        raise LabError(f"{type(error).__name__}: {error}") from error
-    finally:
-        run.close()
-    return outcome
-
-
-class TrainingRun:
-    """The imperative shell around `ActorLearner`: it alone writes and reads numbers."""
+    trainee: Trainee | None = None
+    is_open = False
+    """Whether the run's log has begun; without it the next two are not there."""
+    checkpoints: Checkpoints
+    validations: Validations
 
     def __init__(
         self,
-        config: RunConfig,
+        spec: RunSpec,
         paths: RunPaths,
-        home: HomePaths,
         writer: RunWriter,
         control: Control,
-        ranks: Ranks,
-        beside: ValidationProcess | None = None,
+        make: Callable[[Host], Trainee],
+        *,
+        home: HomePaths | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
-        self.config, self.paths, self.home = config, paths, home
-        self.writer, self.control, self.ranks = writer, control, ranks
-        self.progress = RunProgress()
-        self.began = self._last_record = time.monotonic()
-        """The time limit counts from `train`'s first update, not from here."""
-        self._last_update = 0
-        self.trainer: ActorLearner | None = None
-        self.watcher: Watcher | None = None
-        self.validations: Validations | None = None
-        self._beside = beside
-        self._dawdling = DawdlingWatch()
+        """`make` builds the trainee: it loads, and may set `intervals`."""
+        self.spec, self.paths, self.home = spec, paths, home or home_of(paths)
+        self.writer, self.control, self.ranks = writer, control, ranks or Ranks()
+        self._make = make
+        self.progress, self.counters = RunProgress(), Counters()
+        self.intervals = Intervals()
+        self.facts = TaskFacts(id=spec.task)
+        self.closing = contextlib.ExitStack()
+        """Closed with the run: what a trainee opens is registered here."""
+        self.began = self._recorded = time.monotonic()
+        """The time limit counts from `begin`, when everything is loaded, not from here."""
+        self._recorded_at = Counters()
+        self._shown: Watched | None = None
+        self._watcher: Watcher | None = None
         self._next_word = 0.0
+
+    def run(self) -> Outcome:
+        """Train until a limit, a stop or an error. Raises LabError after an error record."""
+        try:
+            self.prepare()
+            return self.train()
+        except Exception as error:
+            if isinstance(error, MovedError):
+                self.rescue()
+            self.report(error)
+            if isinstance(error, LabError):
+                raise
+            raise LabError(f"{type(error).__name__}: {_one_line(error)}") from error
+        finally:
+            self.close()
 
     # -- starting ---------------------------------------------------------------------------
 
-    def prepare(self, argv: list[str]) -> None:
-        """Build everything, then continue the newest checkpoint or begin."""
-        config = self.config
-        device = find_device(config.device)
-        torch.set_num_threads(config.threads or default_threads(config))
-        self.facts: TaskFacts = task_facts(config.task, self.home)
-        self._state("starting", f"{records.PREPARING} {config.num_envs} consoles", 0.4)
-        env = make_env(
-            config, self.home, seed=config.seed + 7919 * self.ranks.rank,
-            demo_share=config.demo_starts,
-            tell=Preparing(lambda far: self._state("starting", far, 0.4)),
-        )  # fmt: skip
-        torch.manual_seed(config.seed)
-        policy = policy_for(config, env.obs_shape, env.num_actions).to(device)
-        if device.type == "cuda":
-            policy = policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        learner = implementation(config.algo, policy.HEADS).learner(policy, config, device)
-        self.trainer = ActorLearner(env, learner, config, rank=self.ranks.rank)
-        self.metrics = MetricsAccumulator(device, split_tasks(config.task), env.num_actions)
-        validator = Validator(config, self.home, learner, self.paths)
-        self.watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
-        self.trainer.on_step = self._show
-        self.trainer.on_optimizer_step = self._tell_finishing
-        self.keeper = CheckpointKeeper(
-            config, self.paths, self.facts, self.trainer, self.metrics, self.writer, self.ranks
-        )
-        self.validations = Validations(
-            config, self.trainer, validator, self._late_validation(policy), self.writer, self.ranks,
-            say=self._say, attending=self._attending(), do=self._obey,
+    def find_task(self) -> None:
+        """Look up the task's files. Raises TaskError when it is none of ours."""
+        self.facts = task_facts(self.spec.task, self.home)
+
+    def watch(self, env: Watched) -> None:
+        """Show `env`'s pictures to whoever asks for them."""
+        self._shown = env
+        self._watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
+
+    def prepare(self) -> None:
+        """Make the trainee, then continue the newest checkpoint or begin."""
+        self.trainee = trainee = self._make(self)
+        if trainee.knows_spaces:
+            self.begin()
+
+    def begin(self) -> None:
+        """Begin the run's log, or go on with it; from here on there is something to save."""
+        self._open_life()
+        self.is_open = True
+        self.control.begin()
+        self.tell_state("running")
+        self.began = self._recorded = time.monotonic()
+        self._recorded_at = Counters(self.counters.env_steps, self.counters.update)
+
+    def _open_life(self) -> None:
+        """Have the trainee begin or go on, now that its spaces are known, and log which."""
+        trainee, spec, plan = self._trained, self.spec, self.intervals
+        self.checkpoints = Checkpoints(
+            trainee, self.counters, self.writer, self.ranks, keep=plan.keep,
+            hashes=self.facts.hashes, describe=self._describe,
         )  # fmt: skip
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
         self.ranks.agree(None)  # nobody reads the folders before they are tidy
         resumes = self.writer.seq or list_checkpoints(self.paths)  # a log may have been lost
         if not resumes:
-            self._begin()
+            trainee.begin()
         if not self.writer.seq:
-            self.writer.append(records.MetaRecord, **self._meta(argv, device))
+            self.writer.append(records.MetaRecord, **meta_of(self.spec, self.facts, trainee))
         if resumes:
             self._resume()
-        self._last_update = self.trainer.update
-
-    def _attending(self) -> Attending:
-        """What is asked while rank 0 validates here; all ranks do it."""
-
-        def order(what: str, reason: str = "") -> None:
-            assert self.validations is not None
-            self.validations.order(what, reason)
-
-        return Attending(
-            self.control, save=lambda reason: order("save", reason), hold=lambda: order("hold"),
-            tell=lambda words, share: self._state("running", words, share),
-            wait=lambda: order("wait"),
+        late = None
+        if trainee.beside is not None:
+            asked = spec.options.get("validate_on") == "cpu"
+            late = LateValidation(
+                trainee.beside, self.checkpoints, target=spec.target_success, asked=asked
+            )
+        self.validations = Validations(
+            trainee.make_validator(), late, plan, self.counters, self.writer, self.ranks,
+            spec=spec, control=self.control, tell_state=self.tell_state, do=self._obey,
         )  # fmt: skip
 
+    @property
+    def _trained(self) -> Trainee:
+        assert self.trainee is not None
+        return self.trainee
+
     def _obey(self, what: str, reason: str) -> None:
-        """Of all ranks: what rank 0 orders while it validates."""
+        """Do, as every rank does, what rank 0 orders while it validates."""
         if what == "save":
-            self._save(reason)
+            self.save(reason)
         elif what == "hold":
             self._hold()
 
-    def _late_validation(self, policy: PixelActorCritic) -> LateValidation | None:
-        """Validation beside the learner, where the configuration wants it and a process starts."""
-        if self._beside is None:
-            self._beside = validation_process.started(self.config)
-        if self._beside is None:
-            if validation_process.wanted(self.config):
-                self._state("starting", "warning: no process that validates can be started; "
-                            f"validating on {self.config.device}")  # fmt: skip
-            return None
-        self._beside.set_up(self.config, self.home, self.paths, policy)
-        return LateValidation(self._beside, self.keeper, self.writer)
-
-    def _begin(self) -> None:
-        """The first weights of a life: drawn, or a donor's."""
-        assert self.trainer is not None
-        learner = self.trainer.learner
-        if self.config.warm_start:
-            warm_start(learner, Path(self.config.warm_start))
-        learner.broadcast_weights()
-
     def _resume(self) -> None:
         """Go on from the newest whole checkpoint; without one, from the beginning."""
-        assert self.trainer is not None
         previous_seq = self.writer.seq - 1
-        restored = self.keeper.restore(lambda reason: self._state("starting", reason))
+        restored = self.checkpoints.restore(lambda reason: self.tell_state("starting", reason))
         if restored is None:
-            self._begin()
+            self._trained.begin()
         else:
             self.progress = restored
-            self.trainer.training_success = restored.training_success
         self.writer.append(
             records.ResumeRecord,
-            env_steps=self.trainer.env_steps,
-            update=self.trainer.update,
-            checkpoint=self.keeper.newest,
+            env_steps=self.counters.env_steps,
+            update=self.counters.update,
+            checkpoint=self.checkpoints.newest,
             previous_seq=previous_seq,
         )
 
-    def _meta(self, argv: list[str], device: torch.device) -> dict[str, Any]:
-        config, facts = self.config, self.facts
-        return {
-            "runner": NATIVE_ID, "task": config.task, "algo": config.algo,
-            "config": config.to_dict(), "argv": argv, "git_sha": git_sha(),
-            "rom_sha256": facts.rom_sha256, "starts_sha256": facts.starts_sha256,
-            "goal_sha256": facts.goal_sha256, "codec": facts.codec,
-            "observation_rule": facts.observation_rule, "stack_k": config.stack_k,
-            "frames_per_step": facts.frames_per_step,
-            "release_after_frames": facts.release_after_frames,
-            "num_envs": config.num_envs * self.ranks.world, "seed": config.seed,
-            "device": config.device, "device_name": device_name(device), "versions": versions(),
-        }  # fmt: skip
-
-    # -- the loop ---------------------------------------------------------------------------
-
-    def train(self) -> Outcome:
-        """Update until a limit is reached or somebody stops the run."""
-        trainer, config, validations = self.trainer, self.config, self.validations
-        assert trainer is not None
-        assert validations is not None
-        self.control.begin()
-        self._state("running")
-        self.began = self._last_record = time.monotonic()
-        reason, state = self._limit()
-        if not reason and trainer.update and validations.after_update(self.progress, self._wall()):
-            self._save("best")  # the validation that a stop or a kill cut off
-            reason, state = self._limit()
-        while not reason:
-            losses = trainer.run_update()
-            with trainer.stopwatch("log"):
-                self.log(losses)
-                best = validations.after_update(self.progress, self._wall())
-                asked, paused = self._wishes()
-                if best:
-                    self._save("best")
-                elif asked:
-                    self._save(asked)
-                elif self._due(config.checkpoint_every):
-                    self._save("periodic")
-            if paused:
-                self._hold()
-            reason, state = self._limit()
-        if state is RunState.FINISHED and not self._reached():
-            validations.finish(self.progress, self._wall, lambda: bool(self.control.stop_reason))
-        self._save("stop" if state is RunState.STOPPED else "final")
-        return self._outcome(state, reason)
-
-    def _outcome(self, state: RunState, reason: str) -> Outcome:
-        trainer, progress = self.trainer, self.progress
-        assert trainer is not None
-        if state is RunState.FINISHED and self.config.target_success and not self._reached():
-            unconfirmed = progress.unconfirmed(self.config.target_success)
-            reason = "; ".join(filter(None, (reason, progress.standing(), unconfirmed)))
-        return Outcome(
-            state=state, reason=reason, env_steps=trainer.env_steps,
-            success_rate=progress.success, leaving_success_rate=progress.leaving,
-            best=(max(0.0, progress.best_success), max(0.0, progress.best_leaving)),
-            reached_by=self._reached(), checkpoint=self._ended_with(),
+    def _describe(self, reason: str, progress: RunProgress) -> CheckpointMeta:
+        return describe(
+            self.spec, self.facts, self._trained, self.counters, progress,
+            run_id=self.paths.run_id, reason=reason,
         )  # fmt: skip
 
-    def _ended_with(self) -> str:
-        """The checkpoint that a run is about, relative to its folder: where it ended because of a
-        late validation that of the weights that were played, else the newest."""
-        folder = self.paths.checkpoints / self.progress.best_folder
-        late = self.validations.late if self.validations else None
-        if late is not None and self._reached() and folder != self.paths.checkpoints:
-            return str(folder.relative_to(self.paths.root))
-        return self.keeper.newest
+    # -- while it runs ----------------------------------------------------------------------
 
-    def _due(self, every: int) -> bool:
-        assert self.trainer is not None
-        return every > 0 and self.trainer.update % every == 0
+    def train(self) -> Outcome:
+        """Let the trainee learn to its end, that of its library or the one of `boundary`."""
+        try:
+            self._trained.train()
+            if not self.is_open:
+                raise LabError("the library ended before it made an environment")
+            if self._validate(ends=True):
+                self.save("best")
+            self.save("final")
+            ended = RunEnded(RunState.FINISHED, "")
+        except RunEnded as end:
+            ended = end
+        return self._outcome(ended)
 
-    def _limit(self) -> tuple[str, RunState]:
-        """(why to end now or "", the state that is then reached); all ranks agree."""
-        config, trainer, validations = self.config, self.trainer, self.validations
-        assert trainer is not None
-        assert validations is not None
-        reason, state = "", RunState.FINISHED
-        if self.control.stop_reason:
-            reason, state = self.control.stop_reason, RunState.STOPPED
-        elif config.seconds and time.monotonic() - self.began >= config.seconds:
-            reason = f"time limit of {config.seconds:g} s"
-        elif config.total_env_steps and trainer.env_steps >= config.total_env_steps:
-            reason = f"{config.total_env_steps} environment steps"
-        elif self._reached():
-            reason = self.progress.reason(config.target_success)
-        validations.look_again(self.progress)
-        agreed = self.ranks.agree((reason, state, validations.owed))
-        reason, state, validations.owed = agreed
-        return reason, state
+    def tick(self, env_steps: int, info: StepInfo | None = None) -> None:
+        """Call it after every step of the environments; it is cheap."""
+        self.counters.env_steps = env_steps
+        if self._watcher is not None:
+            self._watcher.show(env_steps, info)
+        self.tell_finishing()
+
+    def tell_finishing(self) -> None:
+        """Tell whoever waits for a stop, within an update, that it goes on."""
+        if self.control.stop_reason and time.monotonic() >= self._next_word:
+            self._next_word = time.monotonic() + WORD_S
+            self.tell_state("stopping", records.FINISHING)
+
+    @property
+    def cuts_update(self) -> bool:
+        """Say whether a stop has waited long enough for the end of an update."""
+        return self.control.stopped_for_s() >= CUT_S
+
+    def within_update(self) -> None:
+        """Call it within an update, where a checkpoint can be made if it must: a stop that has
+        waited long enough ends the run here. Raises RunEnded."""
+        self.tell_finishing()
+        if self.cuts_update:
+            self.boundary()
+
+    def listen_between_gradient_steps(self) -> None:
+        """Have `within_update` called after each step of any optimizer of torch."""
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        hook = register_optimizer_step_post_hook(lambda *_: self.within_update())
+        self.closing.callback(hook.remove)
+
+    def record(
+        self, env_steps: int, metrics: Mapping[str, float], names: Mapping[str, str] = NO_NAMES,
+        **flat: float,
+    ) -> None:  # fmt: skip
+        """Write one update record of a library; numbers that are not finite have no place in it.
+
+        `names` are the fields of ours that some of its names stand for.
+        """
+        flat = {names[name]: value for name, value in metrics.items() if name in names} | flat
+        self.counters.env_steps = max(self.counters.env_steps, env_steps)
+        self.counters.update += 1
+        self.write_update(
+            metrics={name: value for name, value in metrics.items() if math.isfinite(value)},
+            **{name: flat[name] for name in FLAT & set(flat) if math.isfinite(flat[name])},
+        )
+
+    def write_update(self, **fields: Any) -> None:
+        """Write the update record of `counters`, of these fields and of how fast it went."""
+        now, before = self.counters, self._recorded_at
+        clock = time.monotonic()
+        elapsed = max(clock - self._recorded, 1e-9)
+        self.writer.append(
+            records.UpdateRecord, trace_id=self._trace_id(), update=now.update,
+            env_steps=now.env_steps, wall_time_s=self.wall_s,
+            sps=max(0, now.env_steps - before.env_steps) / elapsed,
+            updates_per_s=(now.update - before.update) / elapsed, **fields,
+        )  # fmt: skip
+        if now.env_steps > before.env_steps:
+            self._recorded, self._recorded_at = clock, Counters(now.env_steps, now.update)
+
+    def count_episodes(
+        self, success_rate: float, ended: float, goals_per_step: float, steps: int, horizon: int
+    ) -> None:
+        """Count the episodes of one record that began at the task's own starts: `ended` of them,
+        over `steps` steps of every env, episodes of `horizon`.
+
+        A run whose episodes are counted is validated as soon as they reach the target.
+        """
+        often = goals_per_step * horizon >= GOALS_PER_HORIZON
+        recent = self.progress.fold_episodes(success_rate, ended, math.exp(-steps / horizon))
+        self.progress.training_success = self.ranks.agree(recent if often else 0.0)
+
+    def boundary(self, env_steps: int | None = None) -> None:
+        """Validate, save, hold and end as asked for: nothing is half done. Raises RunEnded after
+        the last checkpoint."""
+        if env_steps is not None:
+            self.counters.env_steps = env_steps
+        with self._trained.timed():
+            best = self._validate(ends=bool(self._reason_to_end()))
+            asked, paused = self._wishes()
+            if best:
+                self.save("best")
+            elif asked:
+                self.save(asked)
+            elif self.intervals.checkpoint_is_due(self.counters, self.checkpoints.saved_env_steps):
+                self.save("periodic")
+        if paused:
+            self._hold()
+        self.end_at_limit()
+
+    def _validate(self, *, ends: bool) -> bool:
+        """Validate where that is due; return whether what was played is the best so far."""
+        return self.validations.after_update(self.progress, self.wall_s, ends=ends)
+
+    def limit(self) -> tuple[str, RunState]:
+        """Return (why to end now or "", the state that is then reached); all ranks agree."""
+        if stopped := self.control.stop_reason:
+            return self.ranks.agree((stopped, RunState.STOPPED))
+        return self.ranks.agree((self._reason_to_end(), RunState.FINISHED))
+
+    def _reason_to_end(self) -> str:
+        """Name the limit that is reached, or ""."""
+        spec, trainee = self.spec, self._trained
+        if spec.seconds and time.monotonic() - self.began >= spec.seconds:
+            return f"time limit of {spec.seconds:g} s"
+        most = 0 if trainee.counts_steps else spec.total_env_steps
+        if most and self.counters.env_steps >= most:
+            return f"{most} {trainee.counted}"
+        return self.progress.reason(spec.target_success)
+
+    def end_at_limit(self) -> None:
+        """Save and raise RunEnded where a limit is reached or a stop was asked for."""
+        reason, state = self.limit()
+        if not reason:
+            return
+        if state is RunState.FINISHED and not self._reached():
+            self.validations.finish(
+                self.progress, lambda: self.wall_s, lambda: bool(self.control.stop_reason)
+            )
+        self.save("stop" if state is RunState.STOPPED else "final")
+        raise RunEnded(state, reason)
 
     def _reached(self) -> str:
-        """By which play the target is reached, or ""."""
-        return self.progress.reached(self.config.target_success)
+        """Return by which play the target is reached, or ""."""
+        return self.progress.reached(self.spec.target_success)
 
     def _wishes(self) -> tuple[str, bool]:
-        """(why a checkpoint is wanted now or "", whether to hold): rank 0 hears of it, all obey."""
-        assert self.validations is not None
+        """Return (why a checkpoint is wanted or "", whether to hold); rank 0 hears, all obey."""
         asked = "request" if self.control.take_checkpoint_request() else ""
         if self.validations.take_saved() and not asked:
             asked = "periodic"
         return self.ranks.agree((asked, self.control.paused))
 
     def _hold(self) -> None:
-        """All ranks wait; rank 0 tells the others now and then, who else would give it up."""
+        """Wait, on all ranks; rank 0 tells the others now and then, who else would give it up."""
         paused = True
         while paused:
-            self._state("paused")
+            self.tell_state("paused")
             if self.ranks.is_first:
                 self.control.wait_while_paused(HELD_S if self.ranks.world > 1 else None)
             asked, paused = self._wishes()
             if asked:
-                self._save(asked)
-        self._state("running")
+                self.save(asked)
+        self.tell_state("running")
 
-    def log(self, losses: LossSums) -> None:
-        """Fold the update just made in; every `log_every` updates write the record."""
-        trainer = self.trainer
-        assert trainer is not None
-        self.metrics.add(trainer.rollout, losses)
-        if trainer.update % self.config.log_every:
-            return
-        scalars = self.metrics.emit()
-        check_finite(scalars, trainer.update)
-        others = scalars["metrics"]
-        often = others["done_rate_own_starts"] * trainer.env.horizon >= GOALS_PER_HORIZON
-        recent = self.progress.fold_episodes(
-            scalars["success_rate"], scalars["episodes"] * (1 - others["demo_start_share"]),
-            math.exp(-self.config.num_steps * self.config.log_every / trainer.env.horizon),
-        )  # fmt: skip
-        self.progress.training_success = self.ranks.agree(recent if often else 0.0)
-        trainer.training_success = self.progress.training_success
-        if warning := self._dawdling.warning(scalars):
-            self._state("running", warning)
-        now = time.monotonic()
-        elapsed = max(now - self._last_record, 1e-9)
-        updates = trainer.update - self._last_update
-        self._last_record, self._last_update = now, trainer.update
-        self.writer.append(
-            records.UpdateRecord,
-            trace_id=self._trace_id(),
-            update=trainer.update,
-            env_steps=trainer.env_steps,
-            opt_steps=trainer.opt_steps,
-            wall_time_s=self._wall(),
-            sps=updates * self.config.batch_size * self.ranks.world / elapsed,
-            updates_per_s=updates / elapsed,
-            learning_rate=trainer.learning_rate,
-            time_split=trainer.stopwatch.take(),
-            **scalars,
-        )
-
-    def _save(self, reason: str) -> None:
+    def save(self, reason: str) -> None:
+        """Write and announce a checkpoint, once per weights and validation. Raises DiskError."""
         if reason == "stop":
-            self._state("stopping", f"{records.SAVING} a checkpoint")
-        self.keeper.save(reason, self.progress, self._wall())
+            self.tell_state("stopping", f"{records.SAVING} a checkpoint")
+        self.checkpoints.save(reason, self.progress, self.wall_s)
 
     # -- the end ----------------------------------------------------------------------------
 
+    def _outcome(self, ended: RunEnded) -> Outcome:
+        progress, target, reason = self.progress, self.spec.target_success, ended.reason
+        if ended.state is RunState.FINISHED and target and not self._reached():
+            told = (reason, progress.standing(), progress.unconfirmed(target))
+            reason = "; ".join(filter(None, told))
+        return Outcome(
+            state=ended.state, reason=reason, env_steps=self.counters.env_steps,
+            success_rate=progress.success, leaving_success_rate=progress.leaving,
+            best=(max(0.0, progress.best_success), max(0.0, progress.best_leaving)),
+            reached_by=self._reached(), checkpoint=self._ended_with(),
+        )  # fmt: skip
+
+    def _ended_with(self) -> str:
+        """Return the checkpoint that a run is about, relative to its folder: where it ended by a
+        late validation that of the weights that were played, else the newest."""
+        folder = self.paths.checkpoints / self.progress.best_folder
+        is_late = self.validations.late is not None and self._reached()
+        if is_late and folder != self.paths.checkpoints:
+            return str(folder.relative_to(self.paths.root))
+        return self.checkpoints.newest
+
     def rescue(self) -> None:
-        """Where only the log is gone, keep what was learned since the last checkpoint."""
-        trainer = self.trainer
-        if trainer is None or not trainer.update or self.ranks.world > 1:
+        """Keep what was learned since the last checkpoint, where only the log is gone."""
+        if not self.is_open or not self.counters.env_steps or self.ranks.world > 1:
             return
         if self.writer.has_folder():
-            with contextlib.suppress(OSError, LabError):  # the line that follows has said enough
-                self.keeper.save_unannounced(self.progress, self._wall())
+            with contextlib.suppress(Exception):  # the line that follows has said enough
+                self.checkpoints.save_unannounced(self.progress, self.wall_s)
 
     def report(self, error: Exception) -> None:
         """Leave an error record, with a receipt when something was being trained."""
-        trainer = self.trainer
         fields = {
             "kind": type(error).__name__,
-            "message": str(error),
+            "message": _one_line(error),
             "receipt": self._receipt(error),
-            "env_steps": trainer.env_steps if trainer else 0,
+            "env_steps": self.counters.env_steps,
         }
         try:
             if self.writer.seq:
@@ -426,74 +426,57 @@ class TrainingRun:
             self.writer.tell(records.ErrorRecord, **fields)
 
     def _receipt(self, error: Exception) -> str:
-        """Its folder relative to the run's, or "": a failing receipt must not hide its cause."""
-        if self.trainer is None or not self.ranks.is_first or isinstance(error, DiskError):
+        """Return its folder relative to the run's, or "": its failure must not hide the cause."""
+        if self.trainee is None or not self.ranks.is_first or isinstance(error, DiskError):
             return ""
+        now, config = self.counters, self.spec.to_dict()
         try:
-            folder = write_receipt(self.paths, self._trace_id(), self.trainer, error)
-        except (OSError, RuntimeError) as problem:  # the disk, or a device that is gone
-            self._state("stopping", f"no receipt could be written: {problem}")
+            told, files = self.trainee.evidence(self._shown)
+            told = {"update": now.update, "env_steps": now.env_steps, **told, "config": config}
+            folder = write_receipt(self.paths, self._trace_id(), error, told, files)
+        except Exception as problem:  # the disk, a device that is gone, a library's own
+            self.tell_state("stopping", f"no receipt could be written: {problem}")
             return ""
         return str(folder.relative_to(self.paths.root))
 
     def close(self) -> None:
-        if self.watcher is not None:
-            self.watcher.close()
-        if self.trainer is not None:
-            self.trainer.learner.close()
-            self.trainer.env.close()
-        if self.validations is not None:
+        """End what was opened; the writer stays."""
+        if self._watcher is not None:
+            self._watcher.close()
+        if self.is_open:
             self.validations.close()
-        if self._beside is not None:
-            self._beside.close()
+        self.closing.close()
 
-    def _show(self, info: StepInfo) -> None:
-        assert self.watcher is not None
-        assert self.trainer is not None
-        self.watcher.show(self.trainer.env_steps, info)
-        self._tell_finishing()
-
-    def _tell_finishing(self) -> None:
-        """Within an update: whoever waits for a stop hears that it goes on."""
-        if self.control.stop_reason and time.monotonic() >= self._next_word:
-            self._next_word = time.monotonic() + WORD_S
-            self._state("stopping", records.FINISHING)
-
-    def _state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
+    def tell_state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
+        """Announce what the run does now."""
         if self.control.stop_reason and state in ("running", "paused"):
             return  # a stop was already announced
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
 
-    def _say(self, words: str) -> None:
-        self._state("stopping" if self.control.stop_reason else "running", words)
-
     def _trace_id(self) -> str:
-        return f"{self.paths.run_id}-{self.trainer.update if self.trainer else 0}"
+        return f"{self.paths.run_id}-{self.counters.update}"
 
-    def _wall(self) -> float:
+    @property
+    def wall_s(self) -> float:
+        """Return the seconds of training, in all lives."""
         return self.progress.wall_before + time.monotonic() - self.began
 
-
-def warm_start(learner: Learner, folder: Path) -> None:
-    """Take the weights of that checkpoint. Raises CheckpointError when they do not fit."""
-    policy = learner.policy
-    donor, meta = ckpt.load_policy(folder)
-    if (meta.policy, meta.obs_shape) != (policy.kind, policy.obs_shape):
-        raise CheckpointError(
-            f"{folder}: a {meta.policy} network for {meta.obs_shape} observations does not fit "
-            f"this run's {policy.kind} for {policy.obs_shape}; set policy={meta.policy} and "
-            f"stack_k={meta.obs_shape[0]}"
-        )
-    if meta.num_actions != policy.num_actions:
-        raise CheckpointError(
-            f"{folder}: it has {meta.num_actions} actions ({meta.codec}), this run's task "
-            f"{policy.num_actions}"
-        )
-    learner.load_weights(donor.state_dict())
+    @property
+    def validating(self) -> RunConfig:
+        """Return what the validator of a library's model reads, as our configuration has it."""
+        spec, stack_k = self.spec, self._trained.obs_shape[0] if self.trainee else 1
+        return RunConfig(
+            task=spec.task, device=spec.device, seed=spec.seed, stack_k=stack_k, num_envs=1,
+            num_minibatches=1, eval_episodes=self.intervals.eval_episodes,
+        )  # fmt: skip
 
 
-def default_threads(config: RunConfig) -> int:
-    """Torch threads on a CPU run: what small networks gain from, leaving a core to others."""
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:2000]
+
+
+def default_threads() -> int:
+    """Return how many threads small networks gain from on a CPU, a core left to others."""
     import psutil
 
     cores = psutil.cpu_count(logical=False) or 1

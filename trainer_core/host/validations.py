@@ -7,14 +7,15 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from trainer_core.host.commands_while_validating import Attending
+from trainer_core.host.control import Control
 from trainer_core.host.evaluate import EvaluationStopped
 from trainer_core.host.late_validation import LateValidation
-from trainer_core.host.progress import Rates, RunProgress
+from trainer_core.host.progress import Counters, Rates, RunProgress
 from trainer_core.host.ranks import Ranks
+from trainer_core.host.trainee import Intervals
 from trainer_core.host.validator import Validator
-from trainer_core.learn.update import ActorLearner
 from trainer_core.runs.log_writer import RunWriter
-from trainer_core.wire.config import RunConfig
+from trainer_core.wire.spec import RunSpec
 
 Order = Callable[[str, str], None]
 """Has every rank do something while rank 0 validates: save (the reason), hold, or wait."""
@@ -30,33 +31,42 @@ class Validations:
 
     def __init__(
         self,
-        config: RunConfig,
-        trainer: ActorLearner,
-        validator: Validator,
+        validator: Validator | None,
         late: LateValidation | None,
+        intervals: Intervals,
+        counters: Counters,
         writer: RunWriter,
         ranks: Ranks,
         *,
-        say: Callable[[str], None],
-        attending: Attending,
+        spec: RunSpec,
+        control: Control,
+        tell_state: Callable[[str, str, float], None],
         do: Order,
     ) -> None:
-        """`late`: where a process beside the learner validates; on rank 0 only. `attending` hears
-        of commands between the steps of a validation here and calls `order`; `do` is what a rank
-        does then."""
-        self.config, self.trainer, self.ranks = config, trainer, ranks
-        self.validator, self.late, self.attending, self._do = validator, late, attending, do
-        validator.attend = attending
+        """`validator`: None where nothing can validate it; `late`: where a process beside the
+        learner does, on rank 0 only. `do` is what a rank does where a command comes between
+        the steps of a validation here."""
+        self.validator, self.late, self.intervals, self.counters = (
+            validator, late, intervals, counters
+        )  # fmt: skip
+        self.ranks, self._control, self._tell_state, self._do = ranks, control, tell_state, do
+        self.attending = Attending(
+            control, save=lambda reason: self.order("save", reason),
+            hold=lambda: self.order("hold"), wait=lambda: self.order("wait"),
+            tell=lambda words, share: tell_state("running", words, share),
+        )  # fmt: skip
+        if validator is not None:
+            validator.attend = self.attending
         self.owed = False
         """A validation is due, and was not begun."""
-        self._writer, self._say = writer, say
+        self._writer, self._spec = writer, spec
 
-    def after_update(self, progress: RunProgress, wall_time_s: float) -> bool:
+    def after_update(self, progress: RunProgress, wall_time_s: float, *, ends: bool) -> bool:
         """Do what is to be done after an update. True when the weights of now were played, on rank
-        0, and are the best so far."""
-        trainer, config = self.trainer, self.config
+        0, and are the best so far. `ends`: no other update follows."""
+        now = self.counters
         self._take(progress)
-        self.owed = self.owed or self._is_due(progress)
+        self.owed = self.ranks.agree(self.owed or self._is_due(progress, ends=ends))
         if not self.owed:
             return False
         where = self.ranks.agree(self._where())
@@ -64,7 +74,7 @@ class Validations:
             return False
         self.owed = False
         if where == "beside":
-            progress.validated_update = trainer.update
+            progress.validated_update = now.update
             if self.late is not None:
                 self.late.begin(progress, wall_time_s)
             return False
@@ -72,28 +82,29 @@ class Validations:
         if rates is None:
             self.owed = True
             return False
-        progress.validated_update = trainer.update
-        progress.take(rates, trainer.env_steps, config.target_success)
+        progress.validated_update = now.update
+        progress.take(rates, now.env_steps, self._spec.target_success)
         self._tell_unconfirmed(progress)
-        folder = self._writer.paths.checkpoint(trainer.env_steps)
+        folder = self._writer.paths.checkpoint(now.env_steps)
         return self.ranks.agree(progress.is_best(folder.name))
 
-    def look_again(self, progress: RunProgress) -> None:
-        """A validation that was not confirmed calls for another one soon; ranks agree on `owed`."""
-        settled = self.trainer.update - progress.validated_update >= SETTLE_UPDATES - 1
-        if settled and self.config.eval_every:
-            self.owed = self.owed or bool(progress.unconfirmed(self.config.target_success))
-
     def _tell_unconfirmed(self, progress: RunProgress) -> None:
-        if words := progress.unconfirmed(self.config.target_success):
+        if words := progress.unconfirmed(self._spec.target_success):
             self._say(words)
 
     def _validate_here(self) -> Rates | None:
         """Of rank 0: what the weights of now reach; None where a stop came first."""
+        assert self.validator is not None
+        if self._control.stop_reason:
+            self._tell_ranks("over", None)
+            return None
+        if not self.validator.leaves_model_alone:
+            self.order("save", "periodic")
         self.attending.begin()
         self._writer.check_place()
+        now = self.counters
         try:
-            found = list(self.validator.validate(self.trainer.update, self.trainer.env_steps))
+            found = list(self.validator.validate(now.update, now.env_steps))
         except EvaluationStopped:
             self._say(f"warning: {self.attending.words}: stopped, what was played does not count")
             self._tell_ranks("over", None)
@@ -140,18 +151,26 @@ class Validations:
                 return
             late.process.wait(0.2)
 
-    def close(self) -> None:
-        self.validator.close()
+    def _say(self, words: str) -> None:
+        self._tell_state("stopping" if self._control.stop_reason else "running", words, -1.0)
 
-    def _is_due(self, progress: RunProgress) -> bool:
-        """By the calendar, or because the episodes of training reach the target already."""
-        config, update = self.config, self.trainer.update
-        if not config.eval_every or progress.validated_update == update:
+    def close(self) -> None:
+        if self.validator is not None:
+            self.validator.close()
+
+    def _is_due(self, progress: RunProgress, *, ends: bool) -> bool:
+        """By the calendar; where the episodes of training reach the target already; after one that
+        reached it and was not confirmed; or because the run `ends`."""
+        now, target = self.counters, self._spec.target_success
+        if self.validator is None or not self.intervals.validate or not now.env_steps:
             return False
-        if update % config.eval_every == 0:
+        if ends and self.intervals.at_end and progress.validated_env_steps != now.env_steps:
             return True
-        settled = update - progress.validated_update >= SETTLE_UPDATES
-        return settled and 0 < config.target_success <= progress.training_success
+        if self.intervals.validation_is_due(now, progress):
+            return True
+        if now.update - progress.validated_update < SETTLE_UPDATES:
+            return False
+        return 0 < target <= progress.training_success or bool(progress.unconfirmed(target))
 
     def _where(self) -> str:
         """beside, here, or later: once the process is free again."""
@@ -160,8 +179,7 @@ class Validations:
         if self.late.process.is_idle:
             return "beside"
         # While it loads, the learner does better to play than to wait for it.
-        asked = self.config.validate_on == "cpu"
-        return "later" if self.late.is_under_way or asked else "here"
+        return "later" if self.late.is_under_way or self.late.asked else "here"
 
     def _take(self, progress: RunProgress) -> None:
         """What the process beside the learner has found since."""
@@ -174,4 +192,4 @@ class Validations:
         if not goes_on:
             self.owed = True
             self._say("warning: the process that validates has ended; validating "
-                       f"on {self.config.device} from now on")  # fmt: skip
+                       f"on {self._spec.device} from now on")  # fmt: skip

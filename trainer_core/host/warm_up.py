@@ -20,7 +20,7 @@ from trainer_core.wire.config import RunConfig
 def rehearse(home: HomePaths) -> None:
     """One update of two Game Boys with the shipped first task. Raises LabError."""
     config = RunConfig(num_envs=2, num_steps=2, num_minibatches=1, update_epochs=1)
-    torch.set_num_threads(default_threads(config))
+    torch.set_num_threads(default_threads())
     env = make_env(config, home, seed=config.seed)
     policy = policy_for(config, env.obs_shape, env.num_actions)
     learner = implementation(config.algo, policy.HEADS).learner(

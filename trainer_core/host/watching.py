@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import torch
-from torch import Tensor
 
 from trainer_core.envs.vec_env import StepInfo
 from trainer_core.host.control import Control
+from trainer_core.host.trainee import Watched
 from trainer_core.wire import records
 from trainer_core.wire.frames import (
     FORMAT_RGB888,
@@ -30,28 +29,10 @@ Tell = Callable[..., None]
 """`tell(kind of record, **fields)` sends an event to the parent."""
 
 
-def tell_nobody(kind: type[records.Record], /, **fields: object) -> None:
-    """For who shows pictures only."""
-
-
-class Watched(Protocol):
-    """What of an environment a watcher asks for."""
-
-    @property
-    def num_envs(self) -> int: ...
-
-    @property
-    def device(self) -> torch.device: ...
-
-    def screens(self, count: int, /) -> Tensor: ...
-
-
 class Watcher:
     """Called after every step; costs two comparisons unless `control` asks for pictures."""
 
-    def __init__(
-        self, path: Path, env: Watched, control: Control, tell: Tell = tell_nobody
-    ) -> None:
+    def __init__(self, path: Path, env: Watched, control: Control, tell: Tell) -> None:
         self._path, self._env, self._control, self._tell = path, env, control, tell
         self._writer: FrameWriter | None = None
         self._tally = Tally(0, env.device)

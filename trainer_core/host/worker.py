@@ -1,17 +1,25 @@
-"""`python -m trainer_core.worker RUN_DIR`: one training run as a child process.
+"""`python -m trainer_core.worker RUN_DIR [TRAINEE_MODULE]`: one training run as a child process.
 
+TRAINEE_MODULE is a library's, run by that library's interpreter: its `make_trainee(host)` returns
+what is trained. Ours is trained without it.
 Events go out on a private duplicate of file descriptor 1, stray prints to standard error; commands
 come in on standard input, whose end means that the parent is gone. See docs/protocol.md.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import json
 import os
 import signal
 import sys
 import threading
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer_core.host.control import Control
 from trainer_core.host.preload import AHEAD, wait_for_order
@@ -19,16 +27,27 @@ from trainer_core.host.process_start import begin_process, load_torch
 from trainer_core.host.validation_process import started
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
 from trainer_core.lab.paths import RunPaths, home_of
-from trainer_core.runs.config_file import read_run_config
+from trainer_core.runs.config_file import read_run_config, read_spec
 from trainer_core.runs.log_writer import RunWriter
 from trainer_core.runs.run_lock import INHERITED, RunLock
 from trainer_core.wire import commands, records
+from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError, ProtocolError
 from trainer_core.wire.event_pipe import LossyPipe, Pipe
 from trainer_core.wire.process_guard import GRACE_S, die_with_parent, end_group, on_stop_signals
+from trainer_core.wire.spec import RunSpec
 from trainer_core.wire.standard_streams import outlive_reader_of_stderr
 
+if TYPE_CHECKING:
+    from trainer_core.host.run import Host, Outcome
+    from trainer_core.host.trainee import Trainee
+
+LEAN = "LEAN"
+"""True in the package of a worker that wants tensors, layers and optimizers of torch: that can then
+be loaded early. Others import more of it, in an order of their own."""
 HEARTBEAT_S = 1.0
+LIMITS = "DMGLAB_LIMITS"
+"""Environment variable with limits that hold for this life of a run in place of its own."""
 NOTHING_YET = "stopped before the first update"
 PARENT_GONE = "the parent process is gone"
 
@@ -85,11 +104,23 @@ def beat(writer: RunWriter) -> None:
         time.sleep(HEARTBEAT_S)
 
 
-def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
-    """`inherited` is the descriptor of the run's lock when the parent took it already."""
+def load_trainee(module: str, device: str = "cpu") -> Callable[[Host], Trainee]:
+    """`make_trainee` of a library's worker; seconds, the first time."""
+    package = module.rpartition(".")[0]
+    if package and getattr(importlib.import_module(package), LEAN, False):
+        load_torch(device)
+    return importlib.import_module(module).make_trainee
+
+
+def run(
+    run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits: str = "{}"
+) -> int:
+    """`inherited` is the descriptor of the run's lock when the parent took it already; `module`
+    makes the trainee, "" is ours; `limits` are others than the run's own, as JSON."""
     paths = RunPaths(run_dir.resolve())
     try:
-        config = read_run_config(paths)
+        spec = read_spec(paths) if module else RunSpec.of(read_run_config(paths))
+        spec = dataclasses.replace(spec, **json.loads(limits))
         # Never released: the kernel frees it with this process.
         RunLock.take_or_inherit(paths, inherited)
         writer = RunWriter(paths, pipe.write)
@@ -102,27 +133,13 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     signal.signal(signal.SIGINT, lambda *_: control.stop("interrupted"))
     threading.Thread(target=beat, args=(writer,), daemon=True).start()
     threading.Thread(target=listen, args=(control, writer), daemon=True).start()
-    writer.tell(records.StateEvent, state="starting", detail="loading torch", progress=0.1)
-
-    beside = started(config)
-    load_torch(config.device)  # seconds; the parent already sees a heartbeat
-    from trainer_core.envs.compile_progress import tell_what_compiles
-    from trainer_core.envs.startable import check_startable
-    from trainer_core.host.run import run_training
-
-    def tell_compiling(detail: str, progress: float) -> None:
-        if not (control.paused or control.stop_reason):
-            state = "running" if control.begun else "starting"
-            writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
-
-    tell_what_compiles(tell_compiling)
-    home = home_of(paths)
+    loading = "loading the library" if module else "loading torch"
+    writer.tell(records.StateEvent, state="starting", detail=loading, progress=0.1)
     try:
-        check_startable(config, home, begins=not list_checkpoints(paths))
-        outcome = run_training(
-            config, paths, home, writer, control, argv=sys.orig_argv, beside=beside
-        )
+        outcome = _train(spec, paths, writer, control, module)
     except LabError as error:
+        if module:  # what a library raised is not known to be one line
+            traceback.print_exception(error)
         print(f"worker: {error}", file=sys.stderr)
         writer.tell(records.StateEvent, state="failed", detail=str(error))
         return 1
@@ -132,8 +149,49 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     return 0
 
 
-def _rehearse(run_dir: Path, pipe: Pipe) -> None:
+def _train(
+    spec: RunSpec, paths: RunPaths, writer: RunWriter, control: Control, module: str
+) -> Outcome:
+    """Raises LabError."""
+    home = home_of(paths)
+    if module:
+        try:
+            make = load_trainee(module, spec.device)
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            raise LabError(f"{module} cannot be loaded: {told}") from error
+        _tell_compiling(writer, control)
+        from trainer_core.host.run import Host
+
+        return Host(spec, paths, writer, control, make).run()
+    config = spec.configure(RunConfig)
+    beside = started(config)
+    load_torch(config.device)  # seconds; the parent already sees a heartbeat
+    _tell_compiling(writer, control)
+    from trainer_core.envs.startable import check_startable
+    from trainer_core.host.native import native_host
+
+    check_startable(config, home, begins=not list_checkpoints(paths))
+    host = native_host(config, paths, home, writer, control, beside=beside)
+    return host.run()
+
+
+def _tell_compiling(writer: RunWriter, control: Control) -> None:
+    from trainer_core.envs.compile_progress import tell_what_compiles
+
+    def tell(detail: str, progress: float) -> None:
+        if not (control.paused or control.stop_reason):
+            state = "running" if control.begun else "starting"
+            writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
+
+    tell_what_compiles(tell)
+
+
+def _rehearse(run_dir: Path, pipe: Pipe, module: str) -> None:
     """What compiles is told even before the order comes: that comes soonest, and then it shows."""
+    if module:
+        load_trainee(module)
+        return
     load_torch()
     from trainer_core.envs.compile_progress import tell_what_compiles
     from trainer_core.host.warm_up import rehearse
@@ -151,19 +209,18 @@ def _rehearse(run_dir: Path, pipe: Pipe) -> None:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print("usage: python -m trainer_core.worker RUN_DIR", file=sys.stderr)
+    if len(sys.argv) not in (2, 3):
+        print("usage: python -m trainer_core.worker RUN_DIR [TRAINEE_MODULE]", file=sys.stderr)
         return 2
     die_with_parent()
     begin_process()
     outlive_reader_of_stderr()
-    pipe, run_dir = LossyPipe(), Path(sys.argv[1])
+    pipe, run_dir, module = LossyPipe(), Path(sys.argv[1]).absolute(), "".join(sys.argv[2:])
     if order := os.environ.pop(AHEAD, ""):
-        os.environ.update(wait_for_order(lambda: _rehearse(run_dir, pipe), int(order)))
-    code = run(run_dir, pipe, os.environ.pop(INHERITED, ""))
+        os.environ.update(wait_for_order(lambda: _rehearse(run_dir, pipe, module), int(order)))
+    if module:
+        os.chdir(run_dir)  # libraries write where they are
+    inherited, limits = os.environ.pop(INHERITED, ""), os.environ.pop(LIMITS, "{}")
+    code = run(run_dir, pipe, inherited, module, limits)
     sys.stderr.flush()
     end_group(code)  # the listener blocks in read(0); there is nothing left to finalise
-
-
-if __name__ == "__main__":
-    main()

@@ -94,7 +94,7 @@ def read_own_meta(folder: Path) -> CheckpointMeta:
     if meta.runner != NATIVE_ID:
         raise CheckpointError(
             f"{folder}: a checkpoint of {meta.runner[:40]!r}, whose network only that library "
-            "knows: deploy it in the app"
+            "knows: `dmglab play` and the app play it"
         )
     return meta
 

@@ -7,6 +7,7 @@ part of its environment with it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Collection, Iterator
@@ -144,3 +145,14 @@ def tell_libraries_unless_told(**variables: str) -> None:
     """As `tell_libraries`; what the user has set stays."""
     for name, value in variables.items():
         os.environ.setdefault(name, value)
+
+
+@contextlib.contextmanager
+def for_children(**variables: str) -> Iterator[None]:
+    """Let the processes that are started meanwhile inherit these, too."""
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]

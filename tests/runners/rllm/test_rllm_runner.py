@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -30,10 +30,12 @@ from tests.support.guests import (
 )
 from tests.support.processes import until
 from trainer_core.host.control import Control
+from trainer_core.host.progress import Counters, RunProgress
+from trainer_core.host.run import Host
+from trainer_core.host.trainee import Intervals, RunEnded
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.lab.text_episodes import batches, read_batch
-from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runners.rllm.runner import ENGINE, RLLM, RllmConfig, _check_checkpoints
 from trainer_core.runners.rllm.verl_process import POINTER, Supervisor
@@ -203,7 +205,7 @@ sys.exit("fail" in sys.argv)
 
 
 @pytest.fixture
-def supervised(tmp_path: Path) -> tuple[Supervisor, GuestRun, list[str]]:
+def supervised(tmp_path: Path) -> tuple[Supervisor, Host, list[str]]:
     """A supervisor, its run, and the command line of a program that writes what VERL writes."""
     (tmp_path / "verl.py").write_text(FAKE_VERL)
     fake = tmp_path / "python"  # a script's first line cannot name a path with a space
@@ -214,25 +216,18 @@ def supervised(tmp_path: Path) -> tuple[Supervisor, GuestRun, list[str]]:
     spec = RunSpec.of(config, "rllm")
     writer = RunWriter(paths)
     write_config(paths, spec)
-    run = GuestRun(spec, paths, writer, Control())
-    run.begin((1, 1, 1), 1, 1)
     argv = verl.command(config, tmp_path / "model", paths.root)
-    return Supervisor(run, config, 4), run, argv
+    run = Host(spec, paths, writer, Control(), lambda host: Supervisor(host, config, 4, argv))
+    run.prepare()
+    return cast("Supervisor", run.trainee), run, argv
 
 
-def test_a_guest_is_validated_at_the_very_step(supervised: Any) -> None:
-    _, run, _ = supervised
-    run.intervals, validated = Intervals(validate=100), []
-
-    def validate(env_steps: int, model: Model) -> None:
-        validated.append(env_steps)
-        run.intervals.validated = env_steps
-
-    run._validate = validate
-    run.limits_steps = False
-    model = Model(policy="", file="", fill=lambda folder: None, logits=lambda obs: obs)
+def test_a_guest_is_validated_at_the_very_step() -> None:
+    plan, progress, validated = Intervals(validate=100), RunProgress(), []
     for env_steps in (50, 99, 100, 150, 199, 200, 201):
-        run.boundary(env_steps, model)
+        if plan.validation_is_due(Counters(env_steps), progress):
+            validated.append(env_steps)
+            progress.validated_env_steps = env_steps
     assert validated == [100, 200]
 
 

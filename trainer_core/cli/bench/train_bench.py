@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trainer_core.cli.launch_ranks import spread
 from trainer_core.cli.options import home_paths, parse
@@ -19,8 +19,9 @@ from trainer_core.wire.environment import is_rank
 from trainer_core.wire.errors import ConfigError
 
 if TYPE_CHECKING:
+    from trainer_core.host.native import NativeTrainee
     from trainer_core.host.ranks import Ranks
-    from trainer_core.host.run import TrainingRun
+    from trainer_core.host.run import Host
 
 RATIO_ROUNDS = 5
 SHOWN = ("task", "algo", "num_envs", "num_steps", "stack_k", "num_minibatches", "update_epochs",
@@ -80,22 +81,27 @@ def run(argv: list[str]) -> dict[str, Any]:
     return found if ranks.is_first else {}
 
 
-def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks) -> TrainingRun:
+def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks) -> Host:
     """A run that is ready to train; its log goes to a folder that is thrown away."""
     from trainer_core.host.control import Control
-    from trainer_core.host.run import TrainingRun
+    from trainer_core.host.native import native_host
     from trainer_core.runs.log_writer import RunWriter
 
-    training = TrainingRun(config, paths, home, RunWriter(paths), Control(), ranks)
-    training.prepare(["bench"])
+    training = native_host(
+        config, paths, home, RunWriter(paths), Control(), ranks=ranks
+    )  # fmt: skip
+    training.prepare()
     return training
 
 
-def _measure(training: TrainingRun, options: Options) -> dict[str, Any]:
+def _trainee(training: Host) -> NativeTrainee:
+    return cast("NativeTrainee", training.trainee)
+
+
+def _measure(training: Host, options: Options) -> dict[str, Any]:
     from trainer_core.host.provenance import device_name
 
-    config, trainer = options.run, training.trainer
-    assert trainer is not None
+    config, trainer = options.run, _trainee(training).trainer
     device = trainer.device
 
     for _ in range(options.warm_up):
@@ -140,10 +146,10 @@ def _broken_limit(found: dict[str, Any], options: Options) -> dict[str, Any]:
     return {"ok": False, "error": error}
 
 
-def _compare_logging(training: TrainingRun, updates: int) -> dict[str, Any]:
+def _compare_logging(training: Host, updates: int) -> dict[str, Any]:
     """Speed with records over speed without: the median of RATIO_ROUNDS pairs, in turns."""
-    trainer = training.trainer
-    assert trainer is not None
+    trainee = _trainee(training)
+    trainer = trainee.trainer
 
     def quiet() -> None:
         trainer.run_update()
@@ -151,7 +157,7 @@ def _compare_logging(training: TrainingRun, updates: int) -> dict[str, Any]:
     def logged() -> None:
         losses = trainer.run_update()
         with trainer.stopwatch("log"):
-            training.log(losses)
+            trainee.log(losses)
 
     ratios = []
     for turn in range(RATIO_ROUNDS):

@@ -69,7 +69,7 @@ class ArcRunner(GuestRunner):
     """Its worker is ours and runs here; the games run in its environment, asked by pipes."""
 
     def command(self, run_dir: Path) -> list[str]:
-        return [sys.executable, "-m", PROCESS, self.worker, str(run_dir)]
+        return [sys.executable, "-m", PROCESS, str(run_dir), self.worker]
 
     def folder(self, run_dir: Path) -> Path:
         return child_folder()

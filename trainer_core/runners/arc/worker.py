@@ -13,11 +13,11 @@ from trainer_core.envs.arc.agents import ArcAgent, Explorer, RandomAgent, Script
 from trainer_core.envs.arc.game import ArcGame, Turn, open_arc_game
 from trainer_core.envs.arc.rules import OBS_SHAPE
 from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.host.run import Host
+from trainer_core.host.trainee import RunEnded, Trainee
 from trainer_core.lab.arc_games import PALETTE, RESET, WIN
 from trainer_core.runners.arc.runner import ArcConfig
-from trainer_core.runners.guest.run import GuestRun, RunEnded
 from trainer_core.runs.log_writer import write_json
-from trainer_core.wire import records
 from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import RunState
@@ -31,19 +31,15 @@ BUTTONS = {5: 0, 7: 1, 1: 3, 2: 4, 3: 5, 4: 6}
 """The button that stands for an action in a recording's steps; a click has none."""
 
 
-def train(run: GuestRun) -> None:
-    config = run.spec.configure(ArcConfig)
+def make_trainee(host: Host) -> Trainee:
+    config = host.spec.configure(ArcConfig)
     task = f"{config.task}@{config.server}" if config.server else config.task
     agent = _agent(config)
     if not config.server:
-        run.find_task()
-    game = open_arc_game(task, run.home, run.paths.root / RECORDINGS)
-    try:
-        run.begin((1, *OBS_SHAPE), len(ACTIONS), 1)
-        run.watch(_Screen(game))
-        _Session(run, config, game, agent).play()
-    finally:
-        game.close()
+        host.find_task()
+    game = open_arc_game(task, host.home, host.paths.root / RECORDINGS)
+    host.closing.callback(game.close)
+    return ArcTrainee(host, config, game, agent)
 
 
 def _agent(config: ArcConfig) -> ArcAgent:
@@ -52,24 +48,28 @@ def _agent(config: ArcConfig) -> ArcAgent:
     return (Explorer if config.algo == "explore" else RandomAgent)(config.seed)
 
 
-class _Session:
-    """The games of one run, counted and recorded."""
+class ArcTrainee(Trainee):
+    """The games of one run, counted and recorded; it saves no checkpoints."""
 
-    def __init__(self, run: GuestRun, config: ArcConfig, game: ArcGame, agent: ArcAgent) -> None:
-        self.run, self.config, self.game, self.agent = run, config, game, agent
+    obs_shape, num_actions = (1, *OBS_SHAPE), len(ACTIONS)
+    counted = "actions"
+
+    def __init__(self, host: Host, config: ArcConfig, game: ArcGame, agent: ArcAgent) -> None:
+        self.host, self.config, self.game, self.agent = host, config, game, agent
         self.card: dict[str, Any] = {}
         self.actions = self.resets = self.wins = self.lost = self.most = 0
         # Beside what players recorded: the Replay tab does not look through runs.
-        folder = run.home.players / run.paths.run_id / RECORDINGS / "game"
+        folder = host.home.players / host.paths.run_id / RECORDINGS / "game"
         self.recording: RecordingWriter | None = RecordingWriter(
             folder, game, mode="script", checkpoint="", checkpoint_sha256=""
         )
 
-    def play(self) -> None:
-        """Until a limit, a stop, enough games won, or an agent that has nothing left to do."""
+    def train(self) -> None:
+        """Play until a limit, a stop, enough games won, or an agent that has nothing left to do."""
+        self.host.watch(_Screen(self.game))
         try:
             while self.wins < self.config.episodes:
-                self._obey()
+                self.host.boundary(self.actions)
                 turn = self.agent.act(self.game)
                 if turn is None:
                     break
@@ -89,7 +89,7 @@ class _Session:
         won = self.game.shown.state == WIN and not reset
         self.most = max(self.most, self.game.levels)
         self.lost += self.game.is_over and not won
-        self.run.tick(self.actions)
+        self.host.tick(self.actions)
         self._show(action, gained, won)
         if won:
             self.wins += 1
@@ -122,7 +122,7 @@ class _Session:
             "arc/resets": float(self.resets), "arc/wins": float(self.wins),
             "arc/game_overs": float(self.lost), "arc/score": self._score(),
         }  # fmt: skip
-        self.run.record(self.actions, metrics)
+        self.host.record(self.actions, metrics)
 
     def _score(self) -> float:
         try:
@@ -133,23 +133,9 @@ class _Session:
 
     def _keep(self) -> None:
         """The scorecard and the recording, whole, whatever ended the run."""
-        write_json(self.run.paths.root / CARD, self.card)
+        write_json(self.host.paths.root / CARD, self.card)
         if self.recording is not None:
             self.recording.finish()
-
-    def _obey(self) -> None:
-        """Pause, stop and limits, between two actions. Raises RunEnded."""
-        run, config, control = self.run, self.config, self.run.control
-        while control.paused and not control.stop_reason:
-            run.writer.tell(records.StateEvent, state="paused", detail="")
-            control.wait_while_paused()
-            run.writer.tell(records.StateEvent, state="running", detail="")
-        if control.stop_reason:
-            raise RunEnded(RunState.STOPPED, control.stop_reason)
-        if config.total_env_steps and self.actions >= config.total_env_steps:
-            raise RunEnded(RunState.FINISHED, f"{self.actions} actions")
-        if config.seconds and run.wall_s >= config.seconds:
-            raise RunEnded(RunState.FINISHED, f"time limit of {config.seconds:g} s")
 
 
 class _Screen:

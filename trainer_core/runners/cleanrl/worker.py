@@ -2,8 +2,7 @@
 
 The script runs as `__main__` in this process. Three names that it imports are ours: the vector
 environment (each step is where a run can be saved, held or ended), the TensorBoard writer (which
-still writes its files) and Adam (a warm start loads weights once the optimizer is built, and a stop
-need not wait for the end of an update).
+still writes its files) and Adam (a warm start loads weights once the optimizer is built).
 """
 
 from __future__ import annotations
@@ -23,13 +22,15 @@ import numpy as np
 import torch
 from torch.utils.tensorboard import SummaryWriter  # pyright: ignore
 
-from trainer_core.host import checkpoint as ckpt
+from trainer_core.host.run import Host
+from trainer_core.host.trainee import RunEnded
+from trainer_core.host.validator import Validator
 from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.cleanrl import networks
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 from trainer_core.runners.cleanrl.vector import ConsoleVector, HookedSyncVector
 from trainer_core.runners.guest.checkout import checkout_commit
-from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
+from trainer_core.runners.guest.trainee import GuestTrainee, write_thumbnail
 from trainer_core.wire.errors import ConfigError, LabError
 
 CANONICAL = {
@@ -44,38 +45,30 @@ CANONICAL = {
 """CleanRL's names that our records have a field for; every name is kept in `metrics` as well."""
 
 
-class Launch:
+class CleanRlTrainee(GuestTrainee):
     """One script from its arguments to its last checkpoint."""
 
-    def __init__(self, run: GuestRun) -> None:
-        self.run = run
-        self.config = run.spec.configure(CleanRlConfig)
+    file, knows_spaces = networks.MODEL, False
+    counts_steps = True  # its last update follows
+
+    def __init__(self, host: Host, config: CleanRlConfig) -> None:
+        super().__init__(host, config)
+        self.policy = networks.CLASS[config.algo]
         self.envs: Any = None
         self.script: dict[str, Any] = {}
         """The script's global names, once it steps."""
         self.scalars: dict[str, float] = {}
         self.scalars_at = self.recorded = 0
-        self.model = Model(
-            policy=networks.CLASS[self.config.algo], file=networks.MODEL, fill=self.fill,
-            logits=None if self.config.on_gymnasium else self.logits,
-        )  # fmt: skip
 
-    def start(self) -> None:
+    def make_validator(self) -> Validator | None:
+        return None if self.config.on_gymnasium else super().make_validator()
+
+    def train(self) -> None:
         """Run the script to its end. Raises RunEnded where a limit or a person ends it."""
-        config, run = self.config, self.run
-        if not config.script.is_file():
-            raise ConfigError(f"there is no {config.script}: give CleanRL's folder as checkout")
-        if run.writer.seq:
-            raise ConfigError("CleanRL's scripts cannot go on with a run: start a new one")
-        if not config.on_gymnasium:
-            run.find_task()
-        run.limits_steps = False  # the script counts them, and its last update follows
-        run.intervals = Intervals(
-            config.eval_every, config.checkpoint_every, config.keep_checkpoints,
-            config.eval_episodes,
-        )  # fmt: skip
+        config = self.config
         networks.put_on_path(config)
         self.replace_names()
+        self.host.listen_between_gradient_steps()
         sys.argv = [str(config.script), *script_arguments(config)]
         try:
             self.script = runpy.run_path(str(config.script), run_name="__main__")
@@ -88,7 +81,7 @@ class Launch:
             print(f"{config.script.name} trained and saved, then: {error}")
         finally:
             self.flush()
-        run.finish(self.global_step, self.model)
+        self.host.counters.env_steps = self.global_step
 
     def replace_names(self) -> None:
         launch = self
@@ -102,7 +95,6 @@ class Launch:
 
         SummaryWriter.add_scalar = add_and_record  # type: ignore[method-assign]
         gymnasium.vector.SyncVectorEnv = self.make_vector  # type: ignore[misc,assignment]
-        self.stop_in_updates()
         sys.modules["wandb"] = self.wandb()
         if self.config.task.startswith("ALE/") or "NoFrameskip" in self.config.task:
             import ale_py  # pyright: ignore
@@ -119,15 +111,16 @@ class Launch:
         if config.on_gymnasium:
             envs: Any = HookedSyncVector(env_fns, self.before_step)
         else:
-            envs = ConsoleVector(config, self.run.home, len(env_fns), self.before_step)
+            envs = ConsoleVector(config, self.host.home, len(env_fns), self.before_step)
         if self.envs is None:
-            self.envs = envs
-            self.run.begin(
-                self.shape(envs), int(envs.single_action_space.n), len(env_fns),
-                gymnasium=gymnasium.__version__, cleanrl=checkout_commit(config.script.parents[1]),
-            )  # fmt: skip
+            self.envs, self.num_envs = envs, len(env_fns)
+            self.obs_shape = self.shape(envs)
+            self.num_actions = int(envs.single_action_space.n)
+            commit = checkout_commit(config.script.parents[1])
+            self.versions = {"gymnasium": gymnasium.__version__, "cleanrl": commit}
+            self.host.begin()
             if not config.on_gymnasium:
-                self.run.watch(envs.consoles)
+                self.host.watch(envs.consoles)
         return envs
 
     def shape(self, envs: Any) -> tuple[int, int, int]:
@@ -143,8 +136,8 @@ class Launch:
         self.script = script_globals()
         self.flush()
         step = self.global_step
-        self.run.tick(step)
-        self.run.boundary(step, self.model)
+        self.host.tick(step)
+        self.host.boundary(step)
 
     def add(self, tag: str, value: Any, step: Any) -> None:
         """Collect what one step logs; the same name twice begins another record."""
@@ -157,10 +150,9 @@ class Launch:
         if not self.scalars:
             return
         found, self.scalars = self.scalars, {}
-        flat = {CANONICAL[tag]: value for tag, value in found.items() if tag in CANONICAL}
         # In its evaluation at the end dqn.py counts episodes, not steps.
         self.recorded = max(self.recorded, self.scalars_at)
-        self.run.record(self.recorded, found, **flat)
+        self.host.record(self.recorded, found, CANONICAL)
 
     def wandb(self) -> types.ModuleType:
         """What --track would call: its numbers come here, none leaves this computer."""
@@ -174,17 +166,6 @@ class Launch:
         module.log, module.init = log, lambda *_, **__: module  # type: ignore[attr-defined]
         module.finish = lambda *_, **__: None  # type: ignore[attr-defined]
         return module
-
-    def stop_in_updates(self) -> None:
-        """Before each gradient step: an update can take longer than a stop may wait."""
-        take_step = torch.optim.Adam.step
-
-        def step_unless_stopped(optimizer: Any, *rest: Any, **named: Any) -> Any:
-            if self.run.control.stop_reason and self.envs is not None:
-                self.before_step(self.envs)
-            return take_step(optimizer, *rest, **named)
-
-        torch.optim.Adam.step = step_unless_stopped  # type: ignore[method-assign]
 
     def load_after_adam(self, weights: Path) -> None:
         donor = torch.load(weights, map_location="cpu", weights_only=True)
@@ -210,9 +191,9 @@ class Launch:
 
     def saved_models(self) -> list[Path]:
         """What the script itself wrote for --save-model, at its end."""
-        return list(self.run.paths.root.glob("runs/*/*.cleanrl_model"))
+        return list(self.host.paths.root.glob("runs/*/*.cleanrl_model"))
 
-    def fill(self, folder: Path) -> None:
+    def fill(self, folder: Path, progress: dict[str, Any]) -> None:
         kept = {
             name: value.state_dict()
             for name, value in self.script.items()
@@ -222,8 +203,7 @@ class Launch:
         for path in self.saved_models():
             shutil.copy(path, folder / path.name)
         if not self.config.on_gymnasium:
-            screen = self.envs.consoles.screens(1)[0].cpu().numpy()
-            (folder / layout.THUMBNAIL).write_bytes(ckpt.png_bytes(screen))
+            write_thumbnail(folder, self.envs.consoles)
 
 
 def script_arguments(config: CleanRlConfig) -> list[str]:
@@ -254,9 +234,14 @@ def _on_host(value: Any) -> Any:
     return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
 
 
-def train(run: GuestRun) -> None:
-    config = run.spec.configure(CleanRlConfig)
-    torch.set_num_threads(config.threads or run.threads)
+def make_trainee(host: Host) -> CleanRlTrainee:
+    config = host.spec.configure(CleanRlConfig)
+    if not config.script.is_file():
+        raise ConfigError(f"there is no {config.script}: give CleanRL's folder as checkout")
+    if host.writer.seq:
+        raise ConfigError("CleanRL's scripts cannot go on with a run: start a new one")
+    if not config.on_gymnasium:
+        host.find_task()
     if config.device.startswith("cuda"):
         torch.cuda.set_device(config.device)
-    Launch(run).start()
+    return CleanRlTrainee(host, config)

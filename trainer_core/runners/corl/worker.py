@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from trainer_core.host.run import Host
 from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.lab.trust import require_trust
 from trainer_core.runners.corl import shims
@@ -21,7 +22,7 @@ from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.corl.flags import SCRIPTS, arguments
 from trainer_core.runners.corl.runner import CorlConfig
 from trainer_core.runners.guest.checkout import checkout_commit
-from trainer_core.runners.guest.run import GuestRun, Intervals, Model
+from trainer_core.runners.guest.trainee import GuestTrainee
 from trainer_core.wire.environment import tell_libraries
 from trainer_core.wire.errors import ConfigError
 
@@ -34,42 +35,44 @@ CANONICAL = {
 """CORL's names that our records have a field for; every name is kept in `metrics` as well."""
 
 
-class Launch:
+class CorlTrainee(GuestTrainee):
     """One script from its arguments to its last checkpoint."""
 
-    def __init__(self, run: GuestRun) -> None:
-        self.run, self.config = run, run.spec.configure(CorlConfig)
-        self.flags = SCRIPTS[self.config.algo]
+    file, unpickles, counts_steps = MODEL, True, True
+
+    def __init__(self, host: Host, config: CorlConfig) -> None:
+        super().__init__(host, config)
+        host.intervals.validate = 0  # the script does it
+        self.policy = config.algo
+        self.flags = SCRIPTS[config.algo]
         self.steps = self.recorded = 0
         self.metrics: dict[str, float] = {}
-        self.model = Model(policy=self.config.algo, file=MODEL, fill=self._fill, unpickles=True)
         self.names: dict[str, Any] = {}
         """The local names of the script's `train`."""
         self.module: Any = None
         """The script as `__main__`, which it is no longer once it has ended."""
+        cache = DatasetCache(host.home)
+        self.dataset = cache.keep(cache.find(config.data, config.data_sha256))
+        self.offline = shims.Offline(self.dataset.folder)
+        seen, acted = self.offline.space
+        self.obs_shape, self.num_actions = (1, 1, seen.shape[0]), acted.shape[0]
+        self.versions = {
+            "dataset_sha256": self.dataset.sha256, "dataset": self.dataset.words,
+            "corl": _version(config.script),
+        }  # fmt: skip
 
-    def start(self) -> None:
+    def make_validator(self) -> None:
+        return None
+
+    def train(self) -> None:
         """Run the script to its end. Raises RunEnded where a limit or a person ends it."""
-        run, config = self.run, self.config
-        config.check()
-        if run.writer.seq:
-            raise ConfigError("CORL's scripts cannot go on with a run: warm start a new one")
-        cache = DatasetCache(run.home)
-        dataset = cache.keep(cache.find(config.data, config.data_sha256))
-        offline = shims.Offline(dataset.folder)
-        run.limits_steps = False  # the script counts them
-        run.intervals = Intervals(0, config.checkpoint_every, config.keep_checkpoints)
-        seen, acted = offline.space
-        run.begin(
-            (1, 1, seen.shape[0]), acted.shape[0], 1, dataset_sha256=dataset.sha256,
-            dataset=dataset.words, corl=_version(config.script),
-        )  # fmt: skip
+        config, dataset = self.config, self.dataset
         print(f"learning from {dataset.words} ({dataset.sha256})", flush=True)
-        shims.install(offline, self.log)
+        shims.install(self.offline, self.log)
         sys.argv = [str(config.script), *arguments(
             config.algo, environment=dataset.environment, device=config.device, seed=config.seed,
             steps=config.total_env_steps, eval_every=config.eval_every,
-            episodes=config.eval_episodes, load=self._donor(), target_return=offline.best,
+            episodes=config.eval_episodes, load=self._donor(), target_return=self.offline.best,
             more=config.arguments,
         )]  # fmt: skip
         try:
@@ -79,7 +82,6 @@ class Launch:
                 f"{config.script.name} refused its arguments, see worker.log"
             ) from end
         self._flush()
-        run.finish(self.steps, self.model)
 
     def _donor(self) -> str:
         """The donor's weights, for the script to load. Raises CheckpointError."""
@@ -105,19 +107,18 @@ class Launch:
             return
         self.names, self.module = _frame_of_train(), sys.modules["__main__"]
         self.steps = (self.steps if step is None else step) + 1 - self.flags.first_step
-        self.run.tick(self.steps)
+        self.host.tick(self.steps)
         if self.steps - self.recorded >= self.config.log_every:
             self._flush()
-        self.run.boundary(self.steps, self.model)
+        self.host.boundary(self.steps)
 
     def _flush(self) -> None:
         if not self.metrics:
             return
         found, self.metrics, self.recorded = self.metrics, {}, self.steps
-        flat = {CANONICAL[name]: value for name, value in found.items() if name in CANONICAL}
-        self.run.record(self.steps, found, **flat)
+        self.host.record(self.steps, found, CANONICAL)
 
-    def _fill(self, folder: Path) -> None:
+    def fill(self, folder: Path, progress: dict[str, Any]) -> None:
         trainer = self.names.get(self.flags.trainer)
         if trainer is None:
             raise ConfigError(f"{self.config.script}: its train() has no {self.flags.trainer!r}")
@@ -151,7 +152,9 @@ def _version(script: Path) -> str:
     return checkout_commit(root)
 
 
-def train(run: GuestRun) -> None:
-    config = run.spec.configure(CorlConfig)
-    torch.set_num_threads(config.threads or run.threads)
-    Launch(run).start()
+def make_trainee(host: Host) -> CorlTrainee:
+    config = host.spec.configure(CorlConfig)
+    config.check()
+    if host.writer.seq:
+        raise ConfigError("CORL's scripts cannot go on with a run: warm start a new one")
+    return CorlTrainee(host, config)

@@ -1,4 +1,4 @@
-"""Options that every guest has: the neutral fields of RunSpec, and what GuestRun does for it."""
+"""Options that every guest has: the neutral fields of RunSpec, and what its host does."""
 
 from __future__ import annotations
 

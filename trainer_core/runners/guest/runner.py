@@ -30,8 +30,8 @@ from trainer_core.wire.checks import Check, Found, judged
 from trainer_core.wire.errors import CheckpointError
 from trainer_core.wire.spec import RunSpec
 
-PROCESS = "trainer_core.runners.guest.process"
-"""`python -m PROCESS WORKER RUN_DIR` trains."""
+PROCESS = "trainer_core.worker"
+"""`python -m PROCESS RUN_DIR WORKER` trains."""
 WARM_START = "Warm start"
 """The name of the check of where its weights begin."""
 
@@ -41,12 +41,9 @@ class GuestRunner(AgentRunner):
     """Its interpreter lies below the home of the run; its worker keeps the log itself."""
 
     worker: str
-    """Module with the `train` that guest.process calls."""
+    """Module with the `make_trainee` that host.worker calls."""
     player: str = ""
     """Module whose agent opens its checkpoints: `python -m trainer_core.player DIR MODULE`."""
-    lean_torch: bool = False
-    """Its worker wants tensors, layers and optimizers of torch, for which torch can be loaded early
-    and without its compiler. Others import more of it, in an order of their own."""
     writes_log: bool = True
     own_environment: bool = True
     """False for a guest that needs nothing but what DMG Lab's own environment has."""
@@ -121,10 +118,10 @@ class GuestRunner(AgentRunner):
         return judged(WARM_START, judge, fix, warm_start="")
 
     def command(self, run_dir: Path) -> list[str]:
-        return self._argv(home_of(RunPaths(run_dir)), PROCESS, self.worker, str(run_dir))
+        return self._argv(home_of(RunPaths(run_dir)), PROCESS, str(run_dir), self.worker)
 
     def folder(self, run_dir: Path) -> Path:
-        # One that waits is started before its run has a folder; guest.process goes there then.
+        # One that waits is started before its run has a folder; the worker goes there then.
         return child_folder() if self.waits or not self.own_environment else run_dir
 
     def play(self, player_dir: Path) -> list[str]:

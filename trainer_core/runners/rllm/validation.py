@@ -14,8 +14,8 @@ from typing import Any
 
 from trainer_core.host.evaluate import Course
 from trainer_core.host.progress import Rates
+from trainer_core.host.run import Host
 from trainer_core.host.validator import Validator
-from trainer_core.runners.guest.run import GuestRun
 from trainer_core.runners.rllm import COUNTDOWN
 from trainer_core.runners.rllm.countdown import Row
 from trainer_core.runners.rllm.engine import (
@@ -41,12 +41,12 @@ class WorkflowValidator(Validator):
     """Its random numbers are its own meanwhile."""
 
     def __init__(
-        self, run: GuestRun, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str
+        self, host: Host, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str
     ) -> None:
-        super().__init__(run.validating, run.home, None, run.paths)
-        self._run, self._options, self._workflows = run, config, workflows
+        super().__init__(host.validating, host.home, None, host.paths)
+        self._host, self._options, self._workflows = host, config, workflows
         self._rows, self._prefill = rows[: config.eval_episodes], prefill
-        self._tables = Tables(run.paths.root, run.paths.run_id) if config.wandb_tables else None
+        self._tables = Tables(host.paths.root, host.paths.run_id) if config.wandb_tables else None
 
     def validate(
         self, update: int, env_steps: int
@@ -81,7 +81,7 @@ class WorkflowValidator(Validator):
                 metrics[f"val/countdown/pass@{n}"] = found["pass_at_n"]
                 metrics["val/response_length/mean"] = statistics.fmean(map(length, episodes))
                 self._keep_drawn(episodes, env_steps)
-        self._run.record(env_steps, metrics)
+        self._host.record(env_steps, metrics)
 
     def _course(self, mode: str) -> Course:
         """Before the answers of that mode: rLLM gives them out together."""

@@ -12,10 +12,13 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from trainer_core.host.persistence import vouch_for
 from trainer_core.host.progress import RunProgress
+from trainer_core.host.run import Host
+from trainer_core.host.trainee import RunEnded
 from trainer_core.lab.trust import require_trust, sha256_of
 from trainer_core.runners.guest.checkout import checkout_commit
-from trainer_core.runners.guest.run import GuestRun, Model, RunEnded, vouch_for
+from trainer_core.runners.guest.trainee import GuestTrainee
 from trainer_core.runners.rllm import verl
 from trainer_core.runners.rllm.runner import RllmConfig, find_verl
 from trainer_core.wire import records
@@ -35,44 +38,56 @@ FLAT = {
 """VERL's names that our records have a field for."""
 
 
-def train_with_verl(run: GuestRun, config: RllmConfig, model: Path, prefill: str) -> None:
-    """Until VERL ends, or a limit or a person ends it. Raises RunEnded, ConfigError."""
+def make_supervisor(host: Host, config: RllmConfig, model: Path, prefill: str) -> Supervisor:
+    """Write what VERL reads; `train` starts it. Raises ConfigError."""
     if not config.verl_python:
         raise ConfigError("no interpreter with VERL was named: give it as --verl-python")
     versions = find_verl(config)
     train, held_out = config.rows()
     held_out = held_out[: config.eval_episodes]
-    verl.write_rows(run.paths.root / "rows", train, held_out, prefill, config.shaping)
-    supervisor = Supervisor(run, config, len(held_out))
-    if run.writer.seq:
-        folder, meta = run.newest_checkpoint(POINTER)
-        if step := verl.saved_step(run.paths.root / "verl"):  # what VERL goes on from unpickles
-            require_trust(run.paths.root / "verl" / f"global_step_{step}", "VERL")
-        progress = RunProgress.from_state(json.loads((folder / POINTER).read_text())["progress"])
-        run.resume((1, 1, 1), 1, meta.env_steps, folder, progress)
-        supervisor.step = meta.env_steps
-    else:
-        run.begin(
-            (1, 1, 1), 1, config.prompts * config.generations, verl=versions,
-            rllm=checkout_commit(config.source),
-        )  # fmt: skip
-    supervisor.follow(verl.command(config, model, run.paths.root))
+    verl.write_rows(host.paths.root / "rows", train, held_out, prefill, config.shaping)
+    supervisor = Supervisor(
+        host, config, len(held_out), verl.command(config, model, host.paths.root)
+    )
+    supervisor.versions = {"verl": versions, "rllm": checkout_commit(config.source)}
+    return supervisor
 
 
-class Supervisor:
-    def __init__(self, run: GuestRun, config: RllmConfig, questions: int) -> None:
-        """`questions` are held out."""
-        self.run, self.config, self.questions = run, config, questions
+class Supervisor(GuestTrainee):
+    """VERL, which validates and saves by itself; what it writes is read."""
+
+    policy, file, needs = "verl", POINTER, (POINTER,)
+
+    def __init__(self, host: Host, config: RllmConfig, questions: int, argv: list[str]) -> None:
+        """`questions` are held out; `argv` starts VERL."""
+        super().__init__(host, config)
+        self.questions, self.argv = questions, argv
+        self.num_envs = config.prompts * config.generations
         self.step, self.evaluated_at = 0, -1
         self.began = time.monotonic()
-        self.model = Model(policy="verl", file=POINTER, fill=self._fill)
+
+    def restore(self, folder: Path) -> RunProgress:
+        """Go on where VERL saved last. Raises CheckpointError where that is not trusted."""
+        if step := verl.saved_step(self.host.paths.root / "verl"):  # what it goes on from unpickles
+            require_trust(self.host.paths.root / "verl" / f"global_step_{step}", "VERL")
+        self.step = int(folder.name)
+        return RunProgress.from_state(json.loads((folder / POINTER).read_text())["progress"])
+
+    def make_validator(self) -> None:
+        return None
+
+    def train(self) -> None:
+        self.follow(self.argv)
+        raise RunEnded(RunState.FINISHED, "")  # it has saved what it wanted to
 
     def follow(self, argv: list[str]) -> None:
         """Start VERL and read its metrics until it ends. Raises RunEnded."""
-        metrics = self.run.paths.root / verl.METRICS
+        metrics = self.host.paths.root / verl.METRICS
         metrics.write_bytes(b"")  # VERL empties it as well; what it held is in our log
-        env = child_environment(argv[0]) | verl.environment(self.config, self.run.paths.root)
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.run.paths.root, env=env)
+        env = child_environment(argv[0]) | verl.environment(self.config, self.host.paths.root)
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, cwd=self.host.paths.root, env=env
+        )
         try:
             with metrics.open() as file:
                 while process.poll() is None:
@@ -94,9 +109,11 @@ class Supervisor:
                 break
             if (found := verl.parse_metrics(line)) is not None:
                 self._record(*found)
-        saved = verl.saved_step(self.run.paths.root / "verl")
-        if saved > max(self.run.intervals.saved, 0):
-            self.run.save(saved, self.model, "periodic")
+        saved = verl.saved_step(self.host.paths.root / "verl")
+        if saved > max(self.host.checkpoints.saved_env_steps, 0):
+            self.host.counters.env_steps = saved
+            self.host.save("periodic")
+            self.host.counters.env_steps = self.step
 
     def _record(self, step: int, metrics: dict[str, float]) -> None:
         last = self.config.total_env_steps
@@ -104,10 +121,9 @@ class Supervisor:
             self._evaluated(metrics)
             return
         self.step = max(self.step, step)
-        self.run.tick(self.step)
+        self.host.tick(self.step)
         self._evaluated(metrics)
-        flat = {FLAT[name]: value for name, value in metrics.items() if name in FLAT}
-        self.run.record(self.step, metrics, **flat)
+        self.host.record(self.step, metrics, FLAT)
 
     def _evaluated(self, metrics: dict[str, float]) -> None:
         """A record of what a validation said, where `metrics` hold one."""
@@ -116,7 +132,7 @@ class Supervisor:
         self.evaluated_at = self.step
         share = metrics[verl.PASS_AT_1]
         n = self.config.rollouts
-        self.run.progress.success = share
+        self.host.progress.success = share
         # VERL does not tell the lengths of right answers apart.
         tokens = max(metrics.get("response_length/mean", 1.0), 1.0) if share else 0.0
         fields: dict[str, Any] = {
@@ -126,27 +142,27 @@ class Supervisor:
             "pass_at_n": metrics.get(f"val/{self.config.task}/pass@{n}", share), "n": n,
             "median_steps_to_goal": tokens, "mean_return": share, "wall_time_s": 0.0,
         }  # fmt: skip
-        self.run.writer.append(records.EvalRecord, **fields)
+        self.host.writer.append(records.EvalRecord, **fields)
 
     def _obey(self) -> None:
         """Raises RunEnded for a stop or a limit that VERL does not know."""
-        control, config = self.run.control, self.config
+        control, config = self.host.control, self.config
         if control.stop_reason:
             raise RunEnded(RunState.STOPPED, control.stop_reason)
         if config.seconds and time.monotonic() - self.began >= config.seconds:
             raise RunEnded(RunState.FINISHED, f"time limit of {config.seconds:g} s")
-        success = self.run.progress.success
+        success = self.host.progress.success
         if config.target_success and success >= config.target_success:
             raise RunEnded(RunState.FINISHED, f"validation reached {success:.3f}")
 
-    def _fill(self, folder: Path) -> None:
-        step = verl.saved_step(self.run.paths.root / "verl")
+    def fill(self, folder: Path, progress: dict[str, Any]) -> None:
+        step = verl.saved_step(self.host.paths.root / "verl")
         pointer = {
             "path": f"verl/global_step_{step}", "step": step,
-            "progress": self.run.progress.state_dict(self.run.wall_s),
+            "progress": progress,
         }  # fmt: skip
         (folder / POINTER).write_text(json.dumps(pointer))
-        vouch_for(sha256_of(self.run.paths.root / pointer["path"]))
+        vouch_for(sha256_of(self.host.paths.root / pointer["path"]))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

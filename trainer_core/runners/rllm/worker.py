@@ -23,16 +23,19 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
+from trainer_core.host.evaluate import go_on
 from trainer_core.host.progress import RunProgress
+from trainer_core.host.run import Host
+from trainer_core.host.validator import Validator
 from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.guest.checkout import checkout_commit
-from trainer_core.runners.guest.run import GuestRun, Intervals, Model
+from trainer_core.runners.guest.trainee import GuestTrainee
 from trainer_core.runners.rllm import countdown, tiny
 from trainer_core.runners.rllm.countdown import Row
 from trainer_core.runners.rllm.engine import Sampling, Workflows, answer_of, import_rllm, reward_of
 from trainer_core.runners.rllm.runner import RllmConfig
 from trainer_core.runners.rllm.validation import WorkflowValidator
-from trainer_core.runners.rllm.verl_process import train_with_verl
+from trainer_core.runners.rllm.verl_process import make_supervisor
 from trainer_core.wire.errors import ConfigError
 
 WEIGHTS, PROGRESS = "model.safetensors", "progress.json"
@@ -79,12 +82,13 @@ class Trainer(GRPOTrainer):
         """Its checkpoints are ours to describe."""
 
 
-class Training(TrainerCallback):
+class Training(TrainerCallback, GuestTrainee):
     """TRL's loop, which may be saved, held and ended after each of its steps."""
 
-    def __init__(self, run: GuestRun) -> None:
-        self.run, self.config = run, run.spec.configure(RllmConfig)
-        config = self.config
+    file, needs = WEIGHTS, (WEIGHTS, "optimizer.pt", PROGRESS)
+
+    def __init__(self, host: Host, config: RllmConfig) -> None:
+        GuestTrainee.__init__(self, host, config)
         self.rllm = import_rllm(config.source)
         self.train_rows, held_out = config.rows()
         self.by_question = {row["question"]: row for row in self.train_rows}
@@ -95,13 +99,16 @@ class Training(TrainerCallback):
             prefill=self.prefill,
         )  # fmt: skip
         self.workflows = Workflows(
-            self.rllm, self.network, self.tokenizer, run.paths.root / EPISODES
+            self.rllm, self.network, self.tokenizer, host.paths.root / EPISODES
         )
-        self.validator = WorkflowValidator(run, config, self.workflows, held_out, self.prefill)
-        self.model = Model(
-            policy=self.network.config.model_type, file=WEIGHTS, fill=self._fill,
-            validator=self.validator,
-        )  # fmt: skip
+        self.validator = WorkflowValidator(host, config, self.workflows, held_out, self.prefill)
+        self.policy = self.network.config.model_type
+        self.num_envs = config.prompts * config.generations
+        self.versions = {
+            "rllm": checkout_commit(config.source), "trl": importlib.metadata.version("trl"),
+            "transformers": importlib.metadata.version("transformers"),
+        }  # fmt: skip
+        self._resumed: Path | None = None
         self.sums: dict[str, list[float]] = {}
         """What TRL has logged since the last record, by its name."""
         self.trainer = self._make_trainer()
@@ -111,7 +118,7 @@ class Training(TrainerCallback):
     def _open(self) -> tuple[Any, Any, str]:
         """(model, tokenizer, prefill). Raises ConfigError."""
         config = self.config
-        folder = first_model(self.run, config)
+        folder = first_model(self.host, config)
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             model = AutoModelForCausalLM.from_pretrained(
@@ -144,7 +151,7 @@ class Training(TrainerCallback):
         config = self.config
         steps = config.total_env_steps or UNLIMITED
         arguments = GRPOConfig(
-            output_dir=str(self.run.paths.root / "trl"), seed=config.seed, max_steps=steps,
+            output_dir=str(self.host.paths.root / "trl"), seed=config.seed, max_steps=steps,
             per_device_train_batch_size=config.prompts * config.generations,
             num_generations=config.generations, max_completion_length=config.max_completion,
             learning_rate=config.learning_rate, lr_scheduler_type="constant", beta=config.beta,
@@ -185,22 +192,22 @@ class Training(TrainerCallback):
         for name, value in logs.items():
             if isinstance(value, int | float):
                 self.sums.setdefault(name, []).append(float(value))
-        self.run.tick(step)
+        self.host.tick(step)
         if step % self.config.log_every == 0:
             self._record(step)
-        self.run.boundary(step, self.model)
+        self.host.boundary(step)
 
     def _record(self, step: int) -> None:
         means = {name: sum(values) / len(values) for name, values in self.sums.items()}
         self.sums = {}
-        self.run.record(
+        self.host.record(
             step, {NAMES.get(name, name): value for name, value in means.items()},
             **{FLAT[name]: value for name, value in means.items() if name in FLAT},
         )  # fmt: skip
 
     # -- checkpoints ------------------------------------------------------------------------
 
-    def _fill(self, folder: Path) -> None:
+    def fill(self, folder: Path, progress: dict[str, Any]) -> None:
         """TRL's own checkpoint, flat, without its pickled arguments."""
         arguments, kept = self.trainer.args, self.trainer.args.output_dir
         arguments.output_dir = str(folder)
@@ -215,30 +222,26 @@ class Training(TrainerCallback):
         for path in written.iterdir():
             path.unlink()
         written.rmdir()
-        state = self.run.progress.state_dict(self.run.wall_s)
-        (folder / PROGRESS).write_text(json.dumps(state | {"sums": self.sums}))
+        (folder / PROGRESS).write_text(json.dumps(progress | {"sums": self.sums}))
 
-    def go(self) -> None:
+    def restore(self, folder: Path) -> RunProgress:
+        state = json.loads((folder / PROGRESS).read_text())
+        self.sums = state.pop("sums", {})
+        self._resumed = folder
+        return RunProgress.from_state(state)
+
+    def make_validator(self) -> Validator:
+        return self.validator
+
+    def train(self) -> None:
         """Train until a limit or a person ends it. Raises RunEnded."""
-        run, config = self.run, self.config
-        if not run.writer.seq:
-            run.begin(
-                (1, 1, 1), 1, config.prompts * config.generations,
-                rllm=checkout_commit(config.source), trl=importlib.metadata.version("trl"),
-                transformers=importlib.metadata.version("transformers"),
-            )  # fmt: skip
-            if config.eval_every:  # nothing is learned yet, so nothing is kept as the best
-                for kind, fields in self.validator.validate(0, 0):
-                    run.writer.append(kind, **fields)
-                run.intervals.validated = 0
-            self.trainer.train()
-        else:
-            folder, meta = run.newest_checkpoint(WEIGHTS, "optimizer.pt", PROGRESS)
-            state = json.loads((folder / PROGRESS).read_text())
-            self.sums = state.pop("sums", {})
-            progress = RunProgress.from_state(state)
-            run.resume((1, 1, 1), 1, meta.env_steps, folder, progress)
-            self.trainer.train(resume_from_checkpoint=str(folder))
+        if self._resumed is None and self.config.eval_every:
+            # Nothing is learned yet, so nothing is kept as the best, nor could it be saved within.
+            attend, self.validator.attend = self.validator.attend, go_on
+            for kind, fields in self.validator.validate(0, 0):
+                self.host.writer.append(kind, **fields)
+            self.validator.attend = attend
+        self.trainer.train(resume_from_checkpoint=self._resumed and str(self._resumed))
 
 
 def countdown_reward(rllm_reward: list[float], **_: Any) -> list[float]:
@@ -253,7 +256,7 @@ def form_reward(said: list[str], nums: list[list[int]], **_: Any) -> list[float]
 countdown_reward.__name__, form_reward.__name__ = "countdown", "form"
 
 
-def first_model(run: GuestRun, config: RllmConfig) -> Path:
+def first_model(host: Host, config: RllmConfig) -> Path:
     """Folder of the model that the run begins with; the small one is made in the run's own.
 
     Raises CheckpointError for a donor that is not whole.
@@ -263,7 +266,7 @@ def first_model(run: GuestRun, config: RllmConfig) -> Path:
         return Path(config.warm_start)
     if config.model_folder is not None:
         return config.model_folder
-    folder = run.paths.root / INITIAL
+    folder = host.paths.root / INITIAL
     if not (folder / WEIGHTS).is_file():
         model, tokenizer = tiny.make_model(config.seed), tiny.make_tokenizer()
         if config.form_steps:
@@ -277,16 +280,11 @@ def first_model(run: GuestRun, config: RllmConfig) -> Path:
     return folder
 
 
-def train(run: GuestRun) -> None:
-    config = run.spec.configure(RllmConfig)
-    torch.set_num_threads(config.threads or run.threads)
-    run.intervals = Intervals(
-        config.eval_every, config.checkpoint_every, config.keep_checkpoints, config.eval_episodes
-    )
+def make_trainee(host: Host) -> GuestTrainee:
+    config = host.spec.configure(RllmConfig)
     config.check_checkout()
     config.check_model()
     if config.algo == "verl":
-        folder = first_model(run, config)
-        train_with_verl(run, config, folder, config.prefill or tiny.prefill_of(folder))
-        return
-    Training(run).go()
+        folder = first_model(host, config)
+        return make_supervisor(host, config, folder, config.prefill or tiny.prefill_of(folder))
+    return Training(host, config)

@@ -85,5 +85,4 @@ SB3 = GuestRunner(
     unpickled="model.zip",
     player="trainer_core.runners.sb3.player",
     waits=True,
-    lean_torch=True,
 )

@@ -116,5 +116,4 @@ SKRL = SkrlRunner(
     worker="trainer_core.runners.skrl.worker",
     player="trainer_core.runners.skrl.player",
     waits=True,
-    lean_torch=True,
 )

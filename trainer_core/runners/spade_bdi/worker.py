@@ -23,15 +23,17 @@ from trainer_core.envs.vec_env import VecEnv
 from trainer_core.host import checkpoint as ckpt
 from trainer_core.host.evaluate import Course, Episode, Evaluation, spread_starts
 from trainer_core.host.progress import RunProgress
+from trainer_core.host.run import Host
 from trainer_core.host.validator import Validator
 from trainer_core.lab import checkpoint_manifest as layout
-from trainer_core.runners.guest.run import GuestRun, Intervals, Model
+from trainer_core.runners.guest.trainee import GuestTrainee, write_thumbnail
 from trainer_core.runners.spade_bdi import checkpoint as mind_files
 from trainer_core.runners.spade_bdi.mind import Mind, Plans
 from trainer_core.runners.spade_bdi.runner import SpadeBdiConfig
 from trainer_core.runners.spade_bdi.skills import open_skills
 from trainer_core.runners.spade_bdi.words import SUCCESS, TIMEOUT
 from trainer_core.wire import records
+from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.config import RunConfig
 
 TELL_S = 0.25
@@ -43,31 +45,62 @@ class StoppedMidway(Exception):  # noqa: N818 - an end, not an error
     """Somebody wants the run to end while an episode is played."""
 
 
-class Life:
+class MindTrainee(GuestTrainee):
     """Episodes, their records, and what a checkpoint needs of them."""
 
-    def __init__(self, run: GuestRun, mind: Mind, env: VecEnv) -> None:
-        self.run, self.mind, self.env = run, mind, env
-        self.config = run.spec.configure(SpadeBdiConfig)
+    policy, file, obs_shape = "plans", mind_files.MIND, SHAPE
+    num_actions = len(ACTIONS)
+
+    def __init__(self, host: Host, config: SpadeBdiConfig) -> None:
+        super().__init__(host, config)
+        torch.set_num_threads(config.threads or 1)
+        self.mind: Mind
         self.steps = 0
         self.recent: list[list[float]] = []
         """[success, steps, return, messages] of the episodes since the last record."""
-        self.state = mind.state()
         self._told = 0.0
-        self.model = Model(
-            policy="plans", file=mind_files.MIND, fill=self._fill, validator=MindValidator(self)
+        run_config = RunConfig(
+            task=config.task, num_envs=1, device=config.device, seed=config.seed, num_minibatches=1
         )
+        self.env = make_env(run_config, host.home)
+        self.env.reset(seed=config.seed)
 
-    def go_on(self) -> None:
-        """Episodes until the run ends. Raises RunEnded."""
+    def begin(self) -> None:
+        self._take(_new_mind(self.host, self.config))
+        self.versions = _versions(self.mind)
+
+    def restore(self, folder: Path) -> RunProgress:
+        config = self.config
+        loop = mind_files.read(folder)["loop"]
+        mind = mind_files.open_mind(
+            folder, greedy=False, exploration=config.exploration, seed=config.seed
+        )
+        self._take(mind)
+        self.steps, self.recent = loop["steps"], loop["recent"]
+        machines = folder / layout.MACHINES
+        if machines.exists():  # checkpoints of before had none, and older ones lose it
+            self.env.load_state_dict(ckpt.read_state(machines, 1))
+        return RunProgress.from_state(loop["progress"])
+
+    def _take(self, mind: Mind) -> None:
+        self.mind = mind
+        self.host.closing.callback(mind.close)
+        print(f"the player listens: {mind.address}", flush=True)
+
+    def make_validator(self) -> Validator:
+        return MindValidator(self)
+
+    def train(self) -> None:
+        """Live through episodes until the run ends. Raises RunEnded."""
+        self.host.watch(self.env)
         while True:
-            self.run.boundary(self.steps, self.model)
-            self.state = self.mind.state()
+            self.host.boundary(self.steps)
+            state = self.mind.state()
             env = copy.deepcopy(self.env.state_dict())  # the pictures that were seen, too
             try:
                 self._live_episode()
             except StoppedMidway:
-                self.mind.load_state(self.state)
+                self.mind.load_state(state)
                 self.env.load_state_dict(env)
 
     def _live_episode(self) -> None:
@@ -83,13 +116,13 @@ class Life:
             self._record()
 
     def _after_step(self, step: int) -> None:
-        self.run.tick(self.steps + step)
-        if self.run.control.stop_reason:
+        self.host.tick(self.steps + step)
+        if self.host.control.stop_reason:
             raise StoppedMidway
         now = time.monotonic()
         if now - self._told >= TELL_S:
             self._told = now
-            self.run.writer.tell(
+            self.host.writer.tell(
                 records.BeliefsEvent, episode=self.mind.episode, step=step, **self.mind.shown
             )
 
@@ -102,22 +135,15 @@ class Life:
             "bdi/beliefs": float(len(self.mind.beliefs)),
             "bdi/choices_credited": float(sum(n for o in table for n, _ in o.values())),
         }  # fmt: skip
-        self.run.record(self.steps, metrics, success_rate=success)
+        self.host.record(self.steps, metrics, success_rate=success)
 
     # -- checkpoints --------------------------------------------------------------------------
 
-    def _fill(self, folder: Path) -> None:
-        loop = {
-            "steps": self.steps, "recent": self.recent,
-            "progress": self.run.progress.state_dict(self.run.wall_s),
-        }  # fmt: skip
+    def fill(self, folder: Path, progress: dict[str, Any]) -> None:
+        loop = {"steps": self.steps, "recent": self.recent, "progress": progress}
         mind_files.write(self.mind, self.mind.state(), loop, folder)
         (folder / layout.MACHINES).write_bytes(ckpt.pack_state(self.env.state_dict()))
-        screen = self.env.screens(1)[0].cpu().numpy()
-        (folder / layout.THUMBNAIL).write_bytes(ckpt.png_bytes(screen))
-
-    def load(self, loop: dict[str, Any]) -> None:
-        self.steps, self.recent = loop["steps"], loop["recent"]
+        write_thumbnail(folder, self.env)
 
 
 class MindValidator(Validator):
@@ -125,14 +151,10 @@ class MindValidator(Validator):
 
     leaves_model_alone = False
 
-    def __init__(self, life: Life) -> None:
-        run = life.run
-        config = RunConfig(
-            task=run.spec.task, device=run.spec.device, seed=run.spec.seed, num_envs=1,
-            num_minibatches=1, eval_episodes=life.config.eval_episodes,
-        )  # fmt: skip
-        super().__init__(config, run.home, None, run.paths)
-        self._life = life
+    def __init__(self, trainee: MindTrainee) -> None:
+        host = trainee.host
+        super().__init__(host.validating, host.home, None, host.paths)
+        self._trainee = trainee
 
     def _environment(self, task: str) -> VecEnv:
         if task not in self._envs:
@@ -140,7 +162,7 @@ class MindValidator(Validator):
         return self._envs[task]
 
     def _play(self, env: VecEnv, rng: torch.Generator, number: int = 0) -> list[Evaluation]:
-        mind, began = self._life.mind, time.monotonic()
+        mind, began = self._trainee.mind, time.monotonic()
         before, greedy = mind.state(), mind.greedy
         mind.greedy = True
         screens: list[Tensor] = []
@@ -189,47 +211,16 @@ def _picture(obs: Tensor) -> np.ndarray:
     return obs[0, -1].cpu().numpy()
 
 
-def train(run: GuestRun) -> None:
-    config = run.spec.configure(SpadeBdiConfig)
-    run.find_task()
-    torch.set_num_threads(config.threads or 1)
-    run.intervals = Intervals(
-        config.eval_every, config.checkpoint_every, config.keep_checkpoints, config.eval_episodes
-    )
-    folder = run.newest_checkpoint()[0] if run.writer.seq else None
-    if folder is not None:
-        mind = mind_files.open_mind(
-            folder, greedy=False, exploration=config.exploration, seed=config.seed
-        )
-    else:
-        mind = _new_mind(run, config)
-    print(f"the player listens: {mind.address}", flush=True)
-    run_config = RunConfig(
-        task=config.task, num_envs=1, device=config.device, seed=config.seed, num_minibatches=1
-    )
-    env = make_env(run_config, run.home)
-    env.reset(seed=config.seed)
-    life = Life(run, mind, env)
-    if folder is not None:
-        loop = mind_files.read(folder)["loop"]
-        life.load(loop)
-        machines = folder / layout.MACHINES
-        if machines.exists():  # checkpoints of before had none, and older ones lose it
-            env.load_state_dict(ckpt.read_state(machines, 1))
-        run.resume(SHAPE, 7, life.steps, folder, RunProgress.from_state(loop["progress"]))
-    else:
-        run.begin(SHAPE, 7, 1, **_versions(mind))
-    run.watch(env)
-    try:
-        life.go_on()
-    finally:
-        mind.close()
+def make_trainee(host: Host) -> MindTrainee:
+    config = host.spec.configure(SpadeBdiConfig)
+    host.find_task()
+    return MindTrainee(host, config)
 
 
-def _new_mind(run: GuestRun, config: SpadeBdiConfig) -> Mind:
+def _new_mind(host: Host, config: SpadeBdiConfig) -> Mind:
     plans = Plans.read(config.plans_file)
     coach = Plans.read(config.coach_file) if config.coach_file else None
-    skills = open_skills(config.skill, run.home, run.paths.run_id)
+    skills = open_skills(config.skill, host.home, host.paths.run_id)
     mind = Mind(
         plans, coach, skills, greedy=False, exploration=config.exploration, seed=config.seed
     )

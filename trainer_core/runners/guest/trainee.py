@@ -1,0 +1,34 @@
+"""GuestTrainee: what the trainees of other libraries share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer_core.host.checkpoint import png_bytes
+from trainer_core.host.run import Host, default_threads
+from trainer_core.host.trainee import Intervals, Trainee, Watched
+from trainer_core.host.validator import Validator
+from trainer_core.lab.checkpoint_manifest import THUMBNAIL
+
+
+class GuestTrainee(Trainee):
+    """A library's model with the options of a GuestConfig; a Validator asks its `logits`."""
+
+    def __init__(self, host: Host, config: Any) -> None:
+        self.host, self.config = host, config
+        torch.set_num_threads(config.threads or default_threads())
+        host.intervals = Intervals(
+            config.eval_every, config.checkpoint_every, config.keep_checkpoints,
+            config.eval_episodes,
+        )  # fmt: skip
+
+    def make_validator(self) -> Validator | None:
+        return Validator(self.host.validating, self.host.home, self, self.host.paths)
+
+
+def write_thumbnail(folder: Path, env: Watched) -> None:
+    """Write what the first of the environments shows."""
+    (folder / THUMBNAIL).write_bytes(png_bytes(env.screens(1)[0].cpu().numpy()))
