@@ -13,6 +13,7 @@ import gc
 import os
 import random
 import resource
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         config.stash[_TEMPLATE] = template = Template()
         config.add_cleanup(template.close)
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def same_chance() -> None:
+    """Seed the global generators: what a test draws without a seed depends on no test before it."""
+    random.seed(0)
+    for module in ("numpy.random", "torch"):
+        if loaded := sys.modules.get(module):
+            getattr(loaded, "manual_seed", getattr(loaded, "seed", None))(0)
 
 
 @pytest.fixture
