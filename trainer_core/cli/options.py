@@ -68,7 +68,10 @@ def _one_line(box: str) -> str:
 def home_paths(home: Path | None) -> HomePaths:
     """Return the paths of the home that was named. Raises ConfigError for one that cannot be."""
     try:
-        return HomePaths((home or default_home()).expanduser().resolve())
+        found = (home or default_home()).expanduser().resolve()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            found.stat()  # from Python 3.13 on `resolve` leaves a loop of links as it is
+        return HomePaths(found)
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a `~nobody`, a NUL
         raise ConfigError(f"{home or 'the data folder'}: {error}; name another --home") from None
 
