@@ -22,7 +22,7 @@ if __name__ == "__main__":
 
 from trainer_core.envs.compile_progress import tell_what_compiles
 from trainer_core.host.agent import MakeAgent, agent_class
-from trainer_core.host.preload import AHEAD, FOR_PERSON, wait_for_order
+from trainer_core.host.wait_for_order import AHEAD, FOR_PERSON, wait_for_order
 from trainer_core.lab.paths import home_of_player
 from trainer_core.play.loop import CommandLoop, Inbox, PlayLoop
 from trainer_core.play.played_game import Player

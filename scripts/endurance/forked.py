@@ -89,7 +89,7 @@ def load_all() -> None:
     begin_process()
     for name in (
         "torch", "numpy", "PIL.Image", "matplotlib.pyplot", "safetensors.torch", "warp",
-        "emulator.emulator", "trainer_core.host.run", "trainer_core.cli.running",
+        "emulator.emulator", "trainer_core.host.run", "trainer_core.cli.local_run",
         "trainer_core.play.played_game", "trainer_core.play.rollout", "trainer_core.formats.plot",
         "trainer_core.runs.archive", "trainer_core.service", "trainer_core.play.league.table",
         "trainer_core.author.new_task", "trainer_core.sweeps.conductor",

@@ -59,7 +59,7 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         TESTS + "test_service.py -k 'second_stop or step_by_step'",
     ),
     (  # status 0 is always a success
-        "trainer_core/service/running.py",
+        "trainer_core/service/hosted_run.py",
         "        return _good_end_of(kept)",
         "        return RunState.FINISHED, kept.stop_reason",
         TESTS + "test_service_ends.py -k status_0",
@@ -120,7 +120,7 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         TESTS + "test_training.py -k first_update",
     ),
     (  # what the pipe left out stays out
-        "trainer_core/service/running.py",
+        "trainer_core/service/hosted_run.py",
         "        return records_between(self.life.paths, first, event.seq)",
         "        return []",
         TESTS + "test_service_ends.py -k left_out",

@@ -31,8 +31,8 @@ from trainer_core.lab.tasks import list_tasks, verify_file
 from trainer_core.runners.catalog import NATIVE
 from trainer_core.runs.log_writer import disk_error
 from trainer_core.service import RunChanged
+from trainer_core.service.hosted_run import end_of
 from trainer_core.service.preflight import check_device, check_python
-from trainer_core.service.running import end_of
 from trainer_core.wire import records
 from trainer_core.wire.checks import Check
 from trainer_core.wire.config import RunConfig

@@ -17,7 +17,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.trainer_core.building import tiny_config, trainer_of, weights_of
-from trainer_core.cli.running import SilentWriter
+from trainer_core.cli.local_run import SilentWriter
 from trainer_core.host import commands_while_validating, validations
 from trainer_core.host.commands_while_validating import Attending
 from trainer_core.host.control import Control

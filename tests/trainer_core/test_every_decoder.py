@@ -47,7 +47,7 @@ OTHERS = {
     "trainer_core/sweeps/slot.py": "the result of a child of ours",
     "trainer_core/sweeps/cluster.py": "the result of a worker of ours",
     "trainer_core/host/validation_process.py": "a pipe to a child of ours",
-    "trainer_core/host/preload.py": "the order of our own parent",
+    "trainer_core/host/wait_for_order.py": "the order of our own parent",
     "trainer_core/host/worker.py:run": "limits that our own `resume` passes on",
     "trainer_core/service/preflight.py:_answer": "what an interpreter that we started prints",
     "trainer_core/lab/guest_environment.py:RunnerEnvironment.probe": "the same",

@@ -16,7 +16,7 @@ from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.mixed_env import MixedEnv
 from trainer_core.lab.checkpoint_manifest import list_checkpoints, read_meta
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.preflight import check_task, check_tasks
+from trainer_core.lab.task_checks import check_task, check_tasks
 from trainer_core.lab.task_lists import envs_of, expand_tasks, one_of, short_task
 from trainer_core.lab.tasks import Episode, Task, find_task
 from trainer_core.runs.log_check import check_log

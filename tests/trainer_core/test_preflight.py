@@ -23,7 +23,7 @@ from trainer_core.lab.memory_estimate import (
     memory_estimate,
 )
 from trainer_core.lab.paths import ASSETS, CHECKOUT, HomePaths
-from trainer_core.lab.preflight import check_task
+from trainer_core.lab.task_checks import check_task
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.native import NATIVE, NativeRunner

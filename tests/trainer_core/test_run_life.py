@@ -19,7 +19,7 @@ import pytest
 from tests.support.sockets import listening
 from tests.trainer_core.building import tiny_config
 from trainer_core.cli import resume, runs, train
-from trainer_core.cli.running import Narrator
+from trainer_core.cli.local_run import Narrator
 from trainer_core.host.control import Control
 from trainer_core.host.worker import obey
 from trainer_core.lab.guest_environment import RunnerEnvironment

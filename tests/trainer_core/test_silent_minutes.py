@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trainer_core.cli import running
-from trainer_core.cli.running import Narrator
+from trainer_core.cli.local_run import Narrator
 from trainer_core.envs import compile_progress
 from trainer_core.envs.preparing import Preparing
 from trainer_core.lab.paths import HomePaths

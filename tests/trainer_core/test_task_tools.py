@@ -36,8 +36,8 @@ from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, load_rom, save_goal
 from trainer_core.lab.checkpoint_manifest import list_checkpoints, read_meta
 from trainer_core.lab.paths import ASSETS, HomePaths
-from trainer_core.lab.preflight import check_guest_task, check_tasks
 from trainer_core.lab.roms import registered_roms
+from trainer_core.lab.task_checks import check_guest_task, check_tasks
 from trainer_core.lab.tasks import Codec, Task, find_task
 from trainer_core.play.rollout import write_rollout
 from trainer_core.runs.log_check import check_log

@@ -71,7 +71,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     print(f"training {config.task} on {config.device}; Ctrl-C saves and ends", file=sys.stderr)
     print(LEGEND, file=sys.stderr)
     load_torch(config.device)
-    from trainer_core.cli.running import train_new
+    from trainer_core.cli.local_run import train_new
     from trainer_core.formats.plot import plot_logs
     from trainer_core.play.rollout import write_rollout
 

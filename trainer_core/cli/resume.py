@@ -69,7 +69,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     lock = RunLock.take(paths) if rank_place().is_first else None
     try:
         load_torch()
-        from trainer_core.cli.running import resume_here
+        from trainer_core.cli.local_run import resume_here
 
         return resume_here(paths, home, limits, lock)
     finally:

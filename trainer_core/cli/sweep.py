@@ -17,7 +17,7 @@ from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.output import say
 from trainer_core.cli.train import defaults_for
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.preflight import check_task, check_warm_start
+from trainer_core.lab.task_checks import check_task, check_warm_start
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps import space
 from trainer_core.sweeps.conductor import Conductor, Slots

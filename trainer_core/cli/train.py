@@ -14,8 +14,8 @@ from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.host.process_start import load_torch
 from trainer_core.host.validation_process import started
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.preflight import check_algorithm
 from trainer_core.lab.presets import PRESETS, preset_config, suggest_preset, wishes_of
+from trainer_core.lab.task_checks import check_algorithm
 from trainer_core.lab.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
 from trainer_core.lab.tasks import find_task
 from trainer_core.wire.algorithms import ignored_fields
@@ -69,7 +69,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         return spread(["train", *argv], found.gpus, found.cluster)
     beside = started(config)
     load_torch(config.device)
-    from trainer_core.cli.running import train_new
+    from trainer_core.cli.local_run import train_new
 
     return train_new(_limited(config), home, name=found.name, beside=beside)
 

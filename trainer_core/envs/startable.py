@@ -13,7 +13,7 @@ from trainer_core.envs.task_files import load_rom
 from trainer_core.lab.arc_games import is_arc
 from trainer_core.lab.memory_estimate import check_memory
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.preflight import check_tasks, check_warm_start
+from trainer_core.lab.task_checks import check_tasks, check_warm_start
 from trainer_core.lab.task_lists import split_tasks
 from trainer_core.lab.tasks import BUILT_IN_TASKS, find_task
 from trainer_core.wire.checks import require

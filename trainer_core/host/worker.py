@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer_core.host.control import Control
-from trainer_core.host.preload import AHEAD, wait_for_order
 from trainer_core.host.process_start import begin_process, load_torch
 from trainer_core.host.validation_process import started
+from trainer_core.host.wait_for_order import AHEAD, wait_for_order
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
 from trainer_core.lab.paths import RunPaths, home_of
 from trainer_core.runs.config_file import read_run_config, read_spec

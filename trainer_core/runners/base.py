@@ -18,7 +18,7 @@ from trainer_core.lab.arc_games import is_arc
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
 from trainer_core.lab.guest_environment import PROBE
 from trainer_core.lab.paths import HomePaths, RunPaths
-from trainer_core.lab.preflight import check_guest_task
+from trainer_core.lab.task_checks import check_guest_task
 from trainer_core.wire import records
 from trainer_core.wire.capabilities import RunnerCapabilities
 from trainer_core.wire.checks import Check, Found

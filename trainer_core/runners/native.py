@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trainer_core.lab.memory_estimate import available_for, check_memory
 from trainer_core.lab.paths import HomePaths, child_folder
-from trainer_core.lab.preflight import check_algorithm, check_tasks, check_warm_start
+from trainer_core.lab.task_checks import check_algorithm, check_tasks, check_warm_start
 from trainer_core.lab.task_lists import MOST_TASKS
 from trainer_core.runners.base import AgentRunner
 from trainer_core.wire.algorithms import ALGORITHMS

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from trainer_core.runs.log_writer import MovedError
 from trainer_core.service.event_stream import BadLine
+from trainer_core.service.hosted_run import HostedRun
 from trainer_core.service.notices import BadLineSeen, EventReceived, Notice, RunChanged
-from trainer_core.service.running import HostedRun
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import END_STATES, RunRecord, RunState

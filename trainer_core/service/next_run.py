@@ -11,8 +11,8 @@ from trainer_core.runners.catalog import find_runner
 from trainer_core.runs import queue_steps
 from trainer_core.runs.device_lock import same_device
 from trainer_core.runs.queue import RunQueue
+from trainer_core.service.hosted_run import HostedRun
 from trainer_core.service.plan import LaunchPlan, plan_run
-from trainer_core.service.running import HostedRun
 from trainer_core.wire.errors import LabError
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from trainer_core.host.preload import FOR_PERSON
+from trainer_core.host.wait_for_order import FOR_PERSON
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import MANIFEST, STEPS
 from trainer_core.lab.unfinished_recordings import recover_below

@@ -5,9 +5,9 @@
 | data folder, disk     | this file                      | app, doctor                             |
 | interpreter, modules  | `AgentRunner.readiness`        | app, in the runner's own interpreter    |
 | device                | this file; startable for torch | app from the probe; CLI, worker         |
-| task, warm start      | lab.preflight                  | app, CLI, worker                        |
+| task, warm start      | lab.task_checks                | app, CLI, worker                        |
 | memory                | lab.memory_estimate            | app, CLI, worker                        |
-| algorithm             | lab.preflight                  | app, CLI                                |
+| algorithm             | lab.task_checks                | app, CLI                                |
 | ROM opens             | envs.startable                 | CLI, worker                             |
 
 Nothing here imports torch or warp; a probe that hangs is a finding after its patience, not a wait.

@@ -3,7 +3,7 @@
 A worker is started while its run is not agreed to yet, a player while a checkpoint is selected. It
 is the very process that would be started then: same argv, same folder. It writes nothing and does
 nothing until it is given its descriptors over a socket; the end of that socket means that nobody
-wants it. The other end is `trainer_core.host.preload`.
+wants it. The other end is `trainer_core.host.wait_for_order`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from trainer_core.host.preload import AHEAD
+from trainer_core.host.wait_for_order import AHEAD
 from trainer_core.service.child import ChildProcess, start_child
 from trainer_core.service.plan import LaunchPlan
 from trainer_core.wire import records

@@ -8,8 +8,8 @@ import signal
 import time
 from typing import Protocol
 
+from trainer_core.service.hosted_run import HostedRun
 from trainer_core.service.plan import StopLadder
-from trainer_core.service.running import HostedRun
 from trainer_core.wire import commands, records
 from trainer_core.wire.errors import ProtocolError
 from trainer_core.wire.run_record import RunState

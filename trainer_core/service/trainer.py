@@ -31,6 +31,7 @@ from trainer_core.runs.run_lock import INHERITED, RunLock
 from trainer_core.service.detached import start_detached_host
 from trainer_core.service.events import EventReader
 from trainer_core.service.guest_log import GuestLog
+from trainer_core.service.hosted_run import HostedRun, end_of
 from trainer_core.service.next_run import NextRun
 from trainer_core.service.notices import (
     EventReceived,
@@ -41,7 +42,6 @@ from trainer_core.service.notices import (
 from trainer_core.service.others import Others, ask, obey, require
 from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
 from trainer_core.service.preload import AheadWorker
-from trainer_core.service.running import HostedRun, end_of
 from trainer_core.service.stopping import climb
 from trainer_core.service.telemetry import Telemetry
 from trainer_core.wire import commands, records

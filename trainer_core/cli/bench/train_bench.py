@@ -62,7 +62,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     if options.gpus > 1 and not is_rank():
         check_startable(options.run, home)
         return spread(["bench", "train", *argv], options.gpus)
-    from trainer_core.cli.running import own_device
+    from trainer_core.cli.local_run import own_device
     from trainer_core.host.ranks import Ranks
 
     ranks = Ranks()
