@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from trainer_core.cli import running
+from trainer_core.cli import local_run
 from trainer_core.cli.local_run import Narrator
 from trainer_core.envs import compile_progress
 from trainer_core.envs.preparing import Preparing
@@ -68,8 +68,8 @@ def test_who_listens_to_nothing_reads_that_kernels_compile(
 def test_a_shell_reads_on_while_a_run_prepares(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "STARTING_S", 0.001)
-    monkeypatch.setattr(running, "PROGRESS_S", 0.0)
+    monkeypatch.setattr(local_run, "STARTING_S", 0.001)
+    monkeypatch.setattr(local_run, "PROGRESS_S", 0.0)
     spec = RunSpec.of(RunConfig(task="tiny_goal"))
     life = RunLife.begin(HomePaths(tmp_path), "run", spec, algo="ppo")
     said, again = list[str](), threading.Event()
