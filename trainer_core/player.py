@@ -133,7 +133,6 @@ def main() -> None:
         print("usage: python -m trainer_core.player PLAYER_DIR [AGENT_MODULE]", file=sys.stderr)
         sys.exit(2)
     die_with_parent()
-    begin_process()
     pipe, directory = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
         with_policy = not os.environ.pop(FOR_PERSON, "")
