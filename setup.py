@@ -38,10 +38,7 @@ class BuildPy(build_py):
 setup(
     cmdclass={"build_py": BuildPy},
     options={"build": {"build_base": BUILD.name}},
-    packages=[
-        *find_packages(include=["dmglab*", "emulator*", "trainer_core*", "gui*"]),
-        "dmglab_assets",
-    ],
+    packages=[*find_packages(include=["dmglab*", "emulator*", "trainer_core*", "gui*"]), "dmglab_assets"],
     package_dir={"dmglab_assets": "assets"},
     package_data={
         "gui": ["languages/*.json"],

@@ -56,13 +56,7 @@ What a change touches:
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from emulator.constants import (
-    BUTTON_NAMES,
-    OBSERVATION_HEIGHT,
-    OBSERVATION_WIDTH,
-    SCREEN_HEIGHT,
-    SCREEN_WIDTH,
-)
+from emulator.constants import BUTTON_NAMES, OBSERVATION_HEIGHT, OBSERVATION_WIDTH, SCREEN_HEIGHT, SCREEN_WIDTH
 from emulator.rom.cartridge import Cartridge, CartridgeError, EmulatorError
 
 if TYPE_CHECKING:

@@ -165,9 +165,7 @@ def command_hot_code(arguments: argparse.Namespace) -> None:
         end_with(arguments.owner)
     roms = [Cartridge.from_file(rom) for rom in arguments.rom]
     with one_at_a_time(roms):
-        record = compile_hot_code(
-            roms, arguments.device, arguments.running, arguments.many, arguments.soon
-        )
+        record = compile_hot_code(roms, arguments.device, arguments.running, arguments.many, arguments.soon)
     print(json.dumps(record))
 
 
@@ -195,10 +193,7 @@ def command_suite(arguments: argparse.Namespace) -> int:
     from emulator.tools import rom_suite
 
     verdicts = rom_suite.run_suite(
-        arguments.folder,
-        arguments.device,
-        arguments.match,
-        progress=lambda text: print(text, file=sys.stderr),
+        arguments.folder, arguments.device, arguments.match, progress=lambda text: print(text, file=sys.stderr)
     )
     if arguments.json:
         print(json.dumps([dataclasses.asdict(verdict) for verdict in verdicts], indent=1))
@@ -223,9 +218,7 @@ def command_verify(arguments: argparse.Namespace) -> int:
     if arguments.soak is not None and not 0 < arguments.soak <= MOST_SOAK_S:
         raise EmulatorError(f"--soak {arguments.soak}: give seconds, up to {MOST_SOAK_S}")
     if arguments.soak:
-        return verify_commands.soak_command(
-            arguments.rom, arguments.soak, arguments.seed, arguments.device
-        )
+        return verify_commands.soak_command(arguments.rom, arguments.soak, arguments.seed, arguments.device)
     inputs = None if arguments.inputs is None else read_inputs(arguments.inputs)
     return verify_commands.verify_command(
         arguments.rom, arguments.frames, arguments.seed, inputs, arguments.out, arguments.device
@@ -238,9 +231,8 @@ def command_fuzz(arguments: argparse.Namespace) -> None:
 
     check_numbers(arguments, consoles=(1, 1 << 14), frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     result = fuzz_in_child(
-        arguments.consoles, arguments.frames, arguments.seed, arguments.device,
-        arguments.bounds_checks,
-    )  # fmt: skip
+        arguments.consoles, arguments.frames, arguments.seed, arguments.device, arguments.bounds_checks
+    )
     print(json.dumps(dataclasses.asdict(result)))
 
 
@@ -286,9 +278,7 @@ def parser() -> argparse.ArgumentParser:
     hot.add_argument("--rom", type=Path, action="append", required=True, help="those of one batch")
     hot.add_argument("--running", type=int, default=ALONE.running, help="consoles a block")
     hot.add_argument("--many", action="store_true", help="for some 1,000 consoles")
-    hot.add_argument(
-        "--soon", action="store_true", help="for a GPU: compile in less time, to slower code"
-    )
+    hot.add_argument("--soon", action="store_true", help="for a GPU: compile in less time, to slower code")
     hot.add_argument("--owner", type=int, default=0, help="end when this is not the parent")
     hot.set_defaults(action=command_hot_code)
 

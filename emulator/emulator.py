@@ -18,25 +18,10 @@ from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.rom.idle_loops import marked_words
 from emulator.state.arguments import checked_bytes, checked_roms, whole_number
-from emulator.state.batch import (
-    CONSOLE_DTYPE,
-    HALTED,
-    LOCKED,
-    TRAP_STEP,
-    Layout,
-    allocate,
-    row_bytes,
-)
+from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, row_bytes
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError, state_hashes
-from emulator.state.state_cache import (
-    StateCache,
-    check_batch,
-    gathered,
-    joined,
-    rom_numbers,
-    roms_of,
-)
+from emulator.state.state_cache import StateCache, check_batch, gathered, joined, rom_numbers, roms_of
 
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
@@ -99,9 +84,15 @@ class Emulator:
         self._known_rom = self._same_roms[self.rom_of_env]
         self._allocate(serial_capacity, bool(np.any(trap_ld_b_b)))
         self._frames = FrameLauncher(
-            self.batch, num_envs, self.cartridges, device, self.executor,
-            shape=shape, idle_skip=idle_skip, cuda_graphs=cuda_graphs,
-        )  # fmt: skip
+            self.batch,
+            num_envs,
+            self.cartridges,
+            device,
+            self.executor,
+            shape=shape,
+            idle_skip=idle_skip,
+            cuda_graphs=cuda_graphs,
+        )
         if hot_code is not False:
             self._frames.search_hot_code(0.0 if hot_code is True else float(hot_code))
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -117,12 +108,7 @@ class Emulator:
 
     # ---- running ---------------------------------------------------------------------------
 
-    def run(
-        self,
-        buttons: wp.array | np.ndarray | None = None,
-        frames: int = 1,
-        release_after: int = 0,
-    ) -> None:
+    def run(self, buttons: wp.array | np.ndarray | None = None, frames: int = 1, release_after: int = 0) -> None:
         """Run every console for `frames` frames of 70224 T-cycles.
 
         `buttons`: uint8[N] joypad masks (bits 0-7 right left up down a b select start), a Warp
@@ -206,8 +192,7 @@ class Emulator:
         if isinstance(given, wp.array):
             if given.dtype not in (wp.uint8, wp.bool) or given.shape != buffer.shape:
                 raise EmulatorError(
-                    f"{given.dtype.__name__}{list(given.shape)} on the device:"
-                    f" give uint8[{self.num_envs}]"
+                    f"{given.dtype.__name__}{list(given.shape)} on the device: give uint8[{self.num_envs}]"
                 )
             return given
         values = checked_bytes(given, self.num_envs)
@@ -252,13 +237,22 @@ class Emulator:
             self._kernels.reset_envs,
             dim=(self.num_envs, threads),
             inputs=[
-                self.batch, self.batch.console, chosen, source, states.console,
-                states.rows.ptr, states.rows.shape[1], self._row_bytes, threads,
-                states.rom_index, self._known_rom_index, self._refused,
+                self.batch,
+                self.batch.console,
+                chosen,
+                source,
+                states.console,
+                states.rows.ptr,
+                states.rows.shape[1],
+                self._row_bytes,
+                threads,
+                states.rom_index,
+                self._known_rom_index,
+                self._refused,
             ],
             device=self.device,
             **how,
-        )  # fmt: skip
+        )
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
         """Upload snapshots for `reset`; raise SnapshotError for one that fits none of the ROMs."""
@@ -341,9 +335,7 @@ class Emulator:
             self.restore(Snapshot.load(path), env)
         except SnapshotError as error:
             message = str(error)
-            raise SnapshotError(
-                message if message.startswith(str(path)) else f"{path}: {message}"
-            ) from None
+            raise SnapshotError(message if message.startswith(str(path)) else f"{path}: {message}") from None
 
     # ---- pictures ----------------------------------------------------------------------------
 
@@ -380,8 +372,16 @@ class Emulator:
         """CPU registers a f b c d e h l sp pc, and ime."""
         record = self._console_record(self._checked(env))
         lo, hi = int(record["lo"][0]), int(record["hi"][0])
-        packed = {"c": lo, "b": lo >> 8, "e": lo >> 16, "d": lo >> 24,
-                  "l": hi, "h": hi >> 8, "f": hi >> 16, "a": hi >> 24}  # fmt: skip
+        packed = {
+            "c": lo,
+            "b": lo >> 8,
+            "e": lo >> 16,
+            "d": lo >> 24,
+            "l": hi,
+            "h": hi >> 8,
+            "f": hi >> 16,
+            "a": hi >> 24,
+        }
         values = {name: packed[name] & 0xFF for name in "afbcdehl"}
         values |= {name: int(record[name][0]) & 0xFFFF for name in ("sp", "pc")}
         return values | {"ime": int(record["ime"][0] == 1)}
@@ -475,12 +475,10 @@ class Emulator:
         wp.launch(
             self._kernels.power_on,
             dim=len(snapshots),
-            inputs=[
-                self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]
-            ],
+            inputs=[self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]],
             device=self.device,
             block_dim=self._frames.found_shape().block,  # as the frames: one compile
-        )  # fmt: skip
+        )
         consoles = np.zeros(self.num_envs, dtype=CONSOLE_DTYPE)
         consoles["rom_base"] = np.array(self._rom_bases, dtype=np.uint32)[self.rom_of_env]
         consoles["trap"] = np.asarray(trap_ld_b_b, dtype=np.uint32)

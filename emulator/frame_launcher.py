@@ -17,14 +17,7 @@ import warp as wp
 from emulator.hot_code.adopt import RomCode
 from emulator.kernels.executors.work_order import WorkOrder
 from emulator.launch.cuda_graphs import Recorder
-from emulator.launch.launch_shapes import (
-    ALONE,
-    MANY_ALONE,
-    SERVED,
-    Shape,
-    find_shape,
-    with_hot_code,
-)
+from emulator.launch.launch_shapes import ALONE, MANY_ALONE, SERVED, Shape, find_shape, with_hot_code
 from emulator.launch.recorded_launches import RecordedLaunches
 from emulator.rom.cartridge import Cartridge, EmulatorError
 
@@ -51,9 +44,7 @@ def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Execu
     """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
     is_cuda = wp.get_device(device).is_cuda
     if wanted not in (None, *EXECUTORS) or (is_cuda and wanted == "native"):
-        raise EmulatorError(
-            f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu"
-        )
+        raise EmulatorError(f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu")
     return wanted or ("native" if not is_cuda else "uniform" if shape.serving else "threaded")
 
 

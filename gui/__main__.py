@@ -39,8 +39,7 @@ def _open() -> int:
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a `~nobody`, a NUL
         reason = error.strerror if isinstance(error, OSError) else str(error)
         place = visible(str(options.home or os.environ.get("DMGLAB_HOME") or "the data folder"))
-        print(f"dmglab: {place} cannot be written: {visible(reason or '')}; use --home",
-              file=sys.stderr)  # fmt: skip
+        print(f"dmglab: {place} cannot be written: {visible(reason or '')}; use --home", file=sys.stderr)
         return 1
     os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # before a gamepad is looked for
     os.environ.setdefault("SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1")

@@ -26,12 +26,19 @@ class Command(QAction):
     """A QAction that renews its words and its state with the signals it follows."""
 
     def __init__(
-        self, owner: QWidget, action_id: str, text: Words, run: Callable[[], object], *,
-        short: Words = "", tip: str = "", symbol: Words = "",
+        self,
+        owner: QWidget,
+        action_id: str,
+        text: Words,
+        run: Callable[[], object],
+        *,
+        short: Words = "",
+        tip: str = "",
+        symbol: Words = "",
         refusal: Callable[[], str] = lambda: "",
         is_there: Callable[[], bool] = lambda: True,
         is_on: Callable[[], bool] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`short` is what a button says, `text` if empty; `symbol` names an icon for buttons.
 
         `refusal` tells why the command is impossible now, "" when it is possible; `is_there`
@@ -95,9 +102,15 @@ class ActionRegistry:
         """Who has which keys now, in Qt's spelling."""
 
     def add(
-        self, action_id: str, text: Words, run: Callable[[], object], shortcut: str = "", *,
-        follows: Iterable[SignalInstance] = (), **looks,
-    ) -> Command:  # fmt: skip
+        self,
+        action_id: str,
+        text: Words,
+        run: Callable[[], object],
+        shortcut: str = "",
+        *,
+        follows: Iterable[SignalInstance] = (),
+        **looks,
+    ) -> Command:
         """Make a Command with these looks; it refreshes itself with each signal of `follows`.
 
         Raises ValueError for an id or a shortcut that is taken.

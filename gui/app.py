@@ -84,23 +84,18 @@ class App(QObject):
             Place.LEAGUE: self.center.league,
         }
         window.place_center(views, models.navigation)
-        window.center.currentChanged.connect(
-            lambda _: models.view.keep_tab(models.navigation.place)
-        )
+        window.center.currentChanged.connect(lambda _: models.view.keep_tab(models.navigation.place))
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
         window.place_notices(models.notices, self.actions)
         controllers.desktop.watch(window)
         window.place_status(controllers.status)
         history = self.history = ViewHistory(
-            window, [getattr(self.docks, name) for name in DOCK_NAMES], models.telemetry,
-            models.plots, models.session,
-        )  # fmt: skip
+            window, [getattr(self.docks, name) for name in DOCK_NAMES], models.telemetry, models.plots, models.session
+        )
         define_views(self)
         commands.define_undo(self.actions, history)
         recent = build_menus(window.menuBar(), self.actions)[RECENT]
-        recent.aboutToShow.connect(
-            lambda: fill_recent(recent, models.library.recent(), controllers.library.play)
-        )
+        recent.aboutToShow.connect(lambda: fill_recent(recent, models.library.recent(), controllers.library.play))
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
         beside = self.center.replay.beside
         for view in (self.center.live, self.center.wall, self.center.replay, *beside):
@@ -132,8 +127,9 @@ class App(QObject):
         if problem := self.models.settings.problem:
             self.models.notices.tell(
                 tr("Your settings could not be read"),
-                tr("{problem}; it is kept as {name}", problem=problem, name=DAMAGED), "warn",
-            )  # fmt: skip
+                tr("{problem}; it is kept as {name}", problem=problem, name=DAMAGED),
+                "warn",
+            )
         self.controllers.runs.open_home(self.models.view.pinned())
         if self.bridge.service.runs and (tab := self.models.view.tab()) is not None:
             self.models.navigation.show(tab)
@@ -142,22 +138,17 @@ class App(QObject):
         self.models.library.reload()
 
 
-def define_commands(
-    actions: ActionRegistry, controllers: Controllers, models: Models, window: MainWindow
-) -> None:
+def define_commands(actions: ActionRegistry, controllers: Controllers, models: Models, window: MainWindow) -> None:
     """The commands that docks and tabs show as buttons."""
     commands.define_training(actions, controllers.training, models.session, models.navigation)
     commands.define_runners(actions, controllers.runners)
     define_sweeps(actions, controllers.sweeps, window)
     commands.define_runs(
-        actions, controllers.runs, controllers.dashboards, controllers.training, models.telemetry,
-        window,
-    )  # fmt: skip
+        actions, controllers.runs, controllers.dashboards, controllers.training, models.telemetry, window
+    )
     commands.define_curves(actions, controllers.curves, models.telemetry, window)
     commands.define_checkpoints(actions, controllers.checkpoints, window)
-    commands.define_playing(
-        actions, controllers.playing, controllers.draft, controllers.replay, controllers.appearance
-    )
+    commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay, controllers.appearance)
     define_games(actions, controllers.library, window)
     define_league(actions, controllers.league)
     define_task_making(actions, controllers.draft)
@@ -168,9 +159,7 @@ def define_commands(
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
     define_saliency(actions, controllers.saliency)
-    define_pictures(
-        actions, controllers.pictures, controllers.playing, controllers.replay, models.navigation
-    )
+    define_pictures(actions, controllers.pictures, controllers.playing, controllers.replay, models.navigation)
     define_disk(actions, controllers.archives, controllers.runs, models.telemetry, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
@@ -179,55 +168,71 @@ def define_views(app: App) -> None:
     """The commands that only change what is on show."""
     window, docks, navigation = app.window, app.docks, app.models.navigation
     dock_keys = {
-        docks.agent: "F1", docks.training: "F3", docks.telemetry: "F2",
-        docks.task: "Shift+F3", docks.runs: "F4", docks.checkpoints: "F6", docks.log: "Ctrl+L",
+        docks.agent: "F1",
+        docks.training: "F3",
+        docks.telemetry: "F2",
+        docks.task: "Shift+F3",
+        docks.runs: "F4",
+        docks.checkpoints: "F6",
+        docks.log: "Ctrl+L",
         docks.memory: "Shift+F6",
-    }  # fmt: skip
+    }
     tabs = {"telemetry": docks.telemetry.tabs, "center": window.center}
     commands.define_places(
-        app.actions, dock_keys, tabs, docks.runs.filter, docks.runs.proxy, app.controllers.runs,
-        navigation, app.models.telemetry,
-    )  # fmt: skip
-    define_reports(
-        app.actions, app.controllers.reports, app.controllers.files, docks.runs.proxy,
-        app.models.telemetry, window,
-    )  # fmt: skip
-    define_saved_views(
-        app.actions, app.controllers.views, docks.runs.filter, app.center.curves.search, window
+        app.actions,
+        dock_keys,
+        tabs,
+        docks.runs.filter,
+        docks.runs.proxy,
+        app.controllers.runs,
+        navigation,
+        app.models.telemetry,
     )
-    commands.define_views(
-        app.actions, window, window.layouts, app.controllers.appearance,
-        app.bridge.home.root,
-    )  # fmt: skip
+    define_reports(
+        app.actions, app.controllers.reports, app.controllers.files, docks.runs.proxy, app.models.telemetry, window
+    )
+    define_saved_views(app.actions, app.controllers.views, docks.runs.filter, app.center.curves.search, window)
+    commands.define_views(app.actions, window, window.layouts, app.controllers.appearance, app.bridge.home.root)
     define_help(app.actions, window, app.bridge.home.root)
     commands.define_dialogs(
-        app.actions, window, app.models.settings, make_choices(app.controllers),
-        app.controllers.journal, app.models.telemetry,
-        app.models.game_keys, app.controllers.gamepad,
-    )  # fmt: skip
+        app.actions,
+        window,
+        app.models.settings,
+        make_choices(app.controllers),
+        app.controllers.journal,
+        app.models.telemetry,
+        app.models.game_keys,
+        app.controllers.gamepad,
+    )
 
 
 def make_choices(controllers: Controllers) -> list[Choice]:
     """What the settings dialog offers to turn on and off."""
     return [
         Choice(
-            ahead.SETTING, tr("Start a worker while the form is open"),
-            tr("It loads torch and the kernels before you press Start, so that the first curve "
-               "comes seconds earlier. It holds about 450 MB until the form is left."),
+            ahead.SETTING,
+            tr("Start a worker while the form is open"),
+            tr(
+                "It loads torch and the kernels before you press Start, so that the first curve "
+                "comes seconds earlier. It holds about 450 MB until the form is left."
+            ),
             changed=controllers.ahead.on_setting,
         ),
         Choice(
             ahead.PLAY_SETTING,
             tr("Start a player while a checkpoint is selected or a ROM is looked for"),
-            tr("It loads torch and the kernels before you press Deploy, so that the agent is seen "
-               "seconds earlier. It holds about 350 MB until ten minutes have passed."),
+            tr(
+                "It loads torch and the kernels before you press Deploy, so that the agent is seen "
+                "seconds earlier. It holds about 350 MB until ten minutes have passed."
+            ),
             changed=controllers.play_ahead.on_setting,
         ),
         Choice(
-            desktop.SETTING, tr("Desktop notifications"),
+            desktop.SETTING,
+            tr("Desktop notifications"),
             tr("When a run ends or an alert fires while this window is not in front."),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def create_app(home: Path, theme_name: str = "") -> App:

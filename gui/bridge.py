@@ -22,14 +22,7 @@ from PySide6.QtWidgets import QApplication
 
 from gui.words import tr
 from trainer_core.lab.paths import HomePaths
-from trainer_core.service import (
-    BadLineSeen,
-    EventReceived,
-    LogLines,
-    Notice,
-    RunChanged,
-    TrainerService,
-)
+from trainer_core.service import BadLineSeen, EventReceived, LogLines, Notice, RunChanged, TrainerService
 from trainer_core.wire.errors import LabError
 
 log = logging.getLogger(__name__)

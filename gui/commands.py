@@ -52,9 +52,8 @@ TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
 
 
 def define_training(
-    registry: ActionRegistry, training: TrainingController, session: Session,
-    navigation: Navigation,
-) -> None:  # fmt: skip
+    registry: ActionRegistry, training: TrainingController, session: Session, navigation: Navigation
+) -> None:
     add, state = registry.add, (training.badge_changed, session.runner_changed)
 
     def is_paused() -> bool:
@@ -63,14 +62,25 @@ def define_training(
     def is_stopping() -> bool:
         return training.state is RunState.STOPPING
 
-    add("trainNew", tr("New run"), training.train_new, "Ctrl+N",
-        tip=tr("Turn to the form of a new run and check it"))  # fmt: skip
-    add("start", tr("Start training"), training.start, "Ctrl+Return",
-        refusal=training.reason, follows=(training.ready_changed,))  # fmt: skip
-    add("pause", lambda: tr("Resume training") if is_paused() else tr("Pause training"),
-        training.toggle_pause, "Ctrl+P", short=lambda: tr("Resume") if is_paused() else tr("Pause"),
-        refusal=training.pause_refusal, is_there=lambda: training.capabilities.pause,
-        follows=state)  # fmt: skip
+    add("trainNew", tr("New run"), training.train_new, "Ctrl+N", tip=tr("Turn to the form of a new run and check it"))
+    add(
+        "start",
+        tr("Start training"),
+        training.start,
+        "Ctrl+Return",
+        refusal=training.reason,
+        follows=(training.ready_changed,),
+    )
+    add(
+        "pause",
+        lambda: tr("Resume training") if is_paused() else tr("Pause training"),
+        training.toggle_pause,
+        "Ctrl+P",
+        short=lambda: tr("Resume") if is_paused() else tr("Pause"),
+        refusal=training.pause_refusal,
+        is_there=lambda: training.capabilities.pause,
+        follows=state,
+    )
     add(
         "checkpoint",
         tr("Save checkpoint"),
@@ -91,109 +101,222 @@ def define_training(
         refusal=training.stop_refusal,
         follows=state,
     )
-    add("welcome", tr("Welcome"), navigation.show_welcome, tip=tr("Where the demo is"),
+    add(
+        "welcome",
+        tr("Welcome"),
+        navigation.show_welcome,
+        tip=tr("Where the demo is"),
         is_there=lambda: not (navigation.welcome and navigation.place is Place.LIVE),
-        follows=(navigation.welcome_changed, navigation.place_changed))  # fmt: skip
+        follows=(navigation.welcome_changed, navigation.place_changed),
+    )
 
 
 def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:
     add, follows = registry.add, (runners.changed,)
-    add("installRunner", tr("Install the chosen trainer"), runners.install, short=tr("Install"),
+    add(
+        "installRunner",
+        tr("Install the chosen trainer"),
+        runners.install,
+        short=tr("Install"),
         tip=tr("Fetch it from the package index into an environment of its own"),
         refusal=runners.refusal,
         is_there=lambda: runners.wanted is not None and not runners.installing,
-        follows=follows)  # fmt: skip
-    add("removeRunner", tr("Remove the chosen trainer"), runners.remove, short=tr("Remove"),
+        follows=follows,
+    )
+    add(
+        "removeRunner",
+        tr("Remove the chosen trainer"),
+        runners.remove,
+        short=tr("Remove"),
         tip=tr("Delete its environment; runs and checkpoints stay"),
-        refusal=runners.remove_refusal, follows=follows)  # fmt: skip
-    add("cancelInstall", tr("Cancel the installation"), runners.cancel, short=tr("Cancel"),
+        refusal=runners.remove_refusal,
+        follows=follows,
+    )
+    add(
+        "cancelInstall",
+        tr("Cancel the installation"),
+        runners.cancel,
+        short=tr("Cancel"),
         tip=tr("What it wrote so far is removed"),
         refusal=lambda: "" if runners.installing else tr("Nothing is being installed"),
-        is_there=lambda: runners.installing is not None, follows=follows)  # fmt: skip
+        is_there=lambda: runners.installing is not None,
+        follows=follows,
+    )
 
 
 def define_runs(
-    registry: ActionRegistry, runs: RunsController, dashboards: Dashboards,
-    training: TrainingController, telemetry: TelemetryModel, window: QMainWindow,
-) -> None:  # fmt: skip
+    registry: ActionRegistry,
+    runs: RunsController,
+    dashboards: Dashboards,
+    training: TrainingController,
+    telemetry: TelemetryModel,
+    window: QMainWindow,
+) -> None:
     add = registry.add
 
     def ask_note() -> None:
-        RunNoteForm(window, runs.current.name if runs.current else "", runs.note(),
-                    runs.annotate).open()  # fmt: skip
+        RunNoteForm(window, runs.current.name if runs.current else "", runs.note(), runs.annotate).open()
 
     def compare() -> None:
         names = [telemetry.label(run.run_id) for run in runs.compared()]
         Comparison(window, names, runs.differences(), runs.outcomes(), runs.parallel()).open()
 
     focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
-    add("pinRun", tr("Pin the run's curves"), runs.toggle_pin,
+    add(
+        "pinRun",
+        tr("Pin the run's curves"),
+        runs.toggle_pin,
         tip=tr("Show them beside those of other runs"),
-        refusal=runs.refusal, is_on=lambda: telemetry.focus in telemetry.pinned,
-        follows=(*focus, telemetry.pins_changed))  # fmt: skip
-    add("describeRun", tr("Name, tags and notes..."), ask_note, "Ctrl+T",
-        refusal=runs.refusal, follows=focus)  # fmt: skip
-    add("runColor", tr("Colour of its curves..."),
+        refusal=runs.refusal,
+        is_on=lambda: telemetry.focus in telemetry.pinned,
+        follows=(*focus, telemetry.pins_changed),
+    )
+    add("describeRun", tr("Name, tags and notes..."), ask_note, "Ctrl+T", refusal=runs.refusal, follows=focus)
+    add(
+        "runColor",
+        tr("Colour of its curves..."),
         lambda: color_menu(window, runs.color(), runs.set_color).exec(QCursor.pos()),
-        tip=tr("Whenever they are on show"), refusal=runs.refusal, follows=focus)  # fmt: skip
-    add("compareRuns", tr("Compare the configurations"), compare, "Ctrl+Shift+C",
+        tip=tr("Whenever they are on show"),
+        refusal=runs.refusal,
+        follows=focus,
+    )
+    add(
+        "compareRuns",
+        tr("Compare the configurations"),
+        compare,
+        "Ctrl+Shift+C",
         tip=tr("What the runs with an open eye were told differently"),
-        refusal=runs.compare_refusal, follows=(*focus, telemetry.pins_changed))  # fmt: skip
-    add("showSweep", tr("Show the curves of the sweep"), runs.show_sweep,
+        refusal=runs.compare_refusal,
+        follows=(*focus, telemetry.pins_changed),
+    )
+    add(
+        "showSweep",
+        tr("Show the curves of the sweep"),
+        runs.show_sweep,
         tip=tr("Every trial of the sweep that the run belongs to"),
-        refusal=runs.sweep_refusal, follows=focus)  # fmt: skip
-    add("toggleSweep", tr("Every trial of the sweep as a row"), runs.toggle_sweep,
-        tip=tr("A double-click on the sweep's row does this too"), refusal=runs.sweep_refusal,
-        is_on=runs.is_sweep_open, follows=focus)  # fmt: skip
-    add("hideOthers", tr("Hide the curves of other runs"), runs.hide_others,
+        refusal=runs.sweep_refusal,
+        follows=focus,
+    )
+    add(
+        "toggleSweep",
+        tr("Every trial of the sweep as a row"),
+        runs.toggle_sweep,
+        tip=tr("A double-click on the sweep's row does this too"),
+        refusal=runs.sweep_refusal,
+        is_on=runs.is_sweep_open,
+        follows=focus,
+    )
+    add(
+        "hideOthers",
+        tr("Hide the curves of other runs"),
+        runs.hide_others,
         refusal=lambda: "" if telemetry.pinned else tr("No other run is on show"),
-        follows=(telemetry.pins_changed,))  # fmt: skip
-    add("resumeRun", tr("Resume the run from its checkpoint"), runs.resume, short=tr("Resume"),
-        refusal=runs.resume_refusal, follows=focus)  # fmt: skip
+        follows=(telemetry.pins_changed,),
+    )
+    add(
+        "resumeRun",
+        tr("Resume the run from its checkpoint"),
+        runs.resume,
+        short=tr("Resume"),
+        refusal=runs.resume_refusal,
+        follows=focus,
+    )
     for by, name, text in (
         (-1, "queueEarlier", tr("Earlier in the queue")),
         (1, "queueLater", tr("Later in the queue")),
     ):
-        add(name, text, partial(runs.move_in_queue, by),
+        add(
+            name,
+            text,
+            partial(runs.move_in_queue, by),
             tip=tr("Change places with the run before or behind it"),
-            refusal=partial(runs.move_refusal, by), is_there=runs.waits,
-            follows=(*focus, runs.queue_changed))  # fmt: skip
-    add("reuseConfig", tr("New run with its configuration"), runs.reuse_config,
-        refusal=runs.reuse_refusal, follows=focus)  # fmt: skip
-    add("showError", tr("Show the run's log"), runs.show_log, short=tr("Error"),
-        tip=tr("Its last words"), refusal=runs.error_refusal,
-        is_there=lambda: not runs.error_refusal(), follows=focus)  # fmt: skip
-    add("openLog", tr("Open the run's log file"), runs.open_log, short=tr("File"),
-        tip=tr("All that its trainer said, in your editor"), refusal=runs.log_refusal,
-        follows=focus)  # fmt: skip
-    add("openRunFolder", tr("Open the run's folder"), runs.open_folder, short=tr("Folder"),
-        refusal=runs.refusal, follows=focus)  # fmt: skip
-    add("openTensorBoard", tr("Open the run in TensorBoard"), dashboards.open_tensorboard,
-        short=tr("TensorBoard"), tip=tr("Export the curves and open them in your browser"),
-        refusal=runs.curves_refusal, follows=focus)  # fmt: skip
-    add("exportWandb", tr("Write the run for Weights and Biases"), dashboards.export_wandb,
-        short="W&B", tip=tr("As its client keeps a run offline; nothing is sent"),
-        refusal=runs.curves_refusal, follows=focus)  # fmt: skip
+            refusal=partial(runs.move_refusal, by),
+            is_there=runs.waits,
+            follows=(*focus, runs.queue_changed),
+        )
+    add(
+        "reuseConfig",
+        tr("New run with its configuration"),
+        runs.reuse_config,
+        refusal=runs.reuse_refusal,
+        follows=focus,
+    )
+    add(
+        "showError",
+        tr("Show the run's log"),
+        runs.show_log,
+        short=tr("Error"),
+        tip=tr("Its last words"),
+        refusal=runs.error_refusal,
+        is_there=lambda: not runs.error_refusal(),
+        follows=focus,
+    )
+    add(
+        "openLog",
+        tr("Open the run's log file"),
+        runs.open_log,
+        short=tr("File"),
+        tip=tr("All that its trainer said, in your editor"),
+        refusal=runs.log_refusal,
+        follows=focus,
+    )
+    add(
+        "openRunFolder",
+        tr("Open the run's folder"),
+        runs.open_folder,
+        short=tr("Folder"),
+        refusal=runs.refusal,
+        follows=focus,
+    )
+    add(
+        "openTensorBoard",
+        tr("Open the run in TensorBoard"),
+        dashboards.open_tensorboard,
+        short=tr("TensorBoard"),
+        tip=tr("Export the curves and open them in your browser"),
+        refusal=runs.curves_refusal,
+        follows=focus,
+    )
+    add(
+        "exportWandb",
+        tr("Write the run for Weights and Biases"),
+        dashboards.export_wandb,
+        short="W&B",
+        tip=tr("As its client keeps a run offline; nothing is sent"),
+        refusal=runs.curves_refusal,
+        follows=focus,
+    )
     kinds = tr("Runs of TensorBoard and W&B") + " (*.tfevents.* *.wandb history.jsonl)"
-    add("importCurves", tr("Import curves of TensorBoard or W&B..."),
+    add(
+        "importCurves",
+        tr("Import curves of TensorBoard or W&B..."),
         lambda: ask_file(window, tr("Import curves"), kinds, dashboards.import_curves),
         tip=tr("An event file, run-ID.wandb of an offline run, or history.jsonl"),
-        short=tr("Import curves..."))  # fmt: skip
-    add("importCurveFolder", tr("Import a log folder of TensorBoard..."),
+        short=tr("Import curves..."),
+    )
+    add(
+        "importCurveFolder",
+        tr("Import a log folder of TensorBoard..."),
         lambda: ask_folder(window, tr("Import a log folder"), dashboards.import_curves),
-        tip=tr("Every run in it and below it"))  # fmt: skip
+        tip=tr("Every run in it and below it"),
+    )
 
 
 def define_curves(
-    registry: ActionRegistry, curves: CurvesController, telemetry: TelemetryModel,
-    window: QMainWindow,
-) -> None:  # fmt: skip
+    registry: ActionRegistry, curves: CurvesController, telemetry: TelemetryModel, window: QMainWindow
+) -> None:
     add, choices = registry.add, curves.choices
     spoken = (choices.spoken_of, choices.changed, choices.maximised)
 
-    add("followCurves", tr("Follow new data"), curves.follow, short=tr("Follow"),
-        tip=tr("Show everything and follow new data"), refusal=curves.follow_refusal,
-        follows=(telemetry.view_changed,))  # fmt: skip
+    add(
+        "followCurves",
+        tr("Follow new data"),
+        curves.follow,
+        short=tr("Follow"),
+        tip=tr("Show everything and follow new data"),
+        refusal=curves.follow_refusal,
+        follows=(telemetry.view_changed,),
+    )
     add(
         "plotMaximise",
         lambda: tr("Show all plots") if choices.is_maximised else tr("Maximise the plot"),
@@ -202,15 +325,39 @@ def define_curves(
         refusal=curves.refusal,
         follows=spoken,
     )
-    add("allPlots", tr("All plots"), curves.toggle_maximised, tip=tr("Back to every plot"),
-        is_there=lambda: choices.is_maximised, follows=(choices.maximised,))  # fmt: skip
-    add("plotLog", tr("Logarithmic y axis"), curves.toggle_log, refusal=curves.refusal,
-        is_on=lambda: choices.is_log(choices.current), follows=spoken)  # fmt: skip
-    add("plotPin", tr("Pin the plot"), curves.toggle_pinned,
-        tip=tr("Above all groups, whichever runs are on show"), refusal=curves.refusal,
-        is_on=lambda: choices.current in choices.pinned, follows=spoken)  # fmt: skip
-    add("plotHide", tr("Hide the plot"), curves.hide, tip=tr("Add a plot brings it back"),
-        refusal=curves.refusal, follows=spoken)  # fmt: skip
+    add(
+        "allPlots",
+        tr("All plots"),
+        curves.toggle_maximised,
+        tip=tr("Back to every plot"),
+        is_there=lambda: choices.is_maximised,
+        follows=(choices.maximised,),
+    )
+    add(
+        "plotLog",
+        tr("Logarithmic y axis"),
+        curves.toggle_log,
+        refusal=curves.refusal,
+        is_on=lambda: choices.is_log(choices.current),
+        follows=spoken,
+    )
+    add(
+        "plotPin",
+        tr("Pin the plot"),
+        curves.toggle_pinned,
+        tip=tr("Above all groups, whichever runs are on show"),
+        refusal=curves.refusal,
+        is_on=lambda: choices.current in choices.pinned,
+        follows=spoken,
+    )
+    add(
+        "plotHide",
+        tr("Hide the plot"),
+        curves.hide,
+        tip=tr("Add a plot brings it back"),
+        refusal=curves.refusal,
+        follows=spoken,
+    )
     for kind in ("png", "svg", "csv"):
         add(
             f"plot{kind.capitalize()}",
@@ -222,37 +369,59 @@ def define_curves(
             follows=spoken,
         )
     for spread, name in ((RANGE, "groupRange"), (DEVIATION, "groupDeviation")):
-        add(name, tr(SPREADS[spread]), partial(curves.toggle_spread, spread),
+        add(
+            name,
+            tr(SPREADS[spread]),
+            partial(curves.toggle_spread, spread),
             tip=tr("Runs on show that differ in nothing but their seed become one curve"),
             is_on=lambda spread=spread: telemetry.spread == spread,
-            follows=(telemetry.view_changed,))  # fmt: skip
+            follows=(telemetry.view_changed,),
+        )
     for kind in KINDS:
-        add(f"smooth{kind.capitalize() or 'Decaying'}", tr(KINDS[kind]),
+        add(
+            f"smooth{kind.capitalize() or 'Decaying'}",
+            tr(KINDS[kind]),
             partial(curves.smooth_by, kind),
             tip=tr("How the slider's smoothing weighs the points around one"),
             is_on=lambda kind=kind: telemetry.smoothing_kind == kind,
-            follows=(telemetry.view_changed,))  # fmt: skip
-    add("trimOutliers", tr("Ignore outliers"), curves.toggle_outliers,
+            follows=(telemetry.view_changed,),
+        )
+    add(
+        "trimOutliers",
+        tr("Ignore outliers"),
+        curves.toggle_outliers,
         tip=tr("The y axis has room for all but the highest and lowest twentieth"),
-        is_on=lambda: telemetry.trims_outliers, follows=(telemetry.view_changed,))  # fmt: skip
-    add("resetPlots", tr("Reset the plots"), choices.reset,
-        tip=tr("Every plot, in the first order, with straight axes"))  # fmt: skip
+        is_on=lambda: telemetry.trims_outliers,
+        follows=(telemetry.view_changed,),
+    )
+    add(
+        "resetPlots", tr("Reset the plots"), choices.reset, tip=tr("Every plot, in the first order, with straight axes")
+    )
 
 
-def define_checkpoints(
-    registry: ActionRegistry, checkpoints: CheckpointsController, window: QMainWindow
-) -> None:
+def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsController, window: QMainWindow) -> None:
     add, chosen = registry.add, (checkpoints.model.selection_changed,)
 
     def ask_import() -> None:
         ask_folder(window, tr("Import a checkpoint folder"), checkpoints.import_folder)
 
-    add("import", tr("Import checkpoint..."), ask_import, "Ctrl+O", short=tr("Import..."),
-        tip=tr("Copy a checkpoint folder into this home"))  # fmt: skip
-    add("ownCheckpoints", tr("Checkpoints of the run in focus only"), checkpoints.toggle_own,
-        short=tr("This run"), tip=tr("Hide those of other runs"),
+    add(
+        "import",
+        tr("Import checkpoint..."),
+        ask_import,
+        "Ctrl+O",
+        short=tr("Import..."),
+        tip=tr("Copy a checkpoint folder into this home"),
+    )
+    add(
+        "ownCheckpoints",
+        tr("Checkpoints of the run in focus only"),
+        checkpoints.toggle_own,
+        short=tr("This run"),
+        tip=tr("Hide those of other runs"),
         is_on=lambda: checkpoints.is_own_only,
-        follows=(checkpoints.model.shown_changed,))  # fmt: skip
+        follows=(checkpoints.model.shown_changed,),
+    )
     add(
         "deploy",
         tr("Deploy checkpoint"),
@@ -263,131 +432,236 @@ def define_checkpoints(
         refusal=checkpoints.deploy_refusal,
         follows=chosen,
     )
-    add("deployBeside", tr("Deploy beside the one that plays"), checkpoints.deploy_beside,
-        "Ctrl+Shift+D", short=tr("Beside"),
+    add(
+        "deployBeside",
+        tr("Deploy beside the one that plays"),
+        checkpoints.deploy_beside,
+        "Ctrl+Shift+D",
+        short=tr("Beside"),
         tip=tr("Two policies in lockstep, from the same starts"),
         refusal=checkpoints.beside_refusal,
-        follows=(*chosen, checkpoints.playing_changed))  # fmt: skip
-    add("watchRun", tr("Watch the run play"), checkpoints.watch_run, short=tr("Watch"),
+        follows=(*chosen, checkpoints.playing_changed),
+    )
+    add(
+        "watchRun",
+        tr("Watch the run play"),
+        checkpoints.watch_run,
+        short=tr("Watch"),
         tip=tr("Deploy its best checkpoint, or its newest"),
         refusal=checkpoints.watch_refusal,
-        follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved,
-                 checkpoints.training_changed))  # fmt: skip
-    add("warmStart", tr("Warm start"), checkpoints.warm_start_selected,
-        tip=tr("Begin a new run with its weights"), refusal=checkpoints.warm_start_refusal,
-        follows=chosen)  # fmt: skip
+        follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved, checkpoints.training_changed),
+    )
+    add(
+        "warmStart",
+        tr("Warm start"),
+        checkpoints.warm_start_selected,
+        tip=tr("Begin a new run with its weights"),
+        refusal=checkpoints.warm_start_refusal,
+        follows=chosen,
+    )
 
 
 def define_playing(
-    registry: ActionRegistry, playing: PlayController, draft: TaskDraft, replay: ReplayController,
+    registry: ActionRegistry,
+    playing: PlayController,
+    draft: TaskDraft,
+    replay: ReplayController,
     appearance: Appearance,
-) -> None:  # fmt: skip
+) -> None:
     add, refusal, state = registry.add, playing.refusal, (playing.changed,)
 
     def capture_refusal() -> str:
         return playing.solo_refusal() or draft.refusal()
 
     add("playGame", tr("Play the game"), playing.play_game, "Ctrl+G")
-    add("playPause", lambda: tr("Go on") if playing.paused else tr("Pause"), playing.toggle_pause,
-        tip=tr("Pause or go on (Space)"), symbol=lambda: "play" if playing.paused else "pause",
-        refusal=refusal, follows=state)  # fmt: skip
-    add("playStep", tr("One step"), playing.step, tip=tr("One step (.)"), symbol="step",
-        refusal=refusal, follows=state)  # fmt: skip
-    add("playRestart", tr("New episode"), playing.restart, symbol="restart",
-        refusal=refusal, follows=state)  # fmt: skip
-    add("endPlayer", tr("End the player"), playing.stop, symbol="stop",
-        refusal=refusal, follows=state)  # fmt: skip
-    add("saveStart", tr("Save start state"), draft.save_start, "F7",
+    add(
+        "playPause",
+        lambda: tr("Go on") if playing.paused else tr("Pause"),
+        playing.toggle_pause,
+        tip=tr("Pause or go on (Space)"),
+        symbol=lambda: "play" if playing.paused else "pause",
+        refusal=refusal,
+        follows=state,
+    )
+    add("playStep", tr("One step"), playing.step, tip=tr("One step (.)"), symbol="step", refusal=refusal, follows=state)
+    add("playRestart", tr("New episode"), playing.restart, symbol="restart", refusal=refusal, follows=state)
+    add("endPlayer", tr("End the player"), playing.stop, symbol="stop", refusal=refusal, follows=state)
+    add(
+        "saveStart",
+        tr("Save start state"),
+        draft.save_start,
+        "F7",
         tip=tr("Episodes of a new task begin where the game is now"),
-        refusal=capture_refusal, follows=state)  # fmt: skip
-    add("captureGoal", tr("Capture goal"), draft.capture_goal, "F8",
+        refusal=capture_refusal,
+        follows=state,
+    )
+    add(
+        "captureGoal",
+        tr("Capture goal"),
+        draft.capture_goal,
+        "F8",
         tip=tr("The picture on show becomes the goal of a new task"),
-        refusal=capture_refusal, follows=state)  # fmt: skip
-    add("record", lambda: tr("Stop recording") if playing.recording else tr("Record"),
-        playing.toggle_record, "Ctrl+R",
+        refusal=capture_refusal,
+        follows=state,
+    )
+    add(
+        "record",
+        lambda: tr("Stop recording") if playing.recording else tr("Record"),
+        playing.toggle_record,
+        "Ctrl+R",
         short=lambda: tr("Stop") if playing.recording else tr("Record"),
         tip=tr("Keep the pictures and buttons for a replay"),
-        is_on=lambda: playing.recording, refusal=playing.solo_refusal, follows=state)  # fmt: skip
-    add("exportGif", lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
-        lambda: replay.toggle_export(appearance.screen), "Ctrl+E",
+        is_on=lambda: playing.recording,
+        refusal=playing.solo_refusal,
+        follows=state,
+    )
+    add(
+        "exportGif",
+        lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
+        lambda: replay.toggle_export(appearance.screen),
+        "Ctrl+E",
         short=lambda: tr("Cancel") if replay.is_exporting else tr("Export GIF"),
-        refusal=replay.export_refusal, follows=(replay.changed,))  # fmt: skip
+        refusal=replay.export_refusal,
+        follows=(replay.changed,),
+    )
 
 
 def define_views(
-    registry: ActionRegistry, window: QMainWindow, layout: Layout, appearance: Appearance,
-    home: Path,
-) -> None:  # fmt: skip
+    registry: ActionRegistry, window: QMainWindow, layout: Layout, appearance: Appearance, home: Path
+) -> None:
     add = registry.add
     themes, screens = (appearance.theme_changed,), (appearance.screen_changed,)
     for name, text in (("dark", tr("Dark")), ("light", tr("Light"))):
-        add(f"theme{name.capitalize()}", text, partial(appearance.set_theme, name),
-            is_on=lambda name=name: appearance.theme == name, follows=themes)  # fmt: skip
+        add(
+            f"theme{name.capitalize()}",
+            text,
+            partial(appearance.set_theme, name),
+            is_on=lambda name=name: appearance.theme == name,
+            follows=themes,
+        )
     screen_words = (
-        ("green", tr("greens")), ("grey", tr("greys")), ("pocket", tr("a Pocket's greys")),
+        ("green", tr("greens")),
+        ("grey", tr("greys")),
+        ("pocket", tr("a Pocket's greys")),
         ("light", tr("a Light's greens")),
-    )  # fmt: skip
+    )
     for name, text in screen_words:
-        add(f"screen{name.capitalize()}", tr("Screen in {what}", what=text),
+        add(
+            f"screen{name.capitalize()}",
+            tr("Screen in {what}", what=text),
             partial(appearance.set_screen, name),
-            is_on=lambda name=name: appearance.screen == name, follows=screens)  # fmt: skip
-    add("screenLcd", tr("Screen as a liquid crystal"), appearance.toggle_lcd,
+            is_on=lambda name=name: appearance.screen == name,
+            follows=screens,
+        )
+    add(
+        "screenLcd",
+        tr("Screen as a liquid crystal"),
+        appearance.toggle_lcd,
         tip=tr("Lines between the pixels, and pictures that fade into each other"),
-        is_on=lambda: appearance.is_lcd, follows=screens)  # fmt: skip
-    add("wholePixels", tr("Whole pixels only"), appearance.toggle_whole,
+        is_on=lambda: appearance.is_lcd,
+        follows=screens,
+    )
+    add(
+        "wholePixels",
+        tr("Whole pixels only"),
+        appearance.toggle_whole,
         tip=tr("Each pixel of the game is as large as the others; off: the game fills its room"),
-        is_on=lambda: appearance.is_whole, follows=screens)  # fmt: skip
+        is_on=lambda: appearance.is_whole,
+        follows=screens,
+    )
     add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
-    add("onlyCenter", tr("Only the middle"), layout.toggle_only_center, "Ctrl+F11",
+    add(
+        "onlyCenter",
+        tr("Only the middle"),
+        layout.toggle_only_center,
+        "Ctrl+F11",
         tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),
-        is_on=lambda: layout.is_only_center, follows=(layout.changed,))  # fmt: skip
+        is_on=lambda: layout.is_only_center,
+        follows=(layout.changed,),
+    )
     add("resetLayout", tr("Reset layout"), layout.reset, "Ctrl+0")
-    add("openHome", tr("Open data folder"),
-        lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))  # fmt: skip
+    add("openHome", tr("Open data folder"), lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))
     add("quit", tr("Quit"), window.close, "Ctrl+Q")
     add("shortcuts", tr("Keyboard"), lambda: CheatSheet(window, _all_keys(registry)).show(), "F12")
 
 
 def define_undo(registry: ActionRegistry, history: ViewHistory) -> None:
     follows = (history.changed,)
-    registry.add("undoView", tr("Undo the change of the view"), history.undo, "Ctrl+Z",
+    registry.add(
+        "undoView",
+        tr("Undo the change of the view"),
+        history.undo,
+        "Ctrl+Z",
         tip=tr("Docks, plots, axes, zoom and pinned runs; nothing that was done"),
-        refusal=history.undo_refusal, follows=follows)  # fmt: skip
-    registry.add("redoView", tr("Redo the change of the view"), history.redo, "Ctrl+Shift+Z",
-        refusal=history.redo_refusal, follows=follows)  # fmt: skip
+        refusal=history.undo_refusal,
+        follows=follows,
+    )
+    registry.add(
+        "redoView",
+        tr("Redo the change of the view"),
+        history.redo,
+        "Ctrl+Shift+Z",
+        refusal=history.redo_refusal,
+        follows=follows,
+    )
 
 
 def define_dialogs(
-    registry: ActionRegistry, window: QMainWindow, settings: Settings, choices: list[Choice],
-    journal: Journal, telemetry: TelemetryModel, keys: GameKeys, gamepad: Gamepad,
-) -> None:  # fmt: skip
+    registry: ActionRegistry,
+    window: QMainWindow,
+    settings: Settings,
+    choices: list[Choice],
+    journal: Journal,
+    telemetry: TelemetryModel,
+    keys: GameKeys,
+    gamepad: Gamepad,
+) -> None:
     """What is opened over the window; last, so that they know every command."""
-    registry.add("bugReport", tr("Write a bug report..."),
+    registry.add(
+        "bugReport",
+        tr("Write a bug report..."),
         lambda: ask_new_file(
-            window, tr("Bug report"), f"dmglab-report{'-' if telemetry.focus else ''}"
-            f"{telemetry.focus}.zip", partial(journal.write_report, telemetry.focus)),
-        tip=tr("Logs and configuration of the run in one file, no ROM and no weights"))  # fmt: skip
-    registry.add("commandPalette", tr("Find a command..."),
-        lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P")  # fmt: skip
-    registry.add("settings", tr("Settings..."),
+            window,
+            tr("Bug report"),
+            f"dmglab-report{'-' if telemetry.focus else ''}{telemetry.focus}.zip",
+            partial(journal.write_report, telemetry.focus),
+        ),
+        tip=tr("Logs and configuration of the run in one file, no ROM and no weights"),
+    )
+    registry.add(
+        "commandPalette", tr("Find a command..."), lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P"
+    )
+    registry.add(
+        "settings",
+        tr("Settings..."),
         lambda: _open_settings(window, settings, choices, registry, keys, gamepad),
-        "Ctrl+,")  # fmt: skip
+        "Ctrl+,",
+    )
 
 
 def _open_settings(
-    window: QMainWindow, settings: Settings, choices: list[Choice], registry: ActionRegistry,
-    keys: GameKeys, gamepad: Gamepad,
-) -> None:  # fmt: skip
+    window: QMainWindow,
+    settings: Settings,
+    choices: list[Choice],
+    registry: ActionRegistry,
+    keys: GameKeys,
+    gamepad: Gamepad,
+) -> None:
     dialog = SettingsDialog(window, settings, choices, registry)
     dialog.add_page(GameKeysPage(keys, gamepad), tr("Game"))
     dialog.open()
 
 
 def define_places(
-    registry: ActionRegistry, docks: dict[QDockWidget, str], tabs: dict[str, QTabWidget],
-    run_filter: QLineEdit, listed: RunFilter, runs: RunsController, navigation: Navigation,
+    registry: ActionRegistry,
+    docks: dict[QDockWidget, str],
+    tabs: dict[str, QTabWidget],
+    run_filter: QLineEdit,
+    listed: RunFilter,
+    runs: RunsController,
+    navigation: Navigation,
     telemetry: TelemetryModel,
-) -> None:  # fmt: skip
+) -> None:
     """Commands that show a dock (by its key) or a tab, by a key of TAB_KEYS and its number.
 
     A page of curves is hidden while the runs on show measure nothing that belongs there.
@@ -398,27 +672,34 @@ def define_places(
 
     for dock, keys in docks.items():
         registry.add(
-            f"dock.{dock.objectName()}", dock.windowTitle(), partial(_toggle_dock, dock), keys,
-            is_on=lambda dock=dock: not dock.isHidden(), follows=(dock.visibilityChanged,),
-        )  # fmt: skip
-    registry.add("showListed", tr("Show the curves of every run in the list"),
+            f"dock.{dock.objectName()}",
+            dock.windowTitle(),
+            partial(_toggle_dock, dock),
+            keys,
+            is_on=lambda dock=dock: not dock.isHidden(),
+            follows=(dock.visibilityChanged,),
+        )
+    registry.add(
+        "showListed",
+        tr("Show the curves of every run in the list"),
         lambda: runs.show_all(listed.run_ids()),
-        tip=tr("Those that the filter leaves, from the top, 250 at most"))  # fmt: skip
+        tip=tr("Those that the filter leaves, from the top, 250 at most"),
+    )
     registry.add("filterRuns", tr("Filter runs"), partial(_focus, run_filter, navigation), "Ctrl+F")
     for name, shown in tabs.items():
         for index in range(shown.count()):
             registry.add(
-                f"{name}.{index}", f"{tr(name.capitalize())}: {shown.tabText(index)}",
-                partial(shown.setCurrentIndex, index), f"{TAB_KEYS[name]}+{index + 1}",
+                f"{name}.{index}",
+                f"{tr(name.capitalize())}: {shown.tabText(index)}",
+                partial(shown.setCurrentIndex, index),
+                f"{TAB_KEYS[name]}+{index + 1}",
                 refusal=partial(refusal, shown, index),
                 follows=(telemetry.focus_changed, telemetry.pins_changed, telemetry.run_told),
-            )  # fmt: skip
+            )
 
 
 def _all_keys(registry: ActionRegistry) -> list[tuple[str, str]]:
-    return registry.cheat_sheet() + [
-        (tr(keys), tr("Game: {words}", words=tr(words))) for keys, words in PLAY_KEYS
-    ]
+    return registry.cheat_sheet() + [(tr(keys), tr("Game: {words}", words=tr(words))) for keys, words in PLAY_KEYS]
 
 
 def _toggle_dock(dock: QDockWidget) -> None:

@@ -12,7 +12,9 @@ from gui.words import tr
 
 
 def define_help(registry: ActionRegistry, window: QMainWindow, home: Path) -> None:
-    registry.add("manual", tr("Manual"), lambda: Manual(window).show(),
-        tip=tr("What the app can do, and where more is written"))  # fmt: skip
-    registry.add("about", tr("About DMG Lab"), lambda: about(window, home).open(),
-        tip=tr("Version, licence, where data lies"))  # fmt: skip
+    registry.add(
+        "manual", tr("Manual"), lambda: Manual(window).show(), tip=tr("What the app can do, and where more is written")
+    )
+    registry.add(
+        "about", tr("About DMG Lab"), lambda: about(window, home).open(), tip=tr("Version, licence, where data lies")
+    )

@@ -52,9 +52,7 @@ class Layout(QObject):
     changed = Signal()
     """Whether the docks are put away."""
 
-    def __init__(
-        self, window: QMainWindow, docks: Docks, session: Session, settings: Settings
-    ) -> None:
+    def __init__(self, window: QMainWindow, docks: Docks, session: Session, settings: Settings) -> None:
         super().__init__(window)
         self._window, self._docks = window, docks
         self._session, self._settings = session, settings
@@ -82,19 +80,17 @@ class Layout(QObject):
     def _on_show(self) -> frozenset[str]:
         """Names of the docks that have their place in the window, in front or behind another."""
         docks = self._all_docks()
-        return frozenset(
-            dock.objectName() for dock in docks if not (dock.isHidden() or dock.isFloating())
-        )
+        return frozenset(dock.objectName() for dock in docks if not (dock.isHidden() or dock.isFloating()))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Show, QEvent.Type.Hide) and self._before is None:
             shown = self._on_show()
             if shown != self._shown and self._window.isVisible():
                 self._sizes[self._shown] = {
-                    dock: self._size_of(dock) for dock in self._all_docks()
-                    if (dock.objectName() in self._shown and not dock.visibleRegion().isEmpty())
-                    or dock is watched
-                }  # fmt: skip
+                    dock: self._size_of(dock)
+                    for dock in self._all_docks()
+                    if (dock.objectName() in self._shown and not dock.visibleRegion().isEmpty()) or dock is watched
+                }
                 for wait_ms in SETTLED_MS:
                     QTimer.singleShot(wait_ms, self, self._bring_sizes_back)
             self._shown = shown
@@ -105,9 +101,7 @@ class Layout(QObject):
         beside = self._window.tabifiedDockWidgets(dock)
         if all(other.isHidden() for other in beside):
             return dock.size()
-        bars = self._window.findChildren(
-            QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly
-        )  # fmt: skip
+        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         tabs = max((bar.height() for bar in bars if bar.isVisible()), default=0)
         return dock.size() + QSize(0, tabs)
 
@@ -147,11 +141,7 @@ class Layout(QObject):
     def _size(self) -> None:
         window, docks = self._window, self._docks
         right = RIGHT_WIDTH if window.width() >= ROOMY_WIDTH else RIGHT_NARROW
-        window.resizeDocks(
-            [docks.agent, docks.telemetry],
-            [LEFT_WIDTH, right],
-            Qt.Orientation.Horizontal,
-        )
+        window.resizeDocks([docks.agent, docks.telemetry], [LEFT_WIDTH, right], Qt.Orientation.Horizontal)
         window.resizeDocks(
             [docks.agent, docks.training, docks.telemetry, docks.checkpoints, docks.runs],
             [AGENT_HEIGHT, 560, 520, CHECKPOINTS_HEIGHT, BOTTOM_HEIGHT],
@@ -205,9 +195,7 @@ class Layout(QObject):
             body.setMinimumHeight(max(0, text - _bar_height(agent)))
         wanted = max(AGENT_HEIGHT, text)
         if not agent.isFloating() and not wanted <= agent.height() <= wanted + 40:
-            self._window.resizeDocks(
-                [agent, below], [wanted, self._window.height() - wanted], Qt.Orientation.Vertical
-            )
+            self._window.resizeDocks([agent, below], [wanted, self._window.height() - wanted], Qt.Orientation.Vertical)
 
     # -- remembering ------------------------------------------------------------------------
 

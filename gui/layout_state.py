@@ -44,8 +44,9 @@ def is_sound_geometry(geometry: bytes) -> bool:
     return (
         (magic, major, minor) == (_GEOMETRY, 3, 0)
         and all(-MOST_PIXELS <= number <= MOST_PIXELS for number in numbers)
-        and maximised in (0, 1, 2) and full in (0, 1, 4)
-    )  # fmt: skip
+        and maximised in (0, 1, 2)
+        and full in (0, 1, 4)
+    )
 
 
 class _Reader:

@@ -52,9 +52,7 @@ class MainWindow(QMainWindow):
         places = list(views)
         self.center.currentChanged.connect(lambda index: navigation.note_place(places[index]))
 
-    def place_docks(
-        self, docks: Docks, session: Session, navigation: Navigation, settings: Settings
-    ) -> None:
+    def place_docks(self, docks: Docks, session: Session, navigation: Navigation, settings: Settings) -> None:
         self.layouts = Layout(self, docks, session, settings)
         navigation.dock_wanted.connect(self.layouts.raise_dock)
         self._shutdown.began.connect(self._on_end)

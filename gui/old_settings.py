@@ -9,9 +9,18 @@ from __future__ import annotations
 import re
 
 _ESCAPES = {
-    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"',
-    "?": "?", "'": "'", "\\": "\\",
-}  # fmt: skip
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    '"': '"',
+    "?": "?",
+    "'": "'",
+    "\\": "\\",
+}
 _PERCENT = re.compile(r"%U([0-9A-Fa-f]{4})|%([0-9A-Fa-f]{2})")
 _PIECE = re.compile(
     r"\\x(?P<hex>[0-9A-Fa-f]+)|\\(?P<octal>[0-7]+)|\\\r?\n|\\(?P<letter>.)"

@@ -161,13 +161,20 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     training = TrainingController(bridge, session, navigation, models.settings)
     playing = PlayController(bridge, session, navigation, models.log)
     runs = RunsController(
-        bridge, session, models.runs, models.telemetry, training, playing, navigation,
-        notices, models.notes, models.columns,
-    )  # fmt: skip
-    checkpoints = CheckpointsController(
-        bridge, session, models.checkpoints, models.runs, training, playing, navigation,
+        bridge,
+        session,
+        models.runs,
+        models.telemetry,
+        training,
+        playing,
+        navigation,
         notices,
-    )  # fmt: skip
+        models.notes,
+        models.columns,
+    )
+    checkpoints = CheckpointsController(
+        bridge, session, models.checkpoints, models.runs, training, playing, navigation, notices
+    )
     archives = ArchivesController(bridge, models.runs, checkpoints, notices)
     dashboards = Dashboards(bridge, models.telemetry, runs, navigation, notices)
     replay = ReplayController(bridge, playing, models.log, navigation, notices)
@@ -184,9 +191,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         play_ahead=PlayAhead(bridge, models.checkpoints, playing, models.settings),
         playing=playing,
         draft=TaskDraft(bridge, session, playing, training, notices, models.task_draft),
-        library=LibraryController(
-            bridge, session, models.library, playing, navigation, notices, models.palette
-        ),
+        library=LibraryController(bridge, session, models.library, playing, navigation, notices, models.palette),
         sound=SoundController(playing, models.settings),
         saliency=SaliencyController(playing),
         memory=MemoryController(bridge, playing),
@@ -206,12 +211,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         demo=Demo(bridge, training, checkpoints, notices),
         curves=curves,
         files=files,
-        reports=Reports(
-            bridge, models.telemetry, runs, curves, models.columns.configs, models.notes, files
-        ),
-        views=ViewsController(
-            models.saved_views, models.telemetry, models.plots, runs, navigation, notices
-        ),
+        reports=Reports(bridge, models.telemetry, runs, curves, models.columns.configs, models.notes, files),
+        views=ViewsController(models.saved_views, models.telemetry, models.plots, runs, navigation, notices),
         compiling=Compiling(bridge, models.telemetry),
         remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),

@@ -23,9 +23,7 @@ def refusal(python: tuple[int, int], pyside: tuple[int, int]) -> str:
             "'pyside6-essentials<6.12', or use Python 3.12 or newer"
         )
     if pyside < (6, 9):
-        return (
-            f"PySide6 {pyside[0]}.{pyside[1]} is too old: install 'pyside6-essentials>=6.9,<6.12'"
-        )
+        return f"PySide6 {pyside[0]}.{pyside[1]} is too old: install 'pyside6-essentials>=6.9,<6.12'"
     return ""
 
 

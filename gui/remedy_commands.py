@@ -16,35 +16,47 @@ from trainer_core.wire.run_record import RunRecord
 
 
 def define_disk(
-    registry: ActionRegistry, archives: ArchivesController, runs: RunsController,
-    telemetry: TelemetryModel, window: QMainWindow,
-) -> None:  # fmt: skip
+    registry: ActionRegistry,
+    archives: ArchivesController,
+    runs: RunsController,
+    telemetry: TelemetryModel,
+    window: QMainWindow,
+) -> None:
     def in_focus() -> list[RunRecord]:
         return runs.in_focus()
 
     follows = (telemetry.focus_changed, telemetry.run_told, archives.changed)
     registry.add(
-        "archiveRun", tr("Archive the run"),
+        "archiveRun",
+        tr("Archive the run"),
         lambda: archives.archive([run.run_id for run in in_focus()]),
-        tip=tr("Into one file, which is compared before its folder goes; all trials of a folded"
-               " sweep. The filter's word archived finds it again"),
-        refusal=lambda: archives.archive_refusal(in_focus()), follows=follows,
-    )  # fmt: skip
+        tip=tr(
+            "Into one file, which is compared before its folder goes; all trials of a folded"
+            " sweep. The filter's word archived finds it again"
+        ),
+        refusal=lambda: archives.archive_refusal(in_focus()),
+        follows=follows,
+    )
     registry.add(
-        "restoreRun", tr("Restore the archived run"), lambda: archives.restore_run(in_focus()),
+        "restoreRun",
+        tr("Restore the archived run"),
+        lambda: archives.restore_run(in_focus()),
         refusal=lambda: archives.restore_refusal(in_focus()),
-        is_there=lambda: not archives.restore_refusal(in_focus()), follows=follows,
-    )  # fmt: skip
+        is_there=lambda: not archives.restore_refusal(in_focus()),
+        follows=follows,
+    )
     registry.add(
-        "diskUse", tr("Disk use and archives..."), lambda: DiskDialog(window, archives).open(),
-        short=tr("Free space..."), tip=tr("What each run takes; archive old ones, bring them back"),
-    )  # fmt: skip
+        "diskUse",
+        tr("Disk use and archives..."),
+        lambda: DiskDialog(window, archives).open(),
+        short=tr("Free space..."),
+        tip=tr("What each run takes; archive old ones, bring them back"),
+    )
 
 
 def define_remedies(
-    registry: ActionRegistry, remedies: Remedies, training: TrainingController,
-    telemetry: TelemetryModel,
-) -> None:  # fmt: skip
+    registry: ActionRegistry, remedies: Remedies, training: TrainingController, telemetry: TelemetryModel
+) -> None:
     add = registry.add
     draft = (training.draft.changed, training.badge_changed)
     run = (training.badge_changed, telemetry.focus_changed, telemetry.run_told)
@@ -65,17 +77,45 @@ def define_remedies(
         action = registry[failure.command]
         return "" if action.isEnabled() else action.toolTip()
 
-    add("useCpu", tr("Train on the CPU"), remedies.use_cpu, short=tr("Use the CPU"),
+    add(
+        "useCpu",
+        tr("Train on the CPU"),
+        remedies.use_cpu,
+        short=tr("Use the CPU"),
         tip=tr("The same order for the CPU, with as many Game Boys as that keeps busy"),
-        follows=draft)  # fmt: skip
-    add("fewerGameBoys", tr("Train with half the Game Boys"), remedies.use_fewer,
-        short=tr("Half the Game Boys"), refusal=remedies.fewer_refusal, follows=draft)  # fmt: skip
-    add("openReceipt", tr("Open the failure's receipt"), remedies.open_receipt,
-        short=tr("Receipt"), tip=tr("The last steps before it failed, in the replay"),
-        refusal=remedies.receipt_refusal, follows=run)  # fmt: skip
-    add("copyInstall", tr("Copy the command that installs what is missing"),
-        remedies.copy_install, short=tr("Copy the command"), refusal=remedies.install_refusal,
-        follows=(*run, training.checks_changed))  # fmt: skip
-    add("fixRun", lambda: words() or tr("What helps"), fix,
-        tip=tr("What helps against the failure of the run"), refusal=fix_refusal,
-        is_there=lambda: remedies.failure() is not None, follows=run)  # fmt: skip
+        follows=draft,
+    )
+    add(
+        "fewerGameBoys",
+        tr("Train with half the Game Boys"),
+        remedies.use_fewer,
+        short=tr("Half the Game Boys"),
+        refusal=remedies.fewer_refusal,
+        follows=draft,
+    )
+    add(
+        "openReceipt",
+        tr("Open the failure's receipt"),
+        remedies.open_receipt,
+        short=tr("Receipt"),
+        tip=tr("The last steps before it failed, in the replay"),
+        refusal=remedies.receipt_refusal,
+        follows=run,
+    )
+    add(
+        "copyInstall",
+        tr("Copy the command that installs what is missing"),
+        remedies.copy_install,
+        short=tr("Copy the command"),
+        refusal=remedies.install_refusal,
+        follows=(*run, training.checks_changed),
+    )
+    add(
+        "fixRun",
+        lambda: words() or tr("What helps"),
+        fix,
+        tip=tr("What helps against the failure of the run"),
+        refusal=fix_refusal,
+        is_there=lambda: remedies.failure() is not None,
+        follows=run,
+    )

@@ -15,17 +15,26 @@ from trainer_core.wire.config import RunConfig
 
 def define_sweeps(registry: ActionRegistry, sweeps: SweepController, window: QMainWindow) -> None:
     add, follows = registry.add, (sweeps.changed, sweeps.draft.changed)
-    add("newSweep", tr("New sweep..."), lambda: _open(sweeps, window), "Ctrl+Shift+S",
-        short=tr("Sweep..."), tip=tr("Train the form's run once a setting of a few options"),
-        refusal=sweeps.form_refusal, follows=follows)  # fmt: skip
-    add("stopSweep",
+    add(
+        "newSweep",
+        tr("New sweep..."),
+        lambda: _open(sweeps, window),
+        "Ctrl+Shift+S",
+        short=tr("Sweep..."),
+        tip=tr("Train the form's run once a setting of a few options"),
+        refusal=sweeps.form_refusal,
+        follows=follows,
+    )
+    add(
+        "stopSweep",
         lambda: tr("End the sweep's trials now") if sweeps.is_stopping else tr("Stop the sweep"),
-        sweeps.stop, tip=tr("Trials that run save first; none begins"),
-        refusal=sweeps.stop_refusal, follows=follows)  # fmt: skip
+        sweeps.stop,
+        tip=tr("Trials that run save first; none begins"),
+        refusal=sweeps.stop_refusal,
+        follows=follows,
+    )
 
 
 def _open(sweeps: SweepController, window: QMainWindow) -> None:
-    fields = [
-        (spec.name, tr(spec.label)) for spec in field_specs(RunConfig) if spec.name not in RESERVED
-    ]
+    fields = [(spec.name, tr(spec.label)) for spec in field_specs(RunConfig) if spec.name not in RESERVED]
     SweepSheet(window, sweeps.draft, fields, sweeps.refusal, sweeps.begin).open()

@@ -22,9 +22,15 @@ from gui.style_sheet import style_sheet
 GRID = 8
 """Pixels; margins and gaps are multiples of it, or half of it inside a group."""
 FONT_FAMILIES = (
-    "Inter", "Noto Sans", "Segoe UI", "SF Pro Text", "Cantarell", "Ubuntu", "Liberation Sans",
+    "Inter",
+    "Noto Sans",
+    "Segoe UI",
+    "SF Pro Text",
+    "Cantarell",
+    "Ubuntu",
+    "Liberation Sans",
     "DejaVu Sans",
-)  # fmt: skip
+)
 MONO_FAMILIES = ("JetBrains Mono", "Noto Sans Mono", "Cascadia Mono", "Menlo", "DejaVu Sans Mono")
 
 DASHES = (

@@ -29,9 +29,13 @@ class ViewHistory(QObject):
     """Whether there is a step back or forth may have changed."""
 
     def __init__(
-        self, window: QMainWindow, docks: Iterable[QDockWidget], telemetry: TelemetryModel,
-        plots: PlotChoices, session: Session,
-    ) -> None:  # fmt: skip
+        self,
+        window: QMainWindow,
+        docks: Iterable[QDockWidget],
+        telemetry: TelemetryModel,
+        plots: PlotChoices,
+        session: Session,
+    ) -> None:
         super().__init__(window)
         self._window, self._telemetry, self._plots = window, telemetry, plots
         self._past: list[Snapshot] = []
@@ -103,14 +107,7 @@ class ViewHistory(QObject):
         view, plots = self._telemetry, self._plots
         return (
             bytes(self._window.saveState(LAYOUT_VERSION).data()),
-            (
-                view.x_axis,
-                view.smoothing,
-                view.x_range,
-                view.spread,
-                view.trims_outliers,
-                view.smoothing_kind,
-            ),
+            (view.x_axis, view.smoothing, view.x_range, view.spread, view.trims_outliers, view.smoothing_kind),
             tuple(view.pinned),
             plots.state(),
         )

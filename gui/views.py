@@ -56,9 +56,7 @@ class Center:
     league: LeagueView
 
 
-def make_docks(
-    home: HomePaths, models: Models, controllers: Controllers, actions: ActionRegistry
-) -> Docks:
+def make_docks(home: HomePaths, models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:
     training, playing = controllers.training, controllers.playing
     trained = TrainedPage(playing, models.checkpoints)
     return Docks(
@@ -82,9 +80,7 @@ def make_docks(
     )
 
 
-def make_center(
-    bridge: Bridge, models: Models, controllers: Controllers, actions: ActionRegistry
-) -> Center:
+def make_center(bridge: Bridge, models: Models, controllers: Controllers, actions: ActionRegistry) -> Center:
     session, navigation, palette = models.session, models.navigation, models.palette
     welcome = Welcome(controllers.training, navigation, actions)
     return Center(

@@ -33,10 +33,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--overlay", type=int, default=0)
     options = parser.parse_args()
-    for room in (
-        "gui",
-        "trainer_core",
-    ):  # as pip leaves them, whatever this shell says of .pyc files
+    for room in ("gui", "trainer_core"):  # as pip leaves them, whatever this shell says of .pyc files
         compileall.compile_dir(Path(__file__).resolve().parents[1] / room, quiet=2)
     if options.runs or options.overlay:
         found = many_runs(options.runs) if options.runs else overlay(options.overlay)
@@ -112,14 +109,18 @@ def many_runs(count: int) -> dict[str, float]:
         application.processEvents()
         spent.append(time.perf_counter() - begun)
     return {
-        "runs": count, "log_mb": round(log_mb, 1), "start_to_window_s": round(shown, 2),
+        "runs": count,
+        "log_mb": round(log_mb, 1),
+        "start_to_window_s": round(shown, 2),
         "start_to_window_cpu_s": round(shown_cpu, 2),
-        "gap_worst_settling_ms": settle_ms, "gap_worst_settling_cpu_ms": settle_cpu_ms,
-        "gap_worst_browsing_ms": browse_ms, "gap_worst_browsing_cpu_ms": browse_cpu_ms,
+        "gap_worst_settling_ms": settle_ms,
+        "gap_worst_settling_cpu_ms": settle_cpu_ms,
+        "gap_worst_browsing_ms": browse_ms,
+        "gap_worst_browsing_cpu_ms": browse_cpu_ms,
         "filter_worst_ms": round(max(spent) * 1000, 1),
         "memory_mb": round(psutil.Process().memory_info().rss / 1e6),
         "runs_in_memory": len(app.models.telemetry.runs),
-    }  # fmt: skip
+    }
 
 
 def overlay(count: int, points: int = 2000) -> dict[str, float]:
@@ -185,14 +186,20 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
         themes_cpu.append(time.process_time() - cpu)
         until_drawn()
     return {
-        "runs": count, "points": points, "plots": len(seen()),
-        "drawn_s": round(drawn, 2), "drawn_cpu_s": round(drawn_cpu, 2),
-        "gap_worst_overlay_ms": overlay_ms, "refresh_cpu_ms": round(refresh_s * 1000, 1),
-        "gap_worst_refresh_ms": refresh_ms, "lines_computed_a_refresh": computed / 20,
+        "runs": count,
+        "points": points,
+        "plots": len(seen()),
+        "drawn_s": round(drawn, 2),
+        "drawn_cpu_s": round(drawn_cpu, 2),
+        "gap_worst_overlay_ms": overlay_ms,
+        "refresh_cpu_ms": round(refresh_s * 1000, 1),
+        "gap_worst_refresh_ms": refresh_ms,
+        "lines_computed_a_refresh": computed / 20,
         "pictures_made_in_20": pictures,
-        "theme_worst_ms": round(max(themes) * 1000), "theme_best_ms": round(min(themes) * 1000),
+        "theme_worst_ms": round(max(themes) * 1000),
+        "theme_best_ms": round(min(themes) * 1000),
         "theme_cpu_ms": round(min(themes_cpu) * 1000),
-    }  # fmt: skip
+    }
 
 
 def live(seconds: float) -> int:
@@ -261,17 +268,21 @@ def live(seconds: float) -> int:
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     redraws = sum(card.redraws for card in app.docks.telemetry.cards.values()) - redraws
     gaps.sort()
-    print(json.dumps({
-        "ok": True,
-        "start_to_window_s": round(start_s, 2),
-        "gap_p99_ms": round(gaps[int(len(gaps) * 0.99)] * 1000, 1),
-        "gap_worst_ms": round(gaps[-1] * 1000, 1),
-        "paints_per_s": round(app.center.live.screen_view.paints / wall, 1),
-        "pictures_per_s": round(frame[0] / wall, 1),
-        "plot_redraws_per_s": round(redraws / wall, 1),
-        "cpu_share": round(cpu / wall, 3),
-        "load_average": os.getloadavg()[0],
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "ok": True,
+                "start_to_window_s": round(start_s, 2),
+                "gap_p99_ms": round(gaps[int(len(gaps) * 0.99)] * 1000, 1),
+                "gap_worst_ms": round(gaps[-1] * 1000, 1),
+                "paints_per_s": round(app.center.live.screen_view.paints / wall, 1),
+                "pictures_per_s": round(frame[0] / wall, 1),
+                "plot_redraws_per_s": round(redraws / wall, 1),
+                "cpu_share": round(cpu / wall, 3),
+                "load_average": os.getloadavg()[0],
+            }
+        )
+    )
     sys.stdout.flush()
     os._exit(0)
 

@@ -24,15 +24,7 @@ import warp as wp
 from emulator import Cartridge, Emulator
 from emulator.hot_code.piece_finder import HotCode
 from emulator.hot_code.search import find_hot_code
-from emulator.launch.launch_shapes import (
-    ALONE,
-    MANY_ALONE,
-    SERVED,
-    TWO_PHASES,
-    Shape,
-    built_in,
-    with_hot_code,
-)
+from emulator.launch.launch_shapes import ALONE, MANY_ALONE, SERVED, TWO_PHASES, Shape, built_in, with_hot_code
 
 FRAMES, RELEASE_AFTER = 24, 8
 WARM_UP, MEASURED = 10, 4
@@ -51,11 +43,7 @@ def shapes_for(num_envs: int) -> dict[str, Shape]:
 
 
 def measure(
-    cartridge: Cartridge,
-    num_envs: int,
-    device: str,
-    shape: Shape,
-    hot: HotCode | None = None,
+    cartridge: Cartridge, num_envs: int, device: str, shape: Shape, hot: HotCode | None = None
 ) -> tuple[float, float, list[str]]:
     """Return seconds a launch, seconds for an instruction of its longest console, and hashes."""
     emulator = Emulator(cartridge, num_envs, device, shape=shape)

@@ -108,8 +108,7 @@ def measure(rom: Path, count: Callable[[], int], kinds: Sequence[bool]) -> dict[
     for _, spent in machines:
         spent[:] = 0, 0
     rounds = [
-        (seconds_of(peer, STEPS), *(seconds_of(step, STEPS * MORE) for step, _ in machines))
-        for _ in range(ROUNDS)
+        (seconds_of(peer, STEPS), *(seconds_of(step, STEPS * MORE) for step, _ in machines)) for _ in range(ROUNDS)
     ]
     end()
     frames = ROUNDS * STEPS * MORE * 24
@@ -118,9 +117,7 @@ def measure(rom: Path, count: Callable[[], int], kinds: Sequence[bool]) -> dict[
     for i, hot in enumerate(kinds):
         name = "hot_" if hot else ""
         record[f"{name}us"] = round(min(turn[i + 1] for turn in rounds) * 1e6, 2)
-        record[f"{name}times"] = round(
-            statistics.median(turn[0] / turn[i + 1] for turn in rounds), 1
-        )
+        record[f"{name}times"] = round(statistics.median(turn[0] / turn[i + 1] for turn in rounds), 1)
         record[f"{name}instructions"] = [round(some / frames) for some in machines[i][1]]
     return record
 

@@ -79,8 +79,7 @@ def _ours(points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[st
 
     def draw() -> None:
         curves[:] = [
-            Curve(run, "", x, y, theme.curve_color(run))
-            for run, (x, y) in enumerate(map(points, range(RUNS)))
+            Curve(run, "", x, y, theme.curve_color(run)) for run, (x, y) in enumerate(map(points, range(RUNS)))
         ]
         show()
 
@@ -90,15 +89,10 @@ def _ours(points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[st
         show()
 
     first = _cost(draw)
-    return {
-        "first_ms": _ms(first),
-        "refresh_ms": _ms(median(_cost(refresh) for _ in range(REFRESHES))),
-    }
+    return {"first_ms": _ms(first), "refresh_ms": _ms(median(_cost(refresh) for _ in range(REFRESHES)))}
 
 
-def _theirs(
-    pg: Any, points: Callable[[int], Any], y_range: tuple[float, float]
-) -> dict[str, float]:
+def _theirs(pg: Any, points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[str, float]:
     from gui import theme
 
     plot = pg.PlotWidget()
@@ -123,10 +117,7 @@ def _theirs(
         QApplication.processEvents()
 
     first = _cost(draw)
-    return {
-        "first_ms": _ms(first),
-        "refresh_ms": _ms(median(_cost(refresh) for _ in range(REFRESHES))),
-    }
+    return {"first_ms": _ms(first), "refresh_ms": _ms(median(_cost(refresh) for _ in range(REFRESHES)))}
 
 
 if __name__ == "__main__":

@@ -54,9 +54,7 @@ class Course:
 
     def __init__(self, path: Path, num_envs: int, device: str) -> None:
         cartridge = Cartridge.from_bytes(path.read_bytes(), path.name)
-        self.emulator = Emulator(
-            cartridge, num_envs, device, shape=plain_shape(num_envs), executor="uniform"
-        )
+        self.emulator = Emulator(cartridge, num_envs, device, shape=plain_shape(num_envs), executor="uniform")
         random = np.random.default_rng(1)
         buttons = (1 << random.integers(0, 8, (WARM_UP + LAUNCHES, num_envs))).astype(np.uint8)
         for held in buttons[:WARM_UP]:

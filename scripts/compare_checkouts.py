@@ -91,12 +91,13 @@ def measure(checkout: str, options: argparse.Namespace) -> None:
             for row in pressed[:6]:
                 few.run(np.resize(row.astype(np.uint8), SMALL), FRAMES, HELD)
             row = {
-                "rom": rom.stem, "num_envs": num_envs,
+                "rom": rom.stem,
+                "num_envs": num_envs,
                 "states": digest("".join(few.state_hash()).encode()),
                 "pictures": digest(pictures.numpy().tobytes()),
                 "instructions": int(emulator.work().astype(np.int64).sum()),
                 "frames_per_s": FRAMES * num_envs / sorted(seconds[WARM_UP:])[TIMED // 2],
-            }  # fmt: skip
+            }
             print(json.dumps(row), flush=True)
             del emulator, few
 
@@ -112,10 +113,11 @@ def compare(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> int:
         for name in ("rom", "num_envs", "states", "pictures", "instructions")
     )
     for num_envs in sorted({row["num_envs"] for row in old}):
-        means = [mean(row["frames_per_s"] for row in rows if row["num_envs"] == num_envs)
-                 for rows in (old, new)]  # fmt: skip
-        print(f"{num_envs:>7} consoles: {means[0] / 1e6:.3f} -> {means[1] / 1e6:.3f} M frames/s, "
-              f"{means[1] / means[0]:.3f} times")  # fmt: skip
+        means = [mean(row["frames_per_s"] for row in rows if row["num_envs"] == num_envs) for rows in (old, new)]
+        print(
+            f"{num_envs:>7} consoles: {means[0] / 1e6:.3f} -> {means[1] / 1e6:.3f} M frames/s, "
+            f"{means[1] / means[0]:.3f} times"
+        )
     print("states, pictures and instructions are " + ("equal" if equal else "DIFFERENT"))
     return 0 if equal else 1
 

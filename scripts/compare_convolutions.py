@@ -54,12 +54,22 @@ def main() -> None:
     while time.monotonic() < deadline:
         for way, found in taken.items():
             found += [step(way) for _ in range(3)]
-    print(json.dumps({
-        "cpu": torch.backends.cpu.get_cpu_capability(), "threads": options.threads,
-        **{f"{way}_ms": {"least": round(min(found), 2),
-                         "median": round(statistics.median(found), 2), "steps": len(found)}
-           for way, found in taken.items()},
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "cpu": torch.backends.cpu.get_cpu_capability(),
+                "threads": options.threads,
+                **{
+                    f"{way}_ms": {
+                        "least": round(min(found), 2),
+                        "median": round(statistics.median(found), 2),
+                        "steps": len(found),
+                    }
+                    for way, found in taken.items()
+                },
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -40,9 +40,14 @@ def run_suite(selection: str, examples: int) -> tuple[int, bool, str]:
     """(inputs tried, whether nothing was found, what it said) of one selection of tests."""
     command = f"{sys.executable} -m pytest -q -p no:cacheprovider --hypothesis-show-statistics"
     done = subprocess.run(
-        f"{command} {selection}", shell=True, cwd=CHECKOUT, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env=os.environ | {"DMGLAB_FUZZ_EXAMPLES": str(examples)},
-    )  # fmt: skip
+        f"{command} {selection}",
+        shell=True,
+        cwd=CHECKOUT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=os.environ | {"DMGLAB_FUZZ_EXAMPLES": str(examples)},
+    )
     fed = sum(sum(map(int, found)) for found in PASSING.findall(done.stdout))
     dots = re.findall(r"^([.sxF]+) +\[ *\d+%\]", done.stdout, re.MULTILINE)
     by_hand = sum(line.count(".") + line.count("F") for line in dots)
@@ -52,9 +57,7 @@ def run_suite(selection: str, examples: int) -> tuple[int, bool, str]:
 
 def run_fuzzer(module: str, option: str, count: int) -> tuple[int, bool, str]:
     command = [sys.executable, "-m", module, option, str(count)]
-    done = subprocess.run(
-        command, cwd=CHECKOUT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    done = subprocess.run(command, cwd=CHECKOUT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return count, done.returncode == 0, done.stdout[-2000:]
 
 
@@ -64,14 +67,11 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=5000, help="damaged files of the emulator")
     parser.add_argument("--states", type=int, default=2000, help="random states that run on")
     options = parser.parse_args()
-    rows = [
-        (name, partial(run_suite, selection, options.examples))
-        for name, selection in SUITES.items()
-    ]  # fmt: skip
+    rows = [(name, partial(run_suite, selection, options.examples)) for name, selection in SUITES.items()]
     rows += [
         (name, partial(run_fuzzer, module, option, getattr(options, field)))
         for name, (module, option, field) in FUZZERS.items()
-    ]  # fmt: skip
+    ]
     tried, ok, began = 0, True, time.monotonic()
     print("| what | inputs | seconds | found |\n|---|---|---|---|", flush=True)
     for name, run in rows:

@@ -76,9 +76,7 @@ def sheet(frames: list[int], screens: np.ndarray) -> Image.Image:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--game", action="append", choices=NAMES, default=[])
     parser.add_argument("--out", type=Path, default=Path("/tmp/scenes"))
     parser.add_argument("--scenes", type=int, default=48)

@@ -92,9 +92,7 @@ class Hand:
             if before is widget:
                 return
             await self.key("Tab")
-            await self.until(
-                lambda before=before: QApplication.focusWidget() is not before, "the next widget"
-            )
+            await self.until(lambda before=before: QApplication.focusWidget() is not before, "the next widget")
         raise StuckError(f"Tab does not come to {widget.objectName()}")
 
     async def open_file(self, path: Path) -> None:

@@ -73,9 +73,7 @@ def measure(task_id: str, seed: int, options: argparse.Namespace) -> dict[str, A
     )  # fmt: skip
     seconds = time.monotonic() - began
     rates = {
-        mode: dmglab("eval", "--checkpoint", run["run_id"], "--mode", mode, "--home", options.home)[
-            "success_rate"
-        ]
+        mode: dmglab("eval", "--checkpoint", run["run_id"], "--mode", mode, "--home", options.home)["success_rate"]
         for mode in MODES
     }
     return {"task": task_id, "seed": seed, "env_steps": run["env_steps"], "s": seconds, **rates}
@@ -106,10 +104,7 @@ def main() -> int:
                 row = measure(task_id, seed, options)
                 missed += row["greedy"] < options.target
                 rates = " | ".join(f"{row[mode]:.3f}" for mode in MODES)
-                print(
-                    f"| {task_id} | {seed} | {row['env_steps']:,} | {row['s']:.0f} | {rates} |",
-                    flush=True,
-                )
+                print(f"| {task_id} | {seed} | {row['env_steps']:,} | {row['s']:.0f} | {rates} |", flush=True)
         except LabError as error:
             missed += 1
             print(f"| {name} | | | | {error} | | |")

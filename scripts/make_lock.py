@@ -63,10 +63,7 @@ def main() -> None:
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, UV], check=True)
         uv = python.with_name("uv")
-        dev = resolve(
-            uv, folder, "dev.txt", *extras, "--group", f"{CHECKOUT / 'pyproject.toml'}:dev",
-            upgrade=upgrade,
-        )  # fmt: skip
+        dev = resolve(uv, folder, "dev.txt", *extras, "--group", f"{CHECKOUT / 'pyproject.toml'}:dev", upgrade=upgrade)
         needed = resolve(uv, folder, "run.txt", *extras, upgrade=upgrade)
     # One resolution gives the pins of both, so that ./run and ./test never undo each other's.
     names = {pin.split("==")[0] for pin in needed}

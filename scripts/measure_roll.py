@@ -65,8 +65,7 @@ async def measure(folder: Path, home: HomePaths, frames: int, seeks: int) -> dic
         assert ack.ok, ack.detail
         return 1000 * (time.perf_counter() - at)
 
-    found = sorted([await timed(commands.Seek, frame=chance.randrange(frames))
-                    for _ in range(seeks)])  # fmt: skip
+    found = sorted([await timed(commands.Seek, frame=chance.randrange(frames)) for _ in range(seeks)])
     edits = []
     for _ in range(20):
         at = chance.randrange(frames - 60)
@@ -77,12 +76,16 @@ async def measure(folder: Path, home: HomePaths, frames: int, seeks: int) -> dic
         edits.append(spliced + await timed(commands.Seek, frame=at + 59))
     await player.stop()
     return {
-        "frames": frames, "open_s": round(opened, 2), "played_s": round(played, 2),
-        "seek_ms": {"median": round(statistics.median(found), 1),
-                    "p99": round(found[int(0.99 * (seeks - 1))], 1), "max": round(found[-1], 1)},
-        "edit_and_a_second_on_ms": {"median": round(statistics.median(edits), 1),
-                                    "max": round(max(edits), 1)},
-    }  # fmt: skip
+        "frames": frames,
+        "open_s": round(opened, 2),
+        "played_s": round(played, 2),
+        "seek_ms": {
+            "median": round(statistics.median(found), 1),
+            "p99": round(found[int(0.99 * (seeks - 1))], 1),
+            "max": round(found[-1], 1),
+        },
+        "edit_and_a_second_on_ms": {"median": round(statistics.median(edits), 1), "max": round(max(edits), 1)},
+    }
 
 
 def main() -> None:

@@ -75,17 +75,19 @@ def measure(text: str, options: argparse.Namespace) -> dict[str, object]:
         env.close()
     alone = statistics.mean(medians[name] for name in names[:-1])
     return {
-        "tasks": names[:-1], "device": options.device, "num_envs": options.num_envs,
+        "tasks": names[:-1],
+        "device": options.device,
+        "num_envs": options.num_envs,
         "ms_alone": {name: round(medians[name], 3) for name in names[:-1]},
-        "ms_mixed": round(medians[text], 3), "ratio": round(medians[text] / alone, 3),
-        "build_s": built, "load": Path("/proc/loadavg").read_text().split()[0],
-    }  # fmt: skip
+        "ms_mixed": round(medians[text], 3),
+        "ratio": round(medians[text] / alone, 3),
+        "build_s": built,
+        "load": Path("/proc/loadavg").read_text().split()[0],
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--steps", type=int, default=60, help="per round, of three")

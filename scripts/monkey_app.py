@@ -43,10 +43,17 @@ def main() -> int:
     results = [_in_process(seed, options.steps) for seed in range(options.seeds)]
     bad = [found for found in results if found["errors"] or found["hangs"] or found["orphans"]]
     steps = sum(found["steps"] for found in results)
-    print(json.dumps({
-        "ok": not bad, "steps": steps, "seeds": options.seeds,
-        "longest_ms": max((found["longest_ms"] for found in results), default=0.0), "bad": bad,
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "ok": not bad,
+                "steps": steps,
+                "seeds": options.seeds,
+                "longest_ms": max((found["longest_ms"] for found in results), default=0.0),
+                "bad": bad,
+            }
+        )
+    )
     return 1 if bad else 0
 
 
@@ -59,8 +66,14 @@ def _in_process(seed: int, steps: int) -> dict:
     try:
         return json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
-        return {"seed": seed, "steps": 0, "errors": [done.stderr[-2000:]], "hangs": [],
-                "orphans": [], "longest_ms": 0.0}  # fmt: skip
+        return {
+            "seed": seed,
+            "steps": 0,
+            "errors": [done.stderr[-2000:]],
+            "hangs": [],
+            "orphans": [],
+            "longest_ms": 0.0,
+        }
 
 
 class Monkey:
@@ -108,8 +121,7 @@ class Monkey:
     def play(self, steps: int) -> dict:
         for _ in range(steps):
             name, act = self.random.choices(
-                (self._click, self._key, self._trigger, self._type, self._wait),
-                weights=(10, 3, 5, 2, 1),
+                (self._click, self._key, self._trigger, self._type, self._wait), weights=(10, 3, 5, 2, 1)
             )[0]()
             self._turn(name, act)
         from tests.gui.conftest import until
@@ -121,9 +133,13 @@ class Monkey:
         self._wait_for_ends(children)
         orphans = [f"{pid} {name}" for pid, name in children.items() if self._is_alive(pid)]
         return {
-            "seed": self.seed, "steps": self.steps.total(), "longest_ms": round(self.longest * 1e3),
-            "errors": self.errors, "hangs": self.hangs, "orphans": orphans,
-        }  # fmt: skip
+            "seed": self.seed,
+            "steps": self.steps.total(),
+            "longest_ms": round(self.longest * 1e3),
+            "errors": self.errors,
+            "hangs": self.hangs,
+            "orphans": orphans,
+        }
 
     def _turn(self, name: str, act) -> None:
         """Do it and let the loop run dry; CPU time, since the computer may be busy elsewhere."""
@@ -148,34 +164,23 @@ class Monkey:
             popup.close()
 
     def _widgets(self) -> list:
-        from PySide6.QtWidgets import (
-            QAbstractButton,
-            QAbstractItemView,
-            QComboBox,
-            QSlider,
-            QTabBar,
-            QWidget,
-        )
+        from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QComboBox, QSlider, QTabBar, QWidget
 
         top = self.application.activeModalWidget() or self.app.window
         kinds = (QAbstractButton, QComboBox, QTabBar, QAbstractItemView, QSlider)
         found = [
-            widget for widget in top.findChildren(QWidget)
+            widget
+            for widget in top.findChildren(QWidget)
             if isinstance(widget, kinds) and widget.isVisible() and widget.isEnabled()
-        ]  # fmt: skip
-        return found + [
-            card.canvas for card in self.app.docks.telemetry.visible_cards() if card.isVisible()
         ]
+        return found + [card.canvas for card in self.app.docks.telemetry.visible_cards() if card.isVisible()]
 
     def _click(self):
         from PySide6.QtCore import QPoint, Qt
         from PySide6.QtTest import QTest
 
         widget = self.random.choice(self._widgets())
-        at = QPoint(
-            self.random.randrange(max(1, widget.width())),
-            self.random.randrange(max(1, widget.height())),
-        )
+        at = QPoint(self.random.randrange(max(1, widget.width())), self.random.randrange(max(1, widget.height())))
         where = getattr(widget, "viewport", lambda: widget)()
         button = Qt.MouseButton.LeftButton
         click = QTest.mouseDClick if self.random.random() < 0.1 else QTest.mouseClick
@@ -186,17 +191,26 @@ class Monkey:
         from PySide6.QtCore import Qt
         from PySide6.QtTest import QTest
 
-        keys = (Qt.Key.Key_Tab, Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Escape,
-                Qt.Key.Key_Left, Qt.Key.Key_Down, Qt.Key.Key_Z, Qt.Key.Key_Home)  # fmt: skip
+        keys = (
+            Qt.Key.Key_Tab,
+            Qt.Key.Key_Space,
+            Qt.Key.Key_Return,
+            Qt.Key.Key_Escape,
+            Qt.Key.Key_Left,
+            Qt.Key.Key_Down,
+            Qt.Key.Key_Z,
+            Qt.Key.Key_Home,
+        )
         key = self.random.choice(keys)
         target = self.application.focusWidget() or self.app.window
         return f"key {key.name}", lambda: QTest.keyClick(target, key)
 
     def _trigger(self):
         possible = [
-            (name, action) for name, action in self.app.actions.all().items()
+            (name, action)
+            for name, action in self.app.actions.all().items()
             if name not in NEVER and action.isEnabled() and action.isVisible()
-        ]  # fmt: skip
+        ]
         name, action = self.random.choice(possible)
         return f"command {name}", action.trigger
 
@@ -230,10 +244,7 @@ class Monkey:
     def _children() -> dict[int, str]:
         import psutil
 
-        return {
-            child.pid: " ".join(child.cmdline()[1:6])
-            for child in psutil.Process().children(recursive=True)
-        }
+        return {child.pid: " ".join(child.cmdline()[1:6]) for child in psutil.Process().children(recursive=True)}
 
     @staticmethod
     def _end_kept() -> None:

@@ -70,14 +70,21 @@ def run_tests(folder: Path, selection: str) -> tuple[int, str]:
     """pytest's status in `folder`, one process, and the end of what it said."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     environment = os.environ | {
-        "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "QT_QPA_PLATFORM": "offscreen",
-    }  # fmt: skip
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "QT_QPA_PLATFORM": "offscreen",
+    }
     try:
         done = subprocess.run(
-            [*command, *shlex.split(selection)], cwd=folder, env=environment, text=True,
-            timeout=LIMIT_S, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [*command, *shlex.split(selection)],
+            cwd=folder,
+            env=environment,
+            text=True,
+            timeout=LIMIT_S,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S)),
-        )  # fmt: skip
+        )
     except subprocess.TimeoutExpired:
         return NO_END, f"no end within {LIMIT_S} s"
     return done.returncode, done.stdout[-2000:]
@@ -152,8 +159,9 @@ def run_drawn(path: Path, text: str, again: bool, most: int) -> int:
 
 def write_drawn(count: int, seed: int) -> Path:
     """Draw mutants of this checkout and write them down, not judged yet."""
-    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=CHECKOUT, check=True,
-                          capture_output=True, text=True).stdout.strip()  # fmt: skip
+    head = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=CHECKOUT, check=True, capture_output=True, text=True
+    ).stdout.strip()
     rows = [one._asdict() | {"verdict": "", "by": ""} for one in draw(CHECKOUT, count, seed)]
     path = CHECKOUT / "scripts" / "mutations" / f"drawn_{count}_{seed}.json"
     listed = {"seed": seed, "commit": head, "mutants": rows}
@@ -195,16 +203,11 @@ def run_written(names: list[str], text: str) -> int:
                     print(said, file=sys.stderr)
             verdict = judge(folder, mutation) if sound[selection] else "broken"
             verdicts.append(verdict)
-            print(
-                f"{verdict:<9} {origin:<9} {path}: {old.strip().splitlines()[0][:70]}", flush=True
-            )
-    counts = {
-        verdict: verdicts.count(verdict) for verdict in ("caught", "survived", "stale", "broken")
-    }
+            print(f"{verdict:<9} {origin:<9} {path}: {old.strip().splitlines()[0][:70]}", flush=True)
+    counts = {verdict: verdicts.count(verdict) for verdict in ("caught", "survived", "stale", "broken")}
     whole = counts["caught"] == len(verdicts) > 0
     score = counts["caught"] / max(1, len(verdicts))
-    print(json.dumps({"ok": whole, **counts, "score": round(score, 3),
-                      "seconds": round(time.monotonic() - began)}))  # fmt: skip
+    print(json.dumps({"ok": whole, **counts, "score": round(score, 3), "seconds": round(time.monotonic() - began)}))
     return 0 if whole else 1
 
 

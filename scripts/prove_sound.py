@@ -36,9 +36,15 @@ def tone_rom(path: Path) -> Path:
     data = bytearray(32768)
     program = b""
     for register, value in (
-        (0x26, 0x80), (0x25, 0xFF), (0x24, 0x77), (0x10, 0x00), (0x11, 0x80), (0x12, 0xF0),
-        (0x13, PERIOD & 0xFF), (0x14, 0x80 | PERIOD >> 8),
-    ):  # fmt: skip
+        (0x26, 0x80),
+        (0x25, 0xFF),
+        (0x24, 0x77),
+        (0x10, 0x00),
+        (0x11, 0x80),
+        (0x12, 0xF0),
+        (0x13, PERIOD & 0xFF),
+        (0x14, 0x80 | PERIOD >> 8),
+    ):
         program += bytes((0x3E, value, 0xE0, register))  # LD A, value; LDH (register), A
     data[0x100:0x104] = b"\x00\xc3\x50\x01"  # NOP; JP 0x0150
     data[0x150 : 0x150 + len(program) + 2] = program + b"\x18\xfe"  # JR to itself
@@ -71,13 +77,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=8.0)
     seconds = parser.parse_args().seconds
-    with (
-        tempfile.TemporaryDirectory(prefix="dmglab-sound-") as place,
-        contextlib.ExitStack() as end,
-    ):
+    with tempfile.TemporaryDirectory(prefix="dmglab-sound-") as place, contextlib.ExitStack() as end:
         folder = Path(place)
-        env = {**os.environ, "PULSE_SERVER": f"unix:{folder}/server",
-               "XDG_RUNTIME_DIR": place, "SDL_AUDIODRIVER": "pulseaudio"}  # fmt: skip
+        env = {
+            **os.environ,
+            "PULSE_SERVER": f"unix:{folder}/server",
+            "XDG_RUNTIME_DIR": place,
+            "SDL_AUDIODRIVER": "pulseaudio",
+        }
 
         def run(*argv: str, **more) -> subprocess.Popen[bytes]:  # type: ignore[no-untyped-def]
             made = subprocess.Popen(argv, env=env, stderr=subprocess.DEVNULL, **more)
@@ -85,15 +92,26 @@ def main() -> int:
             end.callback(made.terminate)
             return made
 
-        run("pulseaudio", "-n", "--exit-idle-time=-1", "--daemonize=no",
+        run(
+            "pulseaudio",
+            "-n",
+            "--exit-idle-time=-1",
+            "--daemonize=no",
             f"--load=module-native-protocol-unix socket={folder}/server auth-anonymous=1",
-            f"--load=module-null-sink rate={RATE} sink_name=none")  # fmt: skip
+            f"--load=module-null-sink rate={RATE} sink_name=none",
+        )
         while not (folder / "server").exists():
             time.sleep(0.05)
         rom, player_folder = tone_rom(folder / "tone.gb"), folder / "players" / "one"
         write_player_config(player_folder, PlayerConfig(task=str(rom)))
-        player = run(sys.executable, "-m", "trainer_core.player", str(player_folder),
-                     stdin=subprocess.PIPE, stdout=(folder / "events").open("wb"))  # fmt: skip
+        player = run(
+            sys.executable,
+            "-m",
+            "trainer_core.player",
+            str(player_folder),
+            stdin=subprocess.PIPE,
+            stdout=(folder / "events").open("wb"),
+        )
         assert player.stdin is not None
         found: dict[str, object] = {"tone_hz": round(TONE_HZ, 2), "load": os.getloadavg()[0]}
         player.stdin.write(commands.encode(commands.SetSound(id=1, volume=0.8)))
@@ -106,8 +124,16 @@ def main() -> int:
             player.stdin.flush()
             time.sleep(1.0)
             tape = folder / f"tape{number}"
-            recorder = run("parec", "-d", "none.monitor", f"--rate={RATE}", "--format=s16le",
-                           "--channels=2", "--raw", stdout=tape.open("wb"))  # fmt: skip
+            recorder = run(
+                "parec",
+                "-d",
+                "none.monitor",
+                f"--rate={RATE}",
+                "--format=s16le",
+                "--channels=2",
+                "--raw",
+                stdout=tape.open("wb"),
+            )
             time.sleep(seconds)
             recorder.terminate()
             recorder.wait()

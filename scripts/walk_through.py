@@ -369,10 +369,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--by", choices=("mouse", "keyboard"), default="keyboard")
     parser.add_argument("--rom", type=Path, help="a ROM of your own")
     parser.add_argument(
-        "--game", default="pocket_quest",
+        "--game",
+        default="pocket_quest",
         choices=("pocket_quest", "nectar_run", "mirror_moths"),
         help="without --rom: this one under another title",
-    )  # fmt: skip
+    )
     parser.add_argument("--out", type=Path, default=Path("/tmp/walk"))
     return parser.parse_args()
 

@@ -81,9 +81,7 @@ def pytest_collection() -> Iterator[object]:
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     config = session.config
-    if not config.option.collectonly and any(
-        WARM in getattr(item, "fixturenames", ()) for item in session.items
-    ):
+    if not config.option.collectonly and any(WARM in getattr(item, "fixturenames", ()) for item in session.items):
         config.stash[_TEMPLATE] = template = Template()
         config.add_cleanup(template.close)
     gc.enable()
@@ -129,9 +127,7 @@ _BEGAN = pytest.StashKey[float]()
 _TEMPLATE = pytest.StashKey[Template]()
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say in one line why tests were skipped; pytest's own -rs says which."""
     write = terminalreporter.write_line
     if config.option.order:

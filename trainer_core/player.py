@@ -136,9 +136,7 @@ def main() -> None:
     pipe, directory = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
         with_policy = not os.environ.pop(FOR_PERSON, "")
-        os.environ.update(
-            wait_for_order(lambda: _rehearse(directory, with_policy, pipe), int(order))
-        )
+        os.environ.update(wait_for_order(lambda: _rehearse(directory, with_policy, pipe), int(order)))
     code = run(directory, agent_class("".join(sys.argv[2:])), pipe)
     sys.stderr.flush()
     end_group(code)

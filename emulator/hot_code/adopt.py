@@ -78,9 +78,7 @@ class RomCode:
         self._begin = time.monotonic() + after
         self._running, self._many, self._soon = running, many, not self._native
 
-    def adopt(
-        self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False
-    ) -> None:
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
         (hot_code/ptx_superblocks.py, cpp_superblocks.py). Compiles them first, for `block`
         threads a block of a GPU, unless Warp's cache has them. `soon`: as `gpu_hot_code`."""
@@ -104,9 +102,7 @@ class RomCode:
         it has not is run as before."""
         if self._begin is not None and time.monotonic() >= self._begin:
             with contextlib.suppress(OSError):  # then it goes on as before
-                self._search = shared_search(
-                    self._cartridges, self._device, self._running, self._many, self._soon
-                )
+                self._search = shared_search(self._cartridges, self._device, self._running, self._many, self._soon)
             self._begin = None
         if self._search is None or not self._search.ended():
             return

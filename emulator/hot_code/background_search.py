@@ -56,16 +56,12 @@ def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
     return path
 
 
-def load_hot_code(
-    cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on_gpu: bool
-) -> HotCode | None:
+def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on_gpu: bool) -> HotCode | None:
     """That of a ROM, or None if there is none that could be used. `words`, `plain`: as for
     `piece_finder.pieces`."""
     try:
         raw = json.loads(pieces_path(cartridge, on_gpu).read_text(encoding="utf-8"))
-        if (raw["format"], raw["rom"], raw["kernels"]) != (
-            FORMAT, cartridge.sha256, kernel_version()
-        ):  # fmt: skip
+        if (raw["format"], raw["rom"], raw["kernels"]) != (FORMAT, cartridge.sha256, kernel_version()):
             return None
         pieces = [tuple(places) for places in raw["pieces"]]
         asks = float(raw["asks"])
@@ -101,12 +97,7 @@ class Search:
     """
 
     def __init__(
-        self,
-        cartridges: Sequence[Cartridge],
-        device: str,
-        running: int,
-        many: bool,
-        soon: bool = False,
+        self, cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False
     ) -> None:
         with contextlib.ExitStack() as stack:
             # Files without a name: a process that is killed leaves no copy of a ROM behind.
@@ -116,15 +107,20 @@ class Search:
                 file.seek(0)
             roms = [Path(f"/dev/fd/{file.fileno()}") for file in files]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "emulator",
-                 *search_arguments(roms, device, running, many, soon),
-                 "--owner", str(os.getpid())],
+                [
+                    sys.executable,
+                    "-m",
+                    "emulator",
+                    *search_arguments(roms, device, running, many, soon),
+                    "--owner",
+                    str(os.getpid()),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=child_environment(),
                 pass_fds=[file.fileno() for file in files],
-            )  # fmt: skip
+            )
         os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
         self._end = weakref.finalize(self, _end, self._process)
 
@@ -141,9 +137,7 @@ _searches: weakref.WeakValueDictionary[tuple[object, ...], Search] = weakref.Wea
 _starting = threading.Lock()
 
 
-def shared_search(
-    cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False
-) -> Search:
+def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False) -> Search:
     """One that somebody of this process still holds, ended or not, else a new one: the parts of a
     batch have the same ROMs, and come here by threads of their own."""
     key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many, soon)

@@ -30,8 +30,7 @@ def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHo
     `words`: of each, predecoded with `ends` and marked."""
     blocks = NativeSuperblocks()
     walked = [
-        _with_numbers(decoded, blocks.add_rom(decoded, some))
-        for decoded, some in zip(words, pieces, strict=True)
+        _with_numbers(decoded, blocks.add_rom(decoded, some)) for decoded, some in zip(words, pieces, strict=True)
     ]
     text = blocks.source(CONSTANTS)
     name = f"{__name__}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
@@ -55,9 +54,7 @@ def _module(text: str, name: str) -> wp.Kernel:
     """A kernel that writes the addresses of the functions of `text` to `out`."""
 
     @wp.func_native(text)
-    def put_superblocks(
-        h: wp.ref[NativeState], c: wp.ref[Console], out: wp.uint64
-    ) -> wp.uint32: ...
+    def put_superblocks(h: wp.ref[NativeState], c: wp.ref[Console], out: wp.uint64) -> wp.uint32: ...
 
     @wp.kernel(enable_backward=False, module=name)
     def superblocks(console: wp.array[Console], out: wp.uint64):

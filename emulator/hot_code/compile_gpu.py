@@ -35,10 +35,7 @@ _made: dict[tuple[More, bool], wp.Kernel] = {}
 
 
 def gpu_hot_code(
-    roms: Sequence[np.ndarray],
-    words: Sequence[np.ndarray],
-    pieces: Sequence[Pieces],
-    soon: bool = False,
+    roms: Sequence[np.ndarray], words: Sequence[np.ndarray], pieces: Sequence[Pieces], soon: bool = False
 ) -> GpuHotCode:
     """The kernel and the table for ROMs that lie one after another. `words`: those of each,
     predecoded with `ends` and marked. What has no number left stays as it is. `soon`: compiled in

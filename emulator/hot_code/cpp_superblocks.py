@@ -49,18 +49,17 @@ _LDH_A_N8, _LD_N16_A = 0xF0, 0xEA
 _STACK = {"sp-2": "2", "sp+2": "0"}
 _OWN = re.compile(r"\b[vkxym]\b")
 _OTHER = np.array(
-    [(row.operation in control_rows.SLOW_KINDS
-     and row.operation not in (*control_rows.ROTATES, "daa", "ei", "di")) or row.opcode == _TRAP
-     for row in isa.INSTRUCTIONS]
-)  # fmt: skip
+    [
+        (row.operation in control_rows.SLOW_KINDS and row.operation not in (*control_rows.ROTATES, "daa", "ei", "di"))
+        or row.opcode == _TRAP
+        for row in isa.INSTRUCTIONS
+    ]
+)
 _SEES_SP = [
-    "sp" in (row.x, row.y, row.destination) or (row.access and row.access.address in _STACK)
-    for row in isa.INSTRUCTIONS
+    "sp" in (row.x, row.y, row.destination) or (row.access and row.access.address in _STACK) for row in isa.INSTRUCTIONS
 ]
 _STORES = [
-    row.access is not None
-    and row.access.kind == "write"
-    and row.access.address in ("bc", "de", "hl", "hl+", "hl-")
+    row.access is not None and row.access.kind == "write" and row.access.address in ("bc", "de", "hl", "hl+", "hl-")
     for row in isa.INSTRUCTIONS
 ]
 _JUMPS = np.array([row.destination == "pc" and not row.condition for row in isa.INSTRUCTIONS])
@@ -88,9 +87,7 @@ def native_plain(words: np.ndarray) -> np.ndarray:
     bank = (row == _LD_N16_A) & (immediate >> 13 == 1) & (np.arange(len(words)) < BANK)
     register = (row == _LDH_A_N8) & (immediate & 0x80 == 0)
     waits = (words & control_rows.WAITS != 0) & _JUMPS[row]
-    return ~(always_leave(words) & ~bank | register | waits | _OTHER[row]) & (
-        words & control_rows.SLOW_FETCH == 0
-    )
+    return ~(always_leave(words) & ~bank | register | waits | _OTHER[row]) & (words & control_rows.SLOW_FETCH == 0)
 
 
 def cut(places: Sequence[int], words: np.ndarray, plain: np.ndarray) -> list[tuple[int, ...]]:

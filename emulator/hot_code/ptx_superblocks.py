@@ -78,9 +78,7 @@ class Superblocks:
         """Make a superblock of each piece, as long as there are numbers; return their numbers in
         the jump table by the place where they begin. `words`: the predecoded ROM, marked."""
         room = MOST - len(self.labels)
-        numbers = {
-            places[0]: FIRST + len(self.labels) + i for i, places in enumerate(pieces[:room])
-        }
+        numbers = {places[0]: FIRST + len(self.labels) + i for i, places in enumerate(pieces[:room])}
         for places in pieces[:room]:
             label = f"SB{len(self.labels)}"
             self.labels.append(label)
@@ -159,9 +157,7 @@ class _Writer:
             return [f"sub.u32 still, left, {self.stored}; mov.b32 x, {number};", _TO_EXIT]
         return [f"mov.b32 x, {number | since << 27};", _TO_EXIT]
 
-    def _branch_by_condition(
-        self, at: int, row: isa.Instruction, own: int, k: int, spent: int
-    ) -> None:
+    def _branch_by_condition(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> None:
         before, is_taken, _ = condition(row)
         self.lines += [*before, f"{is_taken} @q bra.uni {self.label}TAKEN{k};"]
         self.taken.append(f"{self.label}TAKEN{k}:")

@@ -44,11 +44,7 @@ def find_hot_code(cartridge: Cartridge, on_gpu: bool) -> piece_finder.HotCode:
 
 
 def compile_hot_code(
-    cartridges: Sequence[Cartridge],
-    device: str,
-    running: int = ALONE.running,
-    many: bool = False,
-    soon: bool = False,
+    cartridges: Sequence[Cartridge], device: str, running: int = ALONE.running, many: bool = False, soon: bool = False
 ) -> dict[str, object]:
     """Find the pieces of ROMs that run in one batch, unless the cache has them, and compile them
     for `device` into Warp's cache. `running`: consoles a block of the launch shape; `many`: for a
@@ -68,9 +64,7 @@ def compile_hot_code(
     searched = time.perf_counter()
     shape = ALONE._replace(running=running)
     executor = "threaded" if on_gpu else "native"
-    Emulator(cartridges, len(cartridges), device, shape=shape, executor=executor).adopt(
-        pieces, soon
-    )
+    Emulator(cartridges, len(cartridges), device, shape=shape, executor=executor).adopt(pieces, soon)
     if many and any(much):
         data_path = Emulator(cartridges, len(cartridges), device, shape=TWO_PHASES)
         data_path.wait_for_kernels()

@@ -28,14 +28,7 @@ DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, Recursio
 """What reading a table raises that is none."""
 MOST_ENTRIES = 32
 FILE_NAME = "launch_shapes.json"
-SOURCES = (
-    "kernels/**/*.py",
-    "hot_code/*.py",
-    "state/batch.py",
-    "rom/isa.py",
-    "rom/control_rows.py",
-    "constants.py",
-)
+SOURCES = ("kernels/**/*.py", "hot_code/*.py", "state/batch.py", "rom/isa.py", "rom/control_rows.py", "constants.py")
 """What the kernels are compiled from; a changed byte may change which shape is best."""
 
 
@@ -73,9 +66,7 @@ def impossible(shape: Shape) -> str:
     if shape.serving == 0 and shape.lanes != 1:
         return f"lanes={shape.lanes}, serving=0: give 1 lane, or warps that serve"
     if shape.tail < 0 or (shape.serving == 0 and shape.tail):
-        return (
-            f"tail={shape.tail}, serving={shape.serving}: give 0, or consoles and warps that serve"
-        )
+        return f"tail={shape.tail}, serving={shape.serving}: give 0, or consoles and warps that serve"
     if shape.serving == 0 and 1 <= shape.running <= MOST_ALONE:
         return ""
     if not (1 <= shape.running <= MOST_RUNNING and 1 <= shape.serving <= MOST_SERVING):

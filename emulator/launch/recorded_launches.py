@@ -35,9 +35,7 @@ class RecordedLaunches:
         prepared = self._prepared.get(kernel)
         if prepared is None:
             with preparing:
-                command: Any = wp.launch(
-                    kernel, dim=dim, inputs=inputs, device=device, record_cmd=True
-                )
+                command: Any = wp.launch(kernel, dim=dim, inputs=inputs, device=device, record_cmd=True)
             prepared = self._prepared[kernel] = _Prepared(command, list(inputs))
         prepared.launch(inputs)
 

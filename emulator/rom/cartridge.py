@@ -16,9 +16,7 @@ from emulator.rom.regular_file import read_regular, reason
 
 MIN_ROM_SIZE = 0x8000
 MAX_ROM_SIZE = 0x800000
-LOGO = bytes.fromhex(
-    "ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e"
-)
+LOGO = bytes.fromhex("ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e")
 RAM_SIZES = {0: 0, 1: 0x800, 2: 0x2000, 3: 0x8000, 4: 0x20000, 5: 0x10000}
 
 
@@ -55,9 +53,16 @@ MAPPERS = {
 RTC_TYPES = {0x0F, 0x10}
 BATTERY_TYPES = {0x03, 0x06, 0x09, 0x0F, 0x10, 0x13, 0x1B, 0x1E}
 UNSUPPORTED = {
-    0x0B: "MMM01", 0x0C: "MMM01", 0x0D: "MMM01", 0x20: "MBC6", 0x22: "MBC7",
-    0xFC: "Pocket Camera", 0xFD: "TAMA5", 0xFE: "HuC3", 0xFF: "HuC1",
-}  # fmt: skip
+    0x0B: "MMM01",
+    0x0C: "MMM01",
+    0x0D: "MMM01",
+    0x20: "MBC6",
+    0x22: "MBC7",
+    0xFC: "Pocket Camera",
+    0xFD: "TAMA5",
+    0xFE: "HuC3",
+    0xFF: "HuC1",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,8 +106,7 @@ class Cartridge:
             data = read_regular(path, MAX_ROM_SIZE)
         except OSError as error:
             raise CartridgeError(
-                f"{path}: cannot read the ROM ({reason(error)}); give the path of an unpacked"
-                " .gb ROM, 8 MiB at most"
+                f"{path}: cannot read the ROM ({reason(error)}); give the path of an unpacked .gb ROM, 8 MiB at most"
             ) from error
         return cls.from_bytes(data, str(path))
 
@@ -132,9 +136,7 @@ class Cartridge:
             warnings.append(f"{name}: {len(data)} bytes is an odd size; padded to {size} with FF")
         declared = MIN_ROM_SIZE << data[0x148] if data[0x148] <= 8 else 0
         if len(data) < declared:
-            warnings.append(
-                f"{name}: {len(data)} bytes, the header says {declared}; the file may be cut off"
-            )
+            warnings.append(f"{name}: {len(data)} bytes, the header says {declared}; the file may be cut off")
         if header.cgb_only:
             warnings.append(f"{name}: made for the Game Boy Color only; it runs as on a DMG")
         return cls(name, rom, header, hashlib.sha256(data).hexdigest(), tuple(warnings))

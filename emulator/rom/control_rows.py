@@ -35,8 +35,9 @@ TAKEN_ONLY = READ | READ16 | WRITE | WRITE16 | SP_FROM_ADDRESS | BRANCH | WATCH 
 
 # Slow kinds, word 6 bits 24-27. The first eight are the rotates and shifts.
 ROTATES = ("rlc", "rrc", "rl", "rr", "sla", "sra", "swap", "srl")
-SLOW_KINDS = {name: kind for kind, name in enumerate(
-    (*ROTATES, "daa", "ei", "di", "halt", "reti", "stop", "lock", "trap"))}  # fmt: skip
+SLOW_KINDS = {
+    name: kind for kind, name in enumerate((*ROTATES, "daa", "ei", "di", "halt", "reti", "stop", "lock", "trap"))
+}
 
 _FLAG_BITS = (8, 4, 2, 1)  # Z N H C, as a nibble
 _MASKS = {"add": (1, 1, 1), "and": (1, 0, 0), "or": (1, 1, 0), "xor": (0, 1, 0)}
@@ -83,8 +84,7 @@ def _destination_selectors(destination: str) -> tuple[int, int]:
         file[low], file[low + 1] = 8, 9
     nibbles = [4 + source - 8 if source >= 8 else source & 3 for source in file]
     return tuple(  # type: ignore[return-value]
-        sum(nibble << (4 * place) for place, nibble in enumerate(half))
-        for half in (nibbles[:4], nibbles[4:])
+        sum(nibble << (4 * place) for place, nibble in enumerate(half)) for half in (nibbles[:4], nibbles[4:])
     )
 
 
@@ -93,10 +93,15 @@ def _destination_selectors(destination: str) -> tuple[int, int]:
 # register once more, 0 (of the immediate that such an instruction has not), or the sign. RR has F
 # in bytes 0 and 2 and the register in byte 1: times 1001 has C, bit 4 of F, right above it as well.
 TURNS = {
-    "rlc": (2, 8, "twice"), "rrc": (0x10000, 17, "twice"), "rl": (0x200, 8, "zero"),
-    "sla": (0x200, 8, "zero"), "sra": (0x10000, 17, "sign"), "swap": (1, 4, "twice"),
-    "srl": (0x10000, 17, "zero"), "rr": (0x1001, 9, "flags"),
-}  # fmt: skip
+    "rlc": (2, 8, "twice"),
+    "rrc": (0x10000, 17, "twice"),
+    "rl": (0x200, 8, "zero"),
+    "sla": (0x200, 8, "zero"),
+    "sra": (0x10000, 17, "sign"),
+    "swap": (1, 4, "twice"),
+    "srl": (0x10000, 17, "zero"),
+    "rr": (0x1001, 9, "flags"),
+}
 
 
 def _turn(row: Instruction) -> tuple[int, int, int] | None:
@@ -185,9 +190,7 @@ def encode(row: Instruction) -> tuple[int, ...]:
         masks = _MASKS["or"]
     elif operation == "cpl":
         masks = _MASKS["xor"]
-    pair, address_select, address_constant, adjust = _select_address(
-        row.access.address if row.access else "hl"
-    )
+    pair, address_select, address_constant, adjust = _select_address(row.access.address if row.access else "hl")
     lo_select, hi_select = _destination_selectors(row.destination)
     keep, computed, toggle = _flag_masks(row.flags)
     taken = _control_bits(row) | (row.m_cycles + row.taken_extra) << CYCLES_SHIFT
@@ -215,11 +218,17 @@ def encode(row: Instruction) -> tuple[int, ...]:
         w4,
         masks[1] << 7 | carries << 8 | flag | wide << 31 | changes,
         control,
-        address_select | row.length << 8 | carry_toggle << 16 | carry_in << 20
-        | (row.m_cycles + row.taken_extra) << 24 | 1 << 31,
-        y_times & 0xFFFFFFFF, -y_inverted & 0xFFFFFFFF,
-        x_on, x_constant & 0xFFFFFFFF,
-    )  # fmt: skip
+        address_select
+        | row.length << 8
+        | carry_toggle << 16
+        | carry_in << 20
+        | (row.m_cycles + row.taken_extra) << 24
+        | 1 << 31,
+        y_times & 0xFFFFFFFF,
+        -y_inverted & 0xFFFFFFFF,
+        x_on,
+        x_constant & 0xFFFFFFFF,
+    )
 
 
 IDLE = 0xCB

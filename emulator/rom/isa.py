@@ -172,11 +172,7 @@ def _with_hl_operand(row: Instruction) -> Instruction:
         destination="" if writes else row.destination,
         m_cycles=row.m_cycles + reads + writes,
         access=Access(
-            kind,
-            1,
-            "hl",
-            read_cycle=fetch + 1 if reads else 0,
-            write_cycle=fetch + 1 + reads if writes else 0,
+            kind, 1, "hl", read_cycle=fetch + 1 if reads else 0, write_cycle=fetch + 1 + reads if writes else 0
         ),
     )
 
@@ -193,8 +189,7 @@ def _expand(line: str) -> list[Instruction]:
     for opcode, digits in enumerate(OPCODES):
         if not stands_for(digits):
             continue
-        fields = {letter: int(digits[bits.index(letter) :][:width], 2)
-                  for letter, width in letters.items()}  # fmt: skip
+        fields = {letter: int(digits[bits.index(letter) :][:width], 2) for letter, width in letters.items()}
         pairs = R16_STACK if memory.startswith(("pop", "push")) else R16
         names = {
             "d": R8[fields.get("d", 0)],

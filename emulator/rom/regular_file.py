@@ -34,9 +34,7 @@ def open_regular(path: str | os.PathLike[str], most_bytes: int) -> BinaryIO:
     if not stat.S_ISREG(found.st_mode) or found.st_size > most_bytes:
         file.close()
         raise FileRefusedError(
-            f"{found.st_size} bytes, {most_bytes} at most"
-            if stat.S_ISREG(found.st_mode)
-            else "not a regular file"
+            f"{found.st_size} bytes, {most_bytes} at most" if stat.S_ISREG(found.st_mode) else "not a regular file"
         )
     return file
 

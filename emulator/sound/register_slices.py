@@ -88,11 +88,7 @@ class SlicedConsole:
         self._later(k.M_CYCLES_PER_FRAME - m_cycles)
         self._emulator.run(self._buttons, 1)
         registers = self._sound.tobytes()
-        triggered = sum(
-            1 << channel
-            for channel, place in enumerate(CONTROLS)
-            if registers[place] & TRIGGER
-        )  # fmt: skip
+        triggered = sum(1 << channel for channel, place in enumerate(CONTROLS) if registers[place] & TRIGGER)
         clocks = (step + (self._step() - step) % 8) // 8
         on = int(self._words[PLACES["apu_status"]]) & 0xF
         return Slice(m_cycles, registers, on, triggered, clocks)
@@ -114,15 +110,25 @@ class SlicedConsole:
         lcd_is_on = bool(self._row[LCDC] & 0x80)
         counts_seconds = c["mapper"] == MapperKind.MBC3 and not c["rtc_days"] & RTC_HALT
         moved: list[tuple[bool | int, str, int]] = [
-            (True, "now", 1), (True, "div_zero", 1), (True, "tima_mark", 1),
-            (True, "timer_next", 1), (True, "apu_mark", 1), (True, "ppu_next", 1),
-            (still, "stop_time", 1), (c["ime"] == 2, "ei_time", 1),
-            (c["serial_active"], "serial_start", 1), (c["serial_active"], "serial_end", 1),
-            (c["dma_state"], "dma_start", 1), (counts_seconds, "rtc_zero", 1),
-            (c["joypad_target"], "joypad_settles", 1), (c["ppu_late"] != NEVER, "ppu_late", 1),
-            (c["apu_status"] & 4, "apu_wave_next", 2), (lcd_is_on, "ppu_origin", 1),
-            (lcd_is_on, "ppu_sync", 4), (c["ppu_dma"], "ppu_dma_start", 4),
-        ]  # fmt: skip
+            (True, "now", 1),
+            (True, "div_zero", 1),
+            (True, "tima_mark", 1),
+            (True, "timer_next", 1),
+            (True, "apu_mark", 1),
+            (True, "ppu_next", 1),
+            (still, "stop_time", 1),
+            (c["ime"] == 2, "ei_time", 1),
+            (c["serial_active"], "serial_start", 1),
+            (c["serial_active"], "serial_end", 1),
+            (c["dma_state"], "dma_start", 1),
+            (counts_seconds, "rtc_zero", 1),
+            (c["joypad_target"], "joypad_settles", 1),
+            (c["ppu_late"] != NEVER, "ppu_late", 1),
+            (c["apu_status"] & 4, "apu_wave_next", 2),
+            (lcd_is_on, "ppu_origin", 1),
+            (lcd_is_on, "ppu_sync", 4),
+            (c["ppu_dma"], "ppu_dma_start", 4),
+        ]
         for does_count, name, unit in moved:
             if does_count:
                 self._words[PLACES[name]] = (c[name] + by * unit) & 0xFFFFFFFF

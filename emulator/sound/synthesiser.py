@@ -146,9 +146,7 @@ class Synthesiser:
             if triggered >> number & 1:
                 self._voices[number].phase = 0.0
 
-    def _play(
-        self, tones: tuple[Tone, ...], mixing: bytes, length: float, stretch: float
-    ) -> np.ndarray:
+    def _play(self, tones: tuple[Tone, ...], mixing: bytes, length: float, stretch: float) -> np.ndarray:
         """float64[n, 2] of `length` samples in which nothing changes; levels 0 to 1."""
         self._owed += length
         count = int(self._owed)

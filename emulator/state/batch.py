@@ -190,9 +190,7 @@ class Batch:
     words: wp.array[wp.uint32]  # per ROM byte: control row and marks | immediate << 16
     control: wp.array[wp.uint32]  # control rows (isa.py): ROWS of ROW_WORDS words
     order: wp.array[wp.int32]  # [N] env by launch slot
-    tail: wp.array[
-        wp.uint32
-    ]  # [2 + N] who is left (kernels/executors/launch_tail.py); 0 between launches
+    tail: wp.array[wp.uint32]  # [2 + N] who is left (kernels/executors/launch_tail.py); 0 between launches
     ram_base: wp.uint64  # the same arrays as raw addresses
     rom_base: wp.uint64
     words_base: wp.uint64
@@ -228,9 +226,7 @@ class Layout:
     serial_capacity: int = 0
 
 
-def allocate(
-    layout: Layout, rom: np.ndarray, words: np.ndarray, control: np.ndarray, device: str
-) -> Batch:
+def allocate(layout: Layout, rom: np.ndarray, words: np.ndarray, control: np.ndarray, device: str) -> Batch:
     """Allocate a zeroed batch on `device` and upload the constant data.
 
     `rom` uint8, `words` uint32 of the same length, `control` as `rom.control_rows` makes it.

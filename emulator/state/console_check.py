@@ -146,18 +146,18 @@ def check_fit(console: np.ndarray, row: np.ndarray, cartridge: Cartridge) -> Non
     check_cartridge(console, cartridge)
     size = row_bytes(cartridge.ram_banks)
     if row.shape != (size,) or row.dtype != np.uint8:
-        raise ConsoleError(
-            0, f"a memory row {row.dtype}{list(row.shape)}, the cartridge needs uint8[{size}]"
-        )
+        raise ConsoleError(0, f"a memory row {row.dtype}{list(row.shape)}, the cartridge needs uint8[{size}]")
 
 
 def check_cartridge(consoles: np.ndarray, cartridge: Cartridge) -> None:
     """Check that records [K] are of consoles with this cartridge in; raise ConsoleError."""
     header = cartridge.header
     expected = {
-        "mapper": int(header.mapper), "rom_banks": cartridge.rom_banks,
-        "ram_size": header.ram_size, "has_rtc": int(header.has_rtc),
-    }  # fmt: skip
+        "mapper": int(header.mapper),
+        "rom_banks": cartridge.rom_banks,
+        "ram_size": header.ram_size,
+        "has_rtc": int(header.has_rtc),
+    }
     for name, value in expected.items():
         _refuse(consoles, consoles[name] != value, name, f"the cartridge has {value}")
 
@@ -168,8 +168,7 @@ def _check(consoles: np.ndarray, name: str, rule: Rule, lcd: np.ndarray) -> None
         out = (values < rule.low) | (values > rule.high)
         _refuse(consoles, out, name, f"{rule.low} to {rule.high}")
     elif isinstance(rule, Bits):
-        _refuse(consoles, values & np.uint32(~rule.mask & 0xFFFFFFFF) != 0, name,
-                f"bits of {rule.mask:#x} only")  # fmt: skip
+        _refuse(consoles, values & np.uint32(~rule.mask & 0xFFFFFFFF) != 0, name, f"bits of {rule.mask:#x} only")
     elif isinstance(rule, OneOf):
         text = "0" if rule.values == (0,) else f"one of {', '.join(map(str, rule.values))}"
         _refuse(consoles, ~np.isin(values, rule.values), name, text)

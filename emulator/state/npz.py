@@ -48,9 +48,7 @@ class ArchiveError(ValueError):
     """No .npz with the arrays that are wanted."""
 
 
-def read_arrays(
-    path: str | os.PathLike[str], wanted: Mapping[str, Wanted]
-) -> dict[str, np.ndarray]:
+def read_arrays(path: str | os.PathLike[str], wanted: Mapping[str, Wanted]) -> dict[str, np.ndarray]:
     """Read the named arrays and no others.
 
     Raises OSError if the file cannot be read, ArchiveError if it does not hold them.
@@ -66,9 +64,14 @@ def read_arrays(
                     if not want.optional or f"{name}.npy" in there
                 }
         except (
-            zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError,
-            RuntimeError, UnicodeError,
-        ) as error:  # fmt: skip
+            zipfile.BadZipFile,
+            zlib.error,
+            struct.error,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+            UnicodeError,
+        ) as error:
             raise ArchiveError(f"damaged archive, {type(error).__name__}") from None
 
 

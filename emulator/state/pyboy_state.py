@@ -112,13 +112,9 @@ def parse(data: bytes, cartridge: Cartridge, name: str = "state") -> PyBoyState:
             problem = str(error)
             continue
         if state.cpu["boot_rom"]:
-            raise SnapshotError(
-                f"{name}: taken inside PyBoy's boot program; run until the game has started"
-            )
+            raise SnapshotError(f"{name}: taken inside PyBoy's boot program; run until the game has started")
         return state
-    raise SnapshotError(
-        f"{name}: does not fit {cartridge.name} ({problem}); was it made with another ROM?"
-    )
+    raise SnapshotError(f"{name}: does not fit {cartridge.name} ({problem}); was it made with another ROM?")
 
 
 def _parse(r: _Reader, version: int, cartridge: Cartridge, nr50: bool) -> PyBoyState:
@@ -128,12 +124,10 @@ def _parse(r: _Reader, version: int, cartridge: Cartridge, nr50: bool) -> PyBoyS
     r.skip(1 if new else 0)  # key0
     r.skip(2)  # key1, double speed
     if r.u8():
-        raise SnapshotError(
-            "the state is of a Game Boy Color; run PyBoy with cgb=False and save again"
-        )
-    cpu = r.named(
-        "a f b c d e hl:2 sp:2 pc:2 ime" + " delay" * new + " halted stopped ie queued if"
-    ) | {"boot_rom": boot_rom}
+        raise SnapshotError("the state is of a Game Boy Color; run PyBoy with cgb=False and save again")
+    cpu = r.named("a f b c d e hl:2 sp:2 pc:2 ime" + " delay" * new + " halted stopped ie queued if") | {
+        "boot_rom": boot_rom
+    }
     r.skip(8 if version >= 12 else 0)  # cycles
     dma = r.named("active reading source index start:8") if new else {}
     vram, oam = r.bytes(0x2000), r.bytes(k.OAM_SIZE)
@@ -180,9 +174,7 @@ def _parse_sound(r: _Reader, new: bool, nr50: bool) -> dict[str, Any]:
     sound: dict[str, Any] = r.named("div_counter:8 sequencer:8" + " after_div" * new + " power off")
     sound["panning"] = [bool(r.u8()) for _ in range(8)]
     sound["nr50"] = r.u8() if nr50 else 0x77
-    tone = (
-        "duty length volume up pace period:2 counting on timer:8 envelope:8 next:8 p:8 frame:8 v:8"
-    )
+    tone = "duty length volume up pace period:2 counting on timer:8 envelope:8 next:8 p:8 frame:8 v:8"
     tone += " suppressed pending_duty pending" * new
     sweep = " sweep_pace sweep_down sweep_shift sweep_timer:8"
     sweep += (" check:8 calc:8 hold:8 negated" * new) + " sweep_on shadow:8"
@@ -196,9 +188,7 @@ def _parse_sound(r: _Reader, new: bool, nr50: bool) -> dict[str, Any]:
     return sound
 
 
-def _parse_cartridge(
-    r: _Reader, version: int, cartridge: Cartridge
-) -> tuple[dict[str, int], bytes, dict[str, int]]:
+def _parse_cartridge(r: _Reader, version: int, cartridge: Cartridge) -> tuple[dict[str, int], bytes, dict[str, int]]:
     kind, size = int(cartridge.rom[0x147]), int(cartridge.rom[0x149])
     mapper = r.named("rom_bank ram_bank ram_enabled mode")
     cart_ram = r.bytes(k.RAM_BANK_SIZE * RAM_BANKS.get(size, 1))
@@ -239,9 +229,12 @@ def to_snapshot(state: PyBoyState, cartridge: Cartridge) -> Snapshot:
     _fill_registers(row, state)
     _fill_screen(row, state)
     values = (
-        _cpu_fields(state) | _mapper_fields(state, cartridge) | _timer_fields(state)
-        | _sound_fields(row, state) | _ppu_fields(state)
-    )  # fmt: skip
+        _cpu_fields(state)
+        | _mapper_fields(state, cartridge)
+        | _timer_fields(state)
+        | _sound_fields(row, state)
+        | _ppu_fields(state)
+    )
     values |= _moved(values, _frame_start(state))
     for name, value in values.items():
         console[name] = value & 0xFFFFFFFF
@@ -287,16 +280,12 @@ def load_pyboy_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snap
     try:
         data = read_regular(path, MOST_FILE_BYTES)
     except OSError as error:
-        raise SnapshotError(
-            f"{path}: cannot read the state ({reason(error)}); give a .state file of PyBoy"
-        ) from error
+        raise SnapshotError(f"{path}: cannot read the state ({reason(error)}); give a .state file of PyBoy") from error
     try:
         return to_snapshot(parse(data, cartridge, str(path)), cartridge)
     except SnapshotError as error:
         message = str(error)
-        raise SnapshotError(
-            message if message.startswith(str(path)) else f"{path}: {message}"
-        ) from None
+        raise SnapshotError(message if message.startswith(str(path)) else f"{path}: {message}") from None
 
 
 def _fill_memory(row: np.ndarray, state: PyBoyState, cartridge: Cartridge) -> None:
@@ -321,15 +310,25 @@ def _fill_registers(row: np.ndarray, state: PyBoyState) -> None:
     reloading = timer.get("reload", 0) == 1
     for address, value in {
         k.P1: state.io_ports[0] & 0x30,
-        k.SB: state.serial["sb"], k.SC: state.serial["sc"],
-        k.TIMA: 0 if reloading else timer["tima"], k.TMA: timer["tma"], k.TAC: timer["tac"] & 7,
-        k.IF: cpu["if"] & k.INTERRUPT_MASK, k.IE: cpu["ie"],
-        k.LCDC: lcd["lcdc"], k.STAT: lcd["stat"] & (0x78 if on else 0x7C),
-        k.SCY: lcd["scy"], k.SCX: lcd["scx"], k.LYC: lcd["lyc"],
+        k.SB: state.serial["sb"],
+        k.SC: state.serial["sc"],
+        k.TIMA: 0 if reloading else timer["tima"],
+        k.TMA: timer["tma"],
+        k.TAC: timer["tac"] & 7,
+        k.IF: cpu["if"] & k.INTERRUPT_MASK,
+        k.IE: cpu["ie"],
+        k.LCDC: lcd["lcdc"],
+        k.STAT: lcd["stat"] & (0x78 if on else 0x7C),
+        k.SCY: lcd["scy"],
+        k.SCX: lcd["scx"],
+        k.LYC: lcd["lyc"],
         k.DMA: state.dma.get("source", state.io_ports[0x46]),
-        k.BGP: lcd["bgp"], k.OBP0: lcd["obp0"], k.OBP1: lcd["obp1"],
-        k.WY: lcd["wy"], k.WX: lcd["wx"],
-    }.items():  # fmt: skip
+        k.BGP: lcd["bgp"],
+        k.OBP0: lcd["obp0"],
+        k.OBP1: lcd["obp1"],
+        k.WY: lcd["wy"],
+        k.WX: lcd["wx"],
+    }.items():
         row[address - k.ROW_ORIGIN] = value
 
 
@@ -381,12 +380,14 @@ def _mapper_fields(state: PyBoyState, cartridge: Cartridge) -> dict[str, int]:
         days = rtc["day_low"] | (rtc["day_high"] & 1) << 8 | rtc["halt"] << 14 | rtc["carry"] << 15
         elapsed = rtc["cycles"] // 4
         fields |= {
-            "rtc_seconds": rtc["seconds"], "rtc_minutes": rtc["minutes"],
-            "rtc_hours": rtc["hours"], "rtc_days": days,
+            "rtc_seconds": rtc["seconds"],
+            "rtc_minutes": rtc["minutes"],
+            "rtc_hours": rtc["hours"],
+            "rtc_days": days,
             "rtc_zero": elapsed if rtc["halt"] else -elapsed,
             "rtc_latched_low": rtc["seconds"] | rtc["minutes"] << 8 | rtc["hours"] << 16,
             "rtc_latched_days": days,
-        }  # fmt: skip
+        }
     return fields
 
 
@@ -403,10 +404,7 @@ def _timer_fields(state: PyBoyState) -> dict[str, int]:
     }
     if serial["active"] and serial["internal"]:
         half_period = 64
-        fields |= {
-            "serial_active": 1,
-            "serial_end": zero + (-zero // half_period + 16) * half_period,
-        }
+        fields |= {"serial_active": 1, "serial_end": zero + (-zero // half_period + 16) * half_period}
     return fields
 
 
@@ -440,9 +438,7 @@ def _sound_fields(row: np.ndarray, state: PyBoyState) -> dict[str, int]:
     place = k.WAVE_RAM - k.ROW_ORIGIN
     row[place : place + 16] = np.frombuffer(sound["wave"], np.uint8)
     channels = (one, two, wave, noise)
-    playing = sum(
-        int(bool(c["on"])) << i | c["counting"] << (4 + i) for i, c in enumerate(channels)
-    )
+    playing = sum(int(bool(c["on"])) << i | c["counting"] << (4 + i) for i, c in enumerate(channels))
     return {
         "apu_status": playing if on else 0,
         "apu_step": sound["sequencer"] & 7 if on else 0,
@@ -460,9 +456,11 @@ def _ppu_fields(state: PyBoyState) -> dict[str, int]:
     lcd = state.lcd
     on = bool(lcd["lcdc"] & k.LCDC_ENABLE)
     fields = {
-        "ppu_frames": 1, "ppu_late": 0xFFFFFFFF, "ppu_blank": int(not on or bool(lcd["first"])),
+        "ppu_frames": 1,
+        "ppu_late": 0xFFFFFFFF,
+        "ppu_blank": int(not on or bool(lcd["first"])),
         "ppu_lyc_line": lcd["stat"] >> 2 & 1,
-    }  # fmt: skip
+    }
     if not on:
         return fields | {"ppu_next": FAR_TIME}
     clock = lcd["clock"] % k.T_CYCLES_PER_FRAME

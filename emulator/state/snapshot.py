@@ -83,24 +83,20 @@ def read_states(path: str | os.PathLike[str]) -> list[Snapshot]:
     version, names = int(data["layout_version"]), data["names"].tolist()
     if version != LAYOUT_VERSION or sorted(names) != sorted(CONSOLE_DTYPE.names or ()):
         raise SnapshotError(
-            f"{path}: states of layout {version}, this version reads {LAYOUT_VERSION};"
-            " make the states again"
+            f"{path}: states of layout {version}, this version reads {LAYOUT_VERSION}; make the states again"
         )
     rom_sha256 = str(data["rom_sha256"])
     values, rows = np.atleast_2d(data["console"]), np.atleast_2d(data["row"])
     shaped = values.shape == (len(rows), len(names)) and rows.dtype == np.uint8
     if not shaped or not SHA256.fullmatch(rom_sha256):
         raise SnapshotError(
-            f"{path}: no save state of this emulator ({values.shape} fields,"
-            f" {rows.dtype}{rows.shape} rows)"
+            f"{path}: no save state of this emulator ({values.shape} fields, {rows.dtype}{rows.shape} rows)"
         )
     consoles = _records(path, names, values)
     try:
         check_consoles(consoles, rows)
     except ConsoleError as error:
-        raise SnapshotError(
-            f"{path}: state {error.index} is damaged ({error}); make it again"
-        ) from None
+        raise SnapshotError(f"{path}: state {error.index} is damaged ({error}); make it again") from None
     return [
         Snapshot(consoles[i : i + 1].copy(), np.ascontiguousarray(rows[i]), rom_sha256, version)
         for i in range(len(rows))
@@ -113,8 +109,7 @@ def _records(path: str | os.PathLike[str], names: list[str], values: np.ndarray)
     if out.any():
         state, field = np.argwhere(out)[0]
         raise SnapshotError(
-            f"{path}: state {state} is damaged ({names[field]} is {values[state, field]});"
-            " make it again"
+            f"{path}: state {state} is damaged ({names[field]} is {values[state, field]}); make it again"
         )
     consoles = np.zeros(len(values), dtype=CONSOLE_DTYPE)
     for name, column in zip(names, values.T, strict=True):
@@ -122,9 +117,7 @@ def _records(path: str | os.PathLike[str], names: list[str], values: np.ndarray)
     return consoles
 
 
-def save_snapshots(
-    path: str | os.PathLike[str], snapshots: Sequence[Snapshot], **more: np.ndarray
-) -> None:
+def save_snapshots(path: str | os.PathLike[str], snapshots: Sequence[Snapshot], **more: np.ndarray) -> None:
     """Write `snapshots` (all of one ROM) and further arrays as one .npz, whole or not at all.
     Raises OSError, and SnapshotError for states of several ROMs.
 

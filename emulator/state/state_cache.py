@@ -10,12 +10,7 @@ import warp as wp
 
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.state.batch import CONSOLE_DTYPE, Console
-from emulator.state.console_check import (
-    ConsoleError,
-    check_cartridge,
-    check_consoles,
-    check_fit,
-)
+from emulator.state.console_check import ConsoleError, check_cartridge, check_consoles, check_fit
 from emulator.state.snapshot import Snapshot, SnapshotError
 
 
@@ -27,13 +22,7 @@ class StateCache:
     """
 
     def __init__(
-        self,
-        records: np.ndarray,
-        rows: np.ndarray,
-        roms: np.ndarray,
-        num_envs: int,
-        device: str,
-        owner: object,
+        self, records: np.ndarray, rows: np.ndarray, roms: np.ndarray, num_envs: int, device: str, owner: object
     ) -> None:
         self.console = wp.array(records, dtype=Console, device=device)
         self.rows = wp.array(rows, dtype=wp.uint8, device=device)
@@ -55,24 +44,20 @@ class StateCache:
         if isinstance(given, wp.array):
             if given.dtype is not wp.int32 or given.shape != rom_of_env.shape:
                 raise EmulatorError(
-                    f"index: {given.dtype.__name__}{list(given.shape)} on the device;"
-                    f" give int32[{len(rom_of_env)}]"
+                    f"index: {given.dtype.__name__}{list(given.shape)} on the device; give int32[{len(rom_of_env)}]"
                 )
             return given
         index = np.zeros(len(rom_of_env), np.int32) if given is None else np.asarray(given)
         if index.shape != rom_of_env.shape or index.dtype.kind not in "iu":
             raise EmulatorError(
-                f"index: {index.dtype}{list(index.shape)};"
-                f" give whole numbers, one per env [{len(rom_of_env)}]"
+                f"index: {index.dtype}{list(index.shape)}; give whole numbers, one per env [{len(rom_of_env)}]"
             )
         envs = np.arange(len(index)) if mask is None else np.flatnonzero(mask)
         chosen = index[envs]
         out = (chosen < 0) | (chosen >= len(self))
         if out.any():
             at = int(np.argmax(out))
-            raise EmulatorError(
-                f"index {chosen[at]} for env {envs[at]}: there are states 0 to {len(self) - 1}"
-            )
+            raise EmulatorError(f"index {chosen[at]} for env {envs[at]}: there are states 0 to {len(self) - 1}")
         wrong = self.roms[chosen] != rom_of_env[envs]
         if mask is not None and wrong.any():
             at = int(np.argmax(wrong))
@@ -101,11 +86,7 @@ def _records(snapshots: Sequence[Snapshot]) -> np.ndarray:
 
 
 def check_batch(
-    records: np.ndarray,
-    rows: np.ndarray,
-    row_size: int,
-    rom_of_env: np.ndarray,
-    cartridges: Sequence[Cartridge],
+    records: np.ndarray, rows: np.ndarray, row_size: int, rom_of_env: np.ndarray, cartridges: Sequence[Cartridge]
 ) -> None:
     """Raise SnapshotError unless these are states of a whole batch.
 
@@ -117,10 +98,7 @@ def check_batch(
         raise SnapshotError(f"{records.shape} records; the batch has {shape} of this version")
     fits = rows.ndim == 2 and rows.shape[0] == shape[0] and rows.shape[1] >= row_size
     if not fits or rows.dtype != np.uint8:
-        raise SnapshotError(
-            f"memory rows {rows.dtype}{list(rows.shape)}, the batch has uint8"
-            f"[{shape[0]}, {row_size}]"
-        )
+        raise SnapshotError(f"memory rows {rows.dtype}{list(rows.shape)}, the batch has uint8[{shape[0]}, {row_size}]")
     envs = np.arange(len(records))
     try:
         check_consoles(records, rows)
@@ -132,10 +110,7 @@ def check_batch(
 
 
 def joined(
-    caches: Sequence[StateCache],
-    roms: Sequence[Cartridge],
-    cartridges: Sequence[Cartridge],
-    row_size: int,
+    caches: Sequence[StateCache], roms: Sequence[Cartridge], cartridges: Sequence[Cartridge], row_size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Records [K], rows uint8[K, row_size] and numbers among `cartridges`, int32[K], of states in
     other emulators' caches: all of `caches[i]` are of the ROM `roms[i]`.
@@ -167,9 +142,7 @@ def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> n
     for number, snapshot in enumerate(snapshots):
         rom = known.get(snapshot.rom_sha256)
         if rom is None:
-            raise SnapshotError(
-                f"state {number} belongs to another ROM (SHA-256 {snapshot.rom_sha256[:12]})"
-            )
+            raise SnapshotError(f"state {number} belongs to another ROM (SHA-256 {snapshot.rom_sha256[:12]})")
         roms[number] = rom
     if all(_fit_together(snapshots, roms == rom, cartridges[rom]) for rom in np.unique(roms)):
         return roms

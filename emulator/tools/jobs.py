@@ -58,11 +58,7 @@ class _Lane:
 
 
 def run_jobs(
-    jobs: Sequence[Job],
-    cartridges: Sequence[Cartridge],
-    out: Path,
-    device: str,
-    folders: Sequence[Path] | None = None,
+    jobs: Sequence[Job], cartridges: Sequence[Cartridge], out: Path, device: str, folders: Sequence[Path] | None = None
 ) -> None:
     """Run jobs side by side as lanes of one batch; `cartridges[i]` belongs to `jobs[i]`.
 
@@ -118,9 +114,7 @@ def _look(emulator: Emulator, lanes: list[_Lane], active: list[int], frame: int)
         lane.done = True
 
 
-def _write_result(
-    emulator: Emulator, env: int, lane: _Lane, frame: int, reason: str, serial: str
-) -> None:
+def _write_result(emulator: Emulator, env: int, lane: _Lane, frame: int, reason: str, serial: str) -> None:
     registers = emulator.registers(env)
     result = {
         "id": lane.job.id,
@@ -128,10 +122,7 @@ def _write_result(
         "stopped": reason,
         "serial": serial,
         "registers": {name: registers[name] for name in REGISTER_NAMES},
-        "memory": {
-            f"0x{address:04X}": emulator.peek(env, address, size).tolist()
-            for address, size in lane.job.memory
-        },
+        "memory": {f"0x{address:04X}": emulator.peek(env, address, size).tolist() for address, size in lane.job.memory},
     }
     write_json(lane.folder / "result.json", result)
 
@@ -146,9 +137,14 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
 def write_error(out: Path, job_id: str, message: str) -> None:
     """Write the result of a job that could not be run."""
     document = {
-        "id": job_id, "frames": 0, "stopped": "frames", "serial": "", "registers": {},
-        "memory": {}, "error": message,
-    }  # fmt: skip
+        "id": job_id,
+        "frames": 0,
+        "stopped": "frames",
+        "serial": "",
+        "registers": {},
+        "memory": {},
+        "error": message,
+    }
     write_json(out / job_id / "result.json", document)
 
 
@@ -184,9 +180,7 @@ class _Failures:
                 print(f"error: entry {number}: no result.json ({reason(error)})", file=sys.stderr)
 
 
-def _batches(
-    entries: Sequence[Any], failed: _Failures
-) -> Iterator[tuple[list[Job], list[Cartridge]]]:
+def _batches(entries: Sequence[Any], failed: _Failures) -> Iterator[tuple[list[Job], list[Cartridge]]]:
     """The jobs that can be run, with their cartridges, as batches of bounded size."""
     jobs: list[Job] = []
     cartridges: dict[str, Cartridge] = {}

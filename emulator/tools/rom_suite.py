@@ -180,8 +180,7 @@ def run_suite(
         for batch in batches(group):
             verdicts += runner(batch, device)
             done += len(batch)
-            tell(f"{done} of {len(group)} ROMs {'with' if runner is run_pictures else 'without'}"
-                 " a picture")  # fmt: skip
+            tell(f"{done} of {len(group)} ROMs {'with' if runner is run_pictures else 'without'} a picture")
     return sorted(verdicts, key=lambda verdict: verdict.name)
 
 
@@ -235,17 +234,11 @@ def run_signals(cases: Sequence[Case], device: str, trap: bool = True) -> list[V
             verdicts[env] = Verdict(case.name, outcome, how, detail, frame)
             emulator.freeze(env)
     kept = [verdict for verdict in verdicts.values() if verdict.outcome != NONE]
-    kept += [
-        Verdict(case.name, NONE, frames=frame)
-        for env, case in enumerate(cases)
-        if env not in verdicts
-    ]
+    kept += [Verdict(case.name, NONE, frames=frame) for env, case in enumerate(cases) if env not in verdicts]
     return kept + (run_signals(again, device, trap=False) if again else [])
 
 
-def _signal(
-    emulator: Emulator, env: int, case: Case, stopped: bool, row: np.ndarray
-) -> tuple[str, str, str] | None:
+def _signal(emulator: Emulator, env: int, case: Case, stopped: bool, row: np.ndarray) -> tuple[str, str, str] | None:
     """(outcome, how, detail) as soon as the ROM has said something, else None."""
     if stopped:
         registers = emulator.registers(env)
@@ -315,9 +308,7 @@ def totals(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
     """Number of verdicts by group and outcome."""
     counted: dict[str, dict[str, int]] = {}
     for verdict in verdicts:
-        row = counted.setdefault(
-            group_of(verdict.name), dict.fromkeys((PASS, FAIL, NONE, SKIP, ERROR), 0)
-        )
+        row = counted.setdefault(group_of(verdict.name), dict.fromkeys((PASS, FAIL, NONE, SKIP, ERROR), 0))
         row[verdict.outcome] += 1
     return counted
 
@@ -335,10 +326,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
     """Table of groups, then every ROM that did not pass, for docs/accuracy.md."""
-    lines = [
-        "| suite | run | pass | fail | no verdict | not for a DMG |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = ["| suite | run | pass | fail | no verdict | not for a DMG |", "|---|---|---|---|---|---|"]
     for group, row in totals(verdicts).items():
         run = row[PASS] + row[FAIL] + row[NONE]
         counts = (run, row[PASS], row[FAIL], row[NONE], row[SKIP] + row[ERROR])

@@ -52,10 +52,14 @@ def tune(
     start_warp()
     name = launch_shapes.gpu_name(device)
     record: dict[str, Any] = {
-        "ok": True, "what": "tune", "device": device, "device_name": name,
-        "kernels": launch_shapes.kernel_version(), "frames_per_launch": frames,
+        "ok": True,
+        "what": "tune",
+        "device": device,
+        "device_name": name,
+        "kernels": launch_shapes.kernel_version(),
+        "frames_per_launch": frames,
         "roms": [cartridge.sha256 for cartridge in cartridges],
-    }  # fmt: skip
+    }
     if not name:
         note = "a CPU has one launch shape: there is nothing to tune"
         return record | {"stored": "", "shapes": [], "note": note}
@@ -100,14 +104,15 @@ def _tune_size(
             best = min(best, climb(other, measure), key=measure)
     rate = num_envs * frames
     return {
-        "num_envs": num_envs, "shape": best._asdict(),
+        "num_envs": num_envs,
+        "shape": best._asdict(),
         "frames_per_sec": rate / seconds[best],
         "gain_over_built_in": seconds[begin] / seconds[best],
         "measured": [
             shape._asdict() | {"frames_per_sec": rate / taken}
             for shape, taken in sorted(seconds.items(), key=lambda pair: pair[1])
         ],
-    }  # fmt: skip
+    }
 
 
 def climb(shape: Shape, measure: Callable[[Shape], float]) -> Shape:
@@ -136,12 +141,8 @@ def _climb_field(shape: Shape, name: str, step: int, measure: Callable[[Shape], 
 class Course:
     """The launches that every shape has to run: one ROM, one batch, kept states and buttons."""
 
-    def __init__(
-        self, cartridge: Cartridge, device: str, num_envs: int, frames: int, launches: int
-    ) -> None:
-        self.emulator = Emulator(
-            cartridge, num_envs, device, shape=launch_shapes.built_in(num_envs)
-        )
+    def __init__(self, cartridge: Cartridge, device: str, num_envs: int, frames: int, launches: int) -> None:
+        self.emulator = Emulator(cartridge, num_envs, device, shape=launch_shapes.built_in(num_envs))
         self.frames = frames
         draw = np.random.default_rng(num_envs)
         for _ in range(WARM_UP):

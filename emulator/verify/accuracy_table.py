@@ -29,9 +29,7 @@ def replace_between(text: str, table: str) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the suite and rewrite the document; 0 unless it could not be done."""
-    parser = argparse.ArgumentParser(
-        prog="python -m emulator.verify.accuracy_table", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m emulator.verify.accuracy_table", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("document", type=Path)
     parser.add_argument("--device", default="cpu")
@@ -43,9 +41,7 @@ def main(argv: list[str] | None = None) -> int:
         verdicts = rom_suite.run_suite(
             arguments.folder, arguments.device, progress=lambda line: print(line, file=sys.stderr)
         )
-        arguments.document.write_text(
-            replace_between(text, rom_suite.markdown(verdicts)), encoding="utf-8"
-        )
+        arguments.document.write_text(replace_between(text, rom_suite.markdown(verdicts)), encoding="utf-8")
     except EmulatorError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

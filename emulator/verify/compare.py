@@ -149,8 +149,7 @@ class SideBySide:
             their_registers=theirs_now,
             seen_at=at,
             wram=[
-                (k.WRAM + int(place), int(mine[place]), int(other[place]))
-                for place in np.flatnonzero(mine != other)
+                (k.WRAM + int(place), int(mine[place]), int(other[place])) for place in np.flatnonzero(mine != other)
             ],
             our_code=self.emulator.peek(0, code_start(ours_now["pc"]), 64).tobytes(),
             their_code=self.reference.peek(code_start(theirs_now["pc"]), 64),

@@ -39,19 +39,21 @@ VALUES: tuple[Any, ...] = (
     float("nan"), float("inf"), -1, 0, 1 << 70, [[0, -1]], [[40960, 1 << 60]], [["a", "b"]],
 )  # fmt: skip
 GOOD_JOB = {
-    "id": "a/b", "rom": "game.gb", "frames": 20, "inputs": [{"frame": 3, "buttons": ["a"]}],
-    "screens": [5], "memory": [[0xC000, 4]], "until": {"serial": "Passed", "ld_b_b": True},
-}  # fmt: skip
+    "id": "a/b",
+    "rom": "game.gb",
+    "frames": 20,
+    "inputs": [{"frame": 3, "buttons": ["a"]}],
+    "screens": [5],
+    "memory": [[0xC000, 4]],
+    "until": {"serial": "Passed", "ld_b_b": True},
+}
 
 
 class Kind:
     """One kind of file: how it is damaged, and what decodes it."""
 
     def __init__(
-        self,
-        good: bytes,
-        decode: Callable[[Path], Any],
-        rebuild: Callable[[np.random.Generator], bytes] | None = None,
+        self, good: bytes, decode: Callable[[Path], Any], rebuild: Callable[[np.random.Generator], bytes] | None = None
     ) -> None:
         self.good, self.decode, self.rebuild = good, decode, rebuild
 
@@ -218,9 +220,7 @@ def fuzz_files(inputs: int, seed: int, folder: Path) -> dict[str, dict[str, Any]
     """Try `inputs` damaged files in turn over the kinds; what was tried, by kind."""
     random = np.random.default_rng(seed)
     found = kinds(folder, random)
-    tried: dict[str, dict[str, float]] = {
-        name: {"inputs": 0, "accepted": 0, "longest_s": 0.0} for name in found
-    }
+    tried: dict[str, dict[str, float]] = {name: {"inputs": 0, "accepted": 0, "longest_s": 0.0} for name in found}
     for kind in found.values():  # what is compiled once is not the file's
         (folder / "tried").write_bytes(kind.good)
         kind.decode(folder / "tried")

@@ -78,10 +78,12 @@ def poke_hardware(random: np.random.Generator, rom: np.ndarray) -> None:
     """Strew writes to I/O registers, bank registers, VRAM and OAM over the code."""
     count = len(rom) // 24
     drawn = (
-        random.integers(0, len(rom) - 3, count), random.random(count) < 0.7,
-        random.choice(REGISTERS, count), random.integers(0, 256, count),
+        random.integers(0, len(rom) - 3, count),
+        random.random(count) < 0.7,
+        random.choice(REGISTERS, count),
+        random.integers(0, 256, count),
         random.choice(HIGH_BYTES, count),
-    )  # fmt: skip
+    )
     for at, is_short, register, low, high in zip(*(part.tolist() for part in drawn), strict=True):
         code = (0xE0, register) if is_short else (0xEA, low, high)
         rom[at : at + len(code)] = code
@@ -113,9 +115,7 @@ class Fence:
         self.usable = -(-size // PAGE) * PAGE
         self._map = mmap.mmap(-1, self.usable + 2 * PAGE)
         base = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
-        self._slack = np.ctypeslib.as_array(
-            (ctypes.c_uint8 * self.usable).from_address(base + PAGE)
-        )
+        self._slack = np.ctypeslib.as_array((ctypes.c_uint8 * self.usable).from_address(base + PAGE))
         self._slack[:] = CANARY
         offset = self.usable - size if at_end else 0
         self.address = base + PAGE + offset
@@ -146,17 +146,14 @@ class FencedBatch:
         libc = ctypes.CDLL(None)
         offset = stride - PAGE - size if at_end else 0
         for env in range(1, emulator.num_envs):
-            libc.mprotect(
-                ctypes.c_void_p(self._rows.address + env * stride - PAGE), PAGE, NO_ACCESS
-            )
+            libc.mprotect(ctypes.c_void_p(self._rows.address + env * stride - PAGE), PAGE, NO_ACCESS)
         batch.ram_base = self._rows.address + offset
         batch.row_stride = stride
         self._slacks = []
         for env in range(emulator.num_envs):
             start = env * stride
             room = self._rows.bytes[start : start + stride - PAGE]
-            self._slacks.append(np.delete(np.arange(start, start + len(room)),
-                                          slice(offset, offset + size)))  # fmt: skip
+            self._slacks.append(np.delete(np.arange(start, start + len(room)), slice(offset, offset + size)))
         self.constants: dict[str, Fence] = {}
         for name in ("rom", "words", "control"):
             data = np.frombuffer(getattr(batch, name).numpy().tobytes(), np.uint8)
@@ -169,8 +166,9 @@ class FencedBatch:
 
     def problems(self) -> list[str]:
         """What was written outside the rows."""
-        found = [f"row {env}" for env, slack in enumerate(self._slacks)
-                 if not (self._rows.bytes[slack] == CANARY).all()]  # fmt: skip
+        found = [
+            f"row {env}" for env, slack in enumerate(self._slacks) if not (self._rows.bytes[slack] == CANARY).all()
+        ]
         return found + [name for name, fence in self.constants.items() if not fence.intact()]
 
 
@@ -178,14 +176,10 @@ def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> Fu
     """Run `consoles` random ROMs for `frames` frames in this process and check what must hold."""
     random = np.random.default_rng(seed)
     cartridges = [
-        Cartridge.from_bytes(
-            random_rom(random, KINDS[i % len(KINDS)], bool(i // 5 % 2)), f"rom {i}"
-        )
+        Cartridge.from_bytes(random_rom(random, KINDS[i % len(KINDS)], bool(i // 5 % 2)), f"rom {i}")
         for i in range(consoles)
     ]
-    emulator = Emulator(
-        cartridges, consoles, device, rom_of_env=np.arange(consoles), serial_capacity=CANARY_BYTES
-    )
+    emulator = Emulator(cartridges, consoles, device, rom_of_env=np.arange(consoles), serial_capacity=CANARY_BYTES)
     records = emulator.batch.console.numpy()
     records["serial_capacity"] = 0  # nothing may be written where the serial log would be
     emulator.batch.console.assign(records)
@@ -214,8 +208,9 @@ def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> Fu
         problems.append("PC or SP")
     if problems:
         raise EmulatorError(f"fuzz with seed {seed}: out of bounds: {', '.join(problems)}")
-    return FuzzResult(consoles, frames, device, seed, instructions, restarts, round(seconds, 1),
-                      fenced, wp.config.mode == "debug")  # fmt: skip
+    return FuzzResult(
+        consoles, frames, device, seed, instructions, restarts, round(seconds, 1), fenced, wp.config.mode == "debug"
+    )
 
 
 def _padding(emulator: Emulator) -> np.ndarray:
@@ -235,13 +230,10 @@ def _constants(emulator: Emulator, fence: FencedBatch | None) -> list[int]:
     batch = emulator.batch
     if fence is not None:
         return [zlib.crc32(part.bytes.tobytes()) for part in fence.constants.values()]
-    return [zlib.crc32(part.numpy().tobytes()) for part in (batch.rom, batch.words,
-                                                            batch.control)]  # fmt: skip
+    return [zlib.crc32(part.numpy().tobytes()) for part in (batch.rom, batch.words, batch.control)]
 
 
-def fuzz_in_child(
-    consoles: int, frames: int, seed: int, device: str, bounds_checks: bool
-) -> FuzzResult:
+def fuzz_in_child(consoles: int, frames: int, seed: int, device: str, bounds_checks: bool) -> FuzzResult:
     """Run `fuzz` in a process of its own; EmulatorError if it died or hung."""
     if consoles < 1 or frames < 1:
         raise EmulatorError(f"{consoles} consoles, {frames} frames: give at least 1 of each")
@@ -253,9 +245,7 @@ def fuzz_in_child(
 def result_of_child(command: list[str], name: str) -> dict[str, Any]:
     """The JSON that a child prints last; EmulatorError if it died, hung or found something."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise EmulatorError(f"{name}: hung for {TIMEOUT_S} s") from None
     if done.returncode < 0:

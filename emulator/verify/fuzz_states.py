@@ -21,16 +21,7 @@ from emulator.emulator import Emulator
 from emulator.launch.warp_start import start_warp
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.state.batch import CONSOLE_DTYPE, RUNNING, STOPPED
-from emulator.state.console_check import (
-    AT_MOST,
-    LOG_CAPACITY,
-    RULES,
-    Bits,
-    Near,
-    OneOf,
-    Range,
-    check_consoles,
-)
+from emulator.state.console_check import AT_MOST, LOG_CAPACITY, RULES, Bits, Near, OneOf, Range, check_consoles
 from emulator.state.power_on import power_on_console
 from emulator.state.snapshot import Snapshot
 from emulator.verify.fuzz_roms import KINDS, FencedBatch, random_rom, result_of_child
@@ -67,9 +58,7 @@ def random_consoles(random: np.random.Generator, base: np.ndarray) -> np.ndarray
     found["ppu_sync"] = 4 * found["now"]
     found["stopped"] = random.random(count) < 0.05
     found["run_state"] = np.where(random.random(count) < 0.7, 0, found["run_state"])
-    still = (found["run_state"] == STOPPED) | (found["run_state"] != RUNNING) & (
-        found["dma_state"] != 0
-    )
+    still = (found["run_state"] == STOPPED) | (found["run_state"] != RUNNING) & (found["dma_state"] != 0)
     found["stop_time"] = np.where(still, found["now"], 0)
     found["ppu_undo_count"] %= LOG_CAPACITY + 1 - found["ppu_log_count"]
     for low, high in AT_MOST:
@@ -111,8 +100,7 @@ def fuzz_states(states: int, seed: int) -> StatesResult:
     """Run `states` random states in this process; EmulatorError if one wrote outside."""
     random = np.random.default_rng(seed)
     cartridges = [
-        Cartridge.from_bytes(random_rom(random, KINDS[i % len(KINDS)], True), f"rom {i}")
-        for i in range(CONSOLES)
+        Cartridge.from_bytes(random_rom(random, KINDS[i % len(KINDS)], True), f"rom {i}") for i in range(CONSOLES)
     ]
     emulator = Emulator(cartridges, CONSOLES, rom_of_env=np.arange(CONSOLES))
     fence = FencedBatch(emulator, at_end=bool(seed % 2))
@@ -122,18 +110,13 @@ def fuzz_states(states: int, seed: int) -> StatesResult:
     while done < states:
         consoles = random_consoles(random, base)
         rows = [random_row(random, row) for row in kept]
-        snapshots = [
-            Snapshot(consoles[i : i + 1], rows[i], cartridges[i].sha256) for i in range(CONSOLES)
-        ]
+        snapshots = [Snapshot(consoles[i : i + 1], rows[i], cartridges[i].sha256) for i in range(CONSOLES)]
         for snapshot in snapshots:
             check_consoles(snapshot.console, snapshot.row[np.newaxis])
         cache = emulator.state_cache(snapshots)
         emulator.reset(None, cache, np.arange(CONSOLES, dtype=np.int32))
         for _ in range(2):
-            emulator.run(
-                random.integers(0, 256, CONSOLES).astype(np.uint8),
-                int(random.integers(1, MOST_FRAMES + 1)),
-            )
+            emulator.run(random.integers(0, 256, CONSOLES).astype(np.uint8), int(random.integers(1, MOST_FRAMES + 1)))
             emulator.observations()
             instructions += int(emulator.work()[~emulator.stopped()].astype(np.uint64).sum())
         if problems := fence.problems():

@@ -30,9 +30,7 @@ class Reference:
                 "PyBoy is not installed, and verify compares with it: pip install pyboy==2.8.1"
             ) from error
         self.cartridge = Cartridge.from_file(rom)
-        self._machine = pyboy.PyBoy(
-            str(rom), window="null", cgb=False, sound_emulated=True, log_level="CRITICAL"
-        )
+        self._machine = pyboy.PyBoy(str(rom), window="null", cgb=False, sound_emulated=True, log_level="CRITICAL")
         self._machine.set_emulation_speed(0)
         self._held = 0
         started: list[int] = []

@@ -19,9 +19,7 @@ from emulator.verify.compare import Difference, Outcome, code_start
 SHOWN_BYTES = 64
 
 
-def write_bundle(
-    folder: Path, rom: Path, masks: Sequence[int], outcome: Outcome, start_state: bytes
-) -> Path:
+def write_bundle(folder: Path, rom: Path, masks: Sequence[int], outcome: Outcome, start_state: bytes) -> Path:
     """Write report.json, inputs.json, start.state, code.txt and three pictures."""
     found = outcome.difference
     assert found is not None
@@ -33,10 +31,12 @@ def write_bundle(
     write_screen(folder / "pyboy.png", found.theirs)
     write_screen(folder / "difference.png", np.where(found.ours == found.theirs, 0, 3))
     (folder / "code.txt").write_text(
-        "ours\n" + "\n".join(code_around(found.our_code, found.our_registers["pc"]))
-        + "\n\nPyBoy\n" + "\n".join(code_around(found.their_code, found.their_registers["pc"]))
+        "ours\n"
+        + "\n".join(code_around(found.our_code, found.our_registers["pc"]))
+        + "\n\nPyBoy\n"
+        + "\n".join(code_around(found.their_code, found.their_registers["pc"]))
         + "\n"
-    )  # fmt: skip
+    )
     command = (
         f"python -m emulator verify {shlex.quote(str(rom))} --frames {found.seen_at}"
         f" --inputs {shlex.quote(str(inputs))}"

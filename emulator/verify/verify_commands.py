@@ -38,9 +38,7 @@ def verify_command(
             print(f"{rom}: {outcome.equal} of {outcome.compared} pictures equal{more}")
             continue
         differing += 1
-        line = (
-            f"{rom}: picture {found.frame} differs in {(found.ours != found.theirs).sum()} pixels"
-        )
+        line = f"{rom}: picture {found.frame} differs in {(found.ours != found.theirs).sum()} pixels"
         if out is not None:
             folder = out if len(roms) == 1 else out / rom.stem
             line += f"; see {write_bundle(folder, rom, masks, outcome, pair.start_state)}"

@@ -35,8 +35,7 @@ class CompilingCard(QWidget):
         inner.setContentsMargins(24, 24, 24, 24)
         inner.setSpacing(8)
         inner.addWidget(label(tr("Compiling the Game Boy, once"), "heading"))
-        why = tr("This computer has no compiled kernels yet. They are kept: the next start "
-                 "takes seconds.")  # fmt: skip
+        why = tr("This computer has no compiled kernels yet. They are kept: the next start takes seconds.")
         about = label(why, "muted", wrap=True)
         about.setFixedWidth(CARD_WIDTH - 2 * 24)
         about.setMinimumHeight(about.heightForWidth(CARD_WIDTH - 2 * 24))
@@ -60,11 +59,7 @@ class CompilingCard(QWidget):
             self.bar.setValue(round(SHARES * found.progress))
             seconds = time.monotonic() - found.began
             self.words.setText(
-                tr(
-                    "{detail}; {seconds:.0f} s so far, usually 10 to 60 s",
-                    detail=found.detail,
-                    seconds=seconds,
-                )
+                tr("{detail}; {seconds:.0f} s so far, usually 10 to 60 s", detail=found.detail, seconds=seconds)
             )
         if (found is not None) != self.is_on:
             self.is_on = found is not None

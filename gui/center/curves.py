@@ -24,15 +24,7 @@ from gui.actions import ActionRegistry
 from gui.center.compiling import CompilingCard
 from gui.controllers.compiling import Compiling
 from gui.controllers.curves import CurvesController
-from gui.models.plot_specs import (
-    MORE,
-    PAGES,
-    TASKS,
-    PlotSpec,
-    every_spec,
-    further_specs,
-    spec_by_name,
-)
+from gui.models.plot_specs import MORE, PAGES, TASKS, PlotSpec, every_spec, further_specs, spec_by_name
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import SPREADS
 from gui.models.text_search import TextSearch
@@ -62,9 +54,8 @@ SECTIONS = {PINNED: "Pinned", "tasks": TASKS, **PAGES, OTHER: MORE, ADDED: "Adde
 
 class CurvesView(QWidget):
     def __init__(
-        self, model: TelemetryModel, curves: CurvesController, compiling: Compiling,
-        actions: ActionRegistry,
-    ) -> None:  # fmt: skip
+        self, model: TelemetryModel, curves: CurvesController, compiling: Compiling, actions: ActionRegistry
+    ) -> None:
         super().__init__()
         self._model, self._curves, self._actions = model, curves, actions
         self._choices = curves.choices
@@ -111,30 +102,22 @@ class CurvesView(QWidget):
         self.add.setAccessibleName(tr("Add a plot by the name of its metric"))
         self.add.setPlaceholderText(tr("Add a plot"))
         self.add.setEditable(False)
-        self.add.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
+        self.add.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.add.setMinimumContentsLength(4)
         self.add.activated.connect(self._on_add)
         row.addWidget(self.back)
         self.spread = QComboBox()
         self.spread.setObjectName("spreadBox")
         self.spread.setAccessibleName(tr("Runs that differ in their seed alone"))
-        self.spread.setToolTip(
-            tr("Runs on show that differ in nothing but their seed become one curve")
-        )
-        self.spread.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
+        self.spread.setToolTip(tr("Runs on show that differ in nothing but their seed become one curve"))
+        self.spread.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.spread.setMinimumContentsLength(12)
         self.spread.view().setMinimumWidth(SPREAD_WIDTH)
         self.spread.setMaximumWidth(SPREAD_WIDTH)
         self.spread.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         for spread, words in SPREADS.items():
             self.spread.addItem(tr(words), spread)
-        self.spread.activated.connect(
-            lambda: self._model.set_spread(str(self.spread.currentData()))
-        )
+        self.spread.activated.connect(lambda: self._model.set_spread(str(self.spread.currentData())))
         self._model.view_changed.connect(self._show_spread)
         self._show_spread()
         self.search = QLineEdit()
@@ -279,16 +262,15 @@ class CurvesView(QWidget):
         """Title and plots of each group, less those that are hidden, closed or filtered out."""
         shown = self._groups(self.measured()).items()
         found = [
-            (_title(group), [spec.metric for spec in specs
-                             if not self._choices.is_hidden(spec.metric)])
-            for group, specs in shown if not self._choices.is_folded(group)
-        ]  # fmt: skip
+            (_title(group), [spec.metric for spec in specs if not self._choices.is_hidden(spec.metric)])
+            for group, specs in shown
+            if not self._choices.is_folded(group)
+        ]
         order = self._choices.ordered
         pinned = self._choices.pinned
         return [
-            (title, metrics if set(metrics) <= set(pinned) else order(metrics))
-            for title, metrics in found if metrics
-        ]  # fmt: skip
+            (title, metrics if set(metrics) <= set(pinned) else order(metrics)) for title, metrics in found if metrics
+        ]
 
     def _section(self, group: str) -> PlotSection:
         """The section of a group, made where it stands when it is first asked for."""

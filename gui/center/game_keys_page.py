@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QHeaderView,
-    QTableWidget,
-    QTableWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from gui.controllers.gamepad import Gamepad
 from gui.keymap import ACT_OF_NAME, PLAY_ACTS
@@ -90,9 +83,7 @@ class GameKeysPage(QWidget):
         if self._is_waiting and event.type() == QEvent.Type.FocusOut:
             self._is_waiting = False
             self._tell(self._pad_words())
-        if self._is_waiting and event.type() in (
-            QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress
-        ):  # fmt: skip
+        if self._is_waiting and event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress):
             event.accept()
             if event.type() == QEvent.Type.KeyPress:
                 self._on_key(event)

@@ -41,9 +41,10 @@ class GamesView(QWidget):
         row = QHBoxLayout()
         row.setSpacing(4)
         for action, name in (
-            ("playRom", names.PLAY_ROM_BUTTON), ("locateRom", names.LOCATE_ROM_BUTTON),
+            ("playRom", names.PLAY_ROM_BUTTON),
+            ("locateRom", names.LOCATE_ROM_BUTTON),
             ("forgetRom", names.FORGET_ROM_BUTTON),
-        ):  # fmt: skip
+        ):
             row.addWidget(action_button(actions[action], name, primary=action == "playRom"))
         row.addStretch(1)
         row.addWidget(action_button(actions["openRom"], names.OPEN_ROM_BUTTON))

@@ -36,17 +36,23 @@ class LeagueView(QWidget):
         self.players = QLineEdit()
         self.players.setObjectName(names.LEAGUE_PLAYERS)
         self.players.setAccessibleName(tr("Players of the league"))
-        self.players.setToolTip(
-            tr("random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://...")
-        )
+        self.players.setToolTip(tr("random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://..."))
         self.players.textEdited.connect(controller.set_players)
         self.table = QTableWidget(0, 8)
         self.table.setObjectName(names.LEAGUE_TABLE)
         self.table.setAccessibleName(tr("Players of the league, best first"))
         self.table.setHorizontalHeaderLabels(
-            [tr("Player"), tr("Task"), tr("Episodes"), tr("Success"), tr("Median steps"),
-             tr("Mean return"), tr("s/step"), tr("Note")]
-        )  # fmt: skip
+            [
+                tr("Player"),
+                tr("Task"),
+                tr("Episodes"),
+                tr("Success"),
+                tr("Median steps"),
+                tr("Mean return"),
+                tr("s/step"),
+                tr("Note"),
+            ]
+        )
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -71,11 +77,15 @@ class LeagueView(QWidget):
         column.setSpacing(0)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
-        told = label(tr(
-            "A league lets players of any kind play the same starts of one task, and ranks them: "
-            "your checkpoints, random play, your recordings.\n\n"
-            "Name players below or press Add checkpoint, then press Play."
-        ), "muted", wrap=True)  # fmt: skip
+        told = label(
+            tr(
+                "A league lets players of any kind play the same starts of one task, and ranks them: "
+                "your checkpoints, random play, your recordings.\n\n"
+                "Name players below or press Add checkpoint, then press Play."
+            ),
+            "muted",
+            wrap=True,
+        )
         told.setObjectName("leagueEmpty")
         told.setAlignment(Qt.AlignmentFlag.AlignCenter)
         told.setMargin(24)
@@ -139,19 +149,20 @@ class LeagueView(QWidget):
         self.table.setColumnHidden(1, not is_several(self._controller.task))
         for number, row in enumerate(rows):
             cells = (
-                short_name(str(row["player"])), short_task(str(row.get("task", ""))),
-                str(row["episodes"]), f"{row['success_rate']:.3f}",
+                short_name(str(row["player"])),
+                short_task(str(row.get("task", ""))),
+                str(row["episodes"]),
+                f"{row['success_rate']:.3f}",
                 f"{row['median_steps_to_goal']:g}" if row["success_rate"] else "-",
                 f"{row['mean_return']:.3f}",
-                f"{row['seconds_per_step']:.3f}", str(row["error"] or row["note"]),
-            )  # fmt: skip
+                f"{row['seconds_per_step']:.3f}",
+                str(row["error"] or row["note"]),
+            )
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)
                 item.setToolTip(text if column else str(row["player"]))
                 if 1 < column < 7:
-                    item.setTextAlignment(
-                        Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-                    )
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(number, column, item)
         self.table.blockSignals(False)
 

@@ -38,11 +38,19 @@ class LiveView(QWidget):
     """Another picture is on show."""
 
     def __init__(
-        self, playing: PlayController, session: Session, navigation: Navigation,
-        palette: Palette, welcome: QWidget, checkpoints: CheckpointList,
-        strip: PlayStrip, keys: GameKeys, gamepad: Gamepad, notices: Notices,
+        self,
+        playing: PlayController,
+        session: Session,
+        navigation: Navigation,
+        palette: Palette,
+        welcome: QWidget,
+        checkpoints: CheckpointList,
+        strip: PlayStrip,
+        keys: GameKeys,
+        gamepad: Gamepad,
+        notices: Notices,
         saliency: SaliencyController,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self._playing, self._session, self._navigation = playing, session, navigation
         self._checkpoints, self._gamepad = checkpoints, gamepad
@@ -97,9 +105,12 @@ class LiveView(QWidget):
             self.screen_view.show_overlay(None)  # what the policy looked at was another picture
         self._playing.note_frame(info, pictures[0])
         self.pictured.emit()
-        if (info.buttons, info.who, info.flags, info.action) != (
-            self.info.buttons, self.info.who, self.info.flags, self.info.action,
-        ) or info.frame // 12 != self.info.frame // 12 or self._playing.paused:  # fmt: skip
+        if (
+            (info.buttons, info.who, info.flags, info.action)
+            != (self.info.buttons, self.info.who, self.info.flags, self.info.action)
+            or info.frame // 12 != self.info.frame // 12
+            or self._playing.paused
+        ):
             self.info = info
             self.strip.write(info, self._session.mode)
 
@@ -179,9 +190,11 @@ class LiveView(QWidget):
             return checkpoint.name
         card = self._checkpoints.cards[row]
         return tr(  # what tells two checkpoints apart comes first: the end may be cut off
-            "{count_text} steps, {algo}, {run}", run=card.run_id[-4:], algo=card.algo,
+            "{count_text} steps, {algo}, {run}",
+            run=card.run_id[-4:],
+            algo=card.algo,
             count_text=count_text(card.env_steps),
-        )  # fmt: skip
+        )
 
     def _hint(self) -> str:
         playing = self._playing

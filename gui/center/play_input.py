@@ -24,9 +24,14 @@ class PlayInput(QObject):
     """The game has the keyboard, or has lost it."""
 
     def __init__(
-        self, screen: Screen, playing: PlayController, session: Session, keys: GameKeys,
-        gamepad: Gamepad, notices: Notices,
-    ) -> None:  # fmt: skip
+        self,
+        screen: Screen,
+        playing: PlayController,
+        session: Session,
+        keys: GameKeys,
+        gamepad: Gamepad,
+        notices: Notices,
+    ) -> None:
         super().__init__(screen)
         self._screen, self._playing, self._session = screen, playing, session
         self._keys, self._gamepad, self._notices = keys, gamepad, notices
@@ -107,10 +112,13 @@ class PlayInput(QObject):
         if not pressed:
             return False
         verbs = {
-            "pause": playing.toggle_pause, "step": playing.step,
-            "faster": lambda: playing.shift_speed(1), "slower": lambda: playing.shift_speed(-1),
-            "normal": lambda: playing.set_speed(1.0), "leave": self._screen.clearFocus,
-        }  # fmt: skip
+            "pause": playing.toggle_pause,
+            "step": playing.step,
+            "faster": lambda: playing.shift_speed(1),
+            "slower": lambda: playing.shift_speed(-1),
+            "normal": lambda: playing.set_speed(1.0),
+            "leave": self._screen.clearFocus,
+        }
         verbs[act]()
         return True
 
@@ -125,9 +133,8 @@ class PlayInput(QObject):
         if not self._playing.paused:
             self._playing.toggle_pause()
         self._notices.tell(
-            tr("Gamepad lost"),
-            tr("{name} is gone: its buttons are let go, the game pauses", name=name), "warn",
-        )  # fmt: skip
+            tr("Gamepad lost"), tr("{name} is gone: its buttons are let go, the game pauses", name=name), "warn"
+        )
 
     def _on_focus_lost(self) -> None:
         self.release_all()

@@ -24,9 +24,11 @@ from trainer_core.wire.buttons import action_name
 from trainer_core.wire.frames import FLAG_SUCCESS, FrameInfo
 
 TRANSPORT = {
-    "playPause": "playPauseButton", "playStep": "playStepButton",
-    "playRestart": "playRestartButton", "endPlayer": "playStopButton",
-}  # fmt: skip
+    "playPause": "playPauseButton",
+    "playStep": "playStepButton",
+    "playRestart": "playRestartButton",
+    "endPlayer": "playStopButton",
+}
 """objectNames of the buttons with pictures, by their action."""
 
 
@@ -38,9 +40,8 @@ class PlayStrip(QWidget):
     """Two short rows of controls, so that all of them fit beside the docks at 1024 pixels."""
 
     def __init__(
-        self, playing: PlayController, slots: SlotsController, sound: SoundController,
-        actions: ActionRegistry,
-    ) -> None:  # fmt: skip
+        self, playing: PlayController, slots: SlotsController, sound: SoundController, actions: ActionRegistry
+    ) -> None:
         super().__init__()
         self._playing = playing
         self._column = column = QVBoxLayout(self)
@@ -107,9 +108,7 @@ class PlayStrip(QWidget):
             row.addWidget(shown)
         return row
 
-    def _tools_row(
-        self, slots: SlotsController, sound: SoundController, actions: ActionRegistry
-    ) -> QHBoxLayout:
+    def _tools_row(self, slots: SlotsController, sound: SoundController, actions: ActionRegistry) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(4)
         row.addWidget(SlotButton(slots, actions))
@@ -139,10 +138,7 @@ class PlayStrip(QWidget):
         if self._playing.note:
             parts = [self._playing.note]
         elif not self._playing.is_rom:
-            parts = [
-                tr("distance {dist:.3f}", dist=info.dist),
-                tr("reward {reward:+.3f}", reward=info.reward),
-            ]
+            parts = [tr("distance {dist:.3f}", dist=info.dist), tr("reward {reward:+.3f}", reward=info.reward)]
         if not human:
             parts.append(tr("action {action}", action=action_name(info.action)))
         if info.flags & FLAG_SUCCESS:

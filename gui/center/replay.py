@@ -43,9 +43,11 @@ LEAST_CHOICE = 120
 ROLL_HEIGHT = 560
 """Of the tab, for the piano roll and the pictures along the recording both."""
 _CHOICES = {
-    "openReplay": "openReplayButton", "useAsDemo": "useAsDemoButton",
-    "exportAs": "exportAsButton", "exportGif": names.EXPORT_GIF_BUTTON,
-}  # fmt: skip
+    "openReplay": "openReplayButton",
+    "useAsDemo": "useAsDemoButton",
+    "exportAs": "exportAsButton",
+    "exportGif": names.EXPORT_GIF_BUTTON,
+}
 _FIRST_TO_GO = ("useAsDemo", "exportGif", "exportAs")
 """Buttons that a narrow window leaves to the menus, in this order: none is ever cut."""
 
@@ -75,9 +77,8 @@ class Beside(QWidget):
 
 class ReplayView(QWidget):
     def __init__(
-        self, controller: ReplayController, roll: RollController, actions: ActionRegistry,
-        palette: Palette,
-    ) -> None:  # fmt: skip
+        self, controller: ReplayController, roll: RollController, actions: ActionRegistry, palette: Palette
+    ) -> None:
         super().__init__()
         self._controller, self._roll = controller, roll
         self.frame = 0
@@ -149,12 +150,13 @@ class ReplayView(QWidget):
     def _control_row(self, actions: ActionRegistry) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(4)
-        self.play = icon_button("play", tr("Play"), "replayPlayButton", flat=False,
-                                clicked=self.toggle)  # fmt: skip
-        self.back = icon_button("back", tr("One frame back"), "replayBackButton", flat=False,
-                                clicked=lambda: self._move(-1))  # fmt: skip
-        self.next = icon_button("step", tr("One frame on"), "replayNextButton", flat=False,
-                                clicked=lambda: self._move(1))  # fmt: skip
+        self.play = icon_button("play", tr("Play"), "replayPlayButton", flat=False, clicked=self.toggle)
+        self.back = icon_button(
+            "back", tr("One frame back"), "replayBackButton", flat=False, clicked=lambda: self._move(-1)
+        )
+        self.next = icon_button(
+            "step", tr("One frame on"), "replayNextButton", flat=False, clicked=lambda: self._move(1)
+        )
         for made in (self.back, self.play, self.next):
             made.setProperty("transport", True)
             row.addWidget(made)
@@ -184,9 +186,7 @@ class ReplayView(QWidget):
         self.choices.setObjectName("recordingBox")
         self.choices.setAccessibleName(tr("Recording"))
         self.choices.setMinimumContentsLength(14)
-        self.choices.activated.connect(
-            lambda: self._controller.load(Path(self.choices.currentData()))
-        )
+        self.choices.activated.connect(lambda: self._controller.load(Path(self.choices.currentData())))
         row.addWidget(self.choices, 1)
         self.others = QToolButton()
         self.others.setObjectName("besideButton")
@@ -230,9 +230,7 @@ class ReplayView(QWidget):
             action = menu.addAction(recording_name(folder))
             action.setCheckable(True)
             action.setChecked(folder in shown)
-            action.triggered.connect(
-                lambda checked, folder=folder: controller.toggle_beside(folder)
-            )
+            action.triggered.connect(lambda checked, folder=folder: controller.toggle_beside(folder))
 
     # -- showing ----------------------------------------------------------------------------
 
@@ -330,11 +328,7 @@ class ReplayView(QWidget):
 
     def _hint(self) -> None:
         replay, controller = self._controller.replay, self._controller
-        hint = (
-            tr("Press Record while a game plays, or open a GIF or a movie")
-            if replay is None
-            else ""
-        )
+        hint = tr("Press Record while a game plays, or open a GIF or a movie") if replay is None else ""
         if controller.opening:
             hint = tr("Opening {name}", name=controller.opening)
         elif self._roll.busy:
@@ -406,9 +400,7 @@ class ReplayView(QWidget):
         self.choices.clear()
         for folder in controller.folders:
             self.choices.addItem(recording_name(folder), str(folder))
-            self.choices.setItemData(
-                self.choices.count() - 1, str(folder), Qt.ItemDataRole.ToolTipRole
-            )
+            self.choices.setItemData(self.choices.count() - 1, str(folder), Qt.ItemDataRole.ToolTipRole)
         if controller.replay is not None:
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
         self.choices.setEnabled(self.choices.count() > 0)

@@ -5,14 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QHeaderView,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from gui.actions import ActionRegistry, Command
 from gui.controllers.replay import ReplayController
@@ -25,9 +18,7 @@ from gui.words import tr
 
 
 class RollPanel(QWidget):
-    def __init__(
-        self, roll: RollController, replay: ReplayController, actions: ActionRegistry
-    ) -> None:
+    def __init__(self, roll: RollController, replay: ReplayController, actions: ActionRegistry) -> None:
         super().__init__()
         self._roll, self._replay = roll, replay
         self.piano = PianoRoll()
@@ -94,8 +85,7 @@ class RollPanel(QWidget):
         begun = str(recording.forked_at + 1) if recording.parent else ""
         item = QTreeWidgetItem(above, [branch.folder.name, begun])
         item.setData(0, Qt.ItemDataRole.UserRole, str(branch.folder))
-        item.setToolTip(0, tr("{frames} frames, {mode}", frames=recording.frames,
-                              mode=recording.mode))  # fmt: skip
+        item.setToolTip(0, tr("{frames} frames, {mode}", frames=recording.frames, mode=recording.mode))
         for child in branch.children:
             self._add(item, child, shown)
         if branch.folder == shown:

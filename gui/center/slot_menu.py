@@ -52,6 +52,4 @@ class SlotButton(QToolButton):
             path = slots.path(slot)
             if path.is_file():
                 picture = QIcon(str(path.with_suffix(".png")))
-                menu.addAction(
-                    picture, tr("Load {label}", label=slots.label(slot)), partial(slots.load, slot)
-                )
+                menu.addAction(picture, tr("Load {label}", label=slots.label(slot)), partial(slots.load, slot))

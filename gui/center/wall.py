@@ -30,9 +30,7 @@ FRAME_MS = 33
 class EnvWall(QWidget):
     """Pictures are copied by the worker only while this tab is on show."""
 
-    def __init__(
-        self, bridge: Bridge, training: TrainingController, compiling: Compiling, palette: Palette
-    ) -> None:
+    def __init__(self, bridge: Bridge, training: TrainingController, compiling: Compiling, palette: Palette) -> None:
         super().__init__()
         self._bridge, self._training = bridge, training
         self.source = FrameSource()
@@ -75,17 +73,18 @@ class EnvWall(QWidget):
         self.back.hide()
         row.addWidget(self.back)
         self.freeze = button(
-            tr("Freeze"), "wallFreezeButton", clicked=self._freeze_zoomed,
+            tr("Freeze"),
+            "wallFreezeButton",
+            clicked=self._freeze_zoomed,
             tip=tr("Keep this picture on the wall; the run goes on. A right click does it too"),
-        )  # fmt: skip
+        )
         self.freeze.setCheckable(True)
         self.freeze.hide()
         row.addWidget(self.freeze)
         self.sort = QComboBox()
         self.sort.setObjectName("wallSort")
         self.sort.setAccessibleName(tr("How the wall is sorted"))
-        for by, text in zip(SORTS, (tr("By number"), tr("By success"), tr("By distance")),
-                            strict=True):  # fmt: skip
+        for by, text in zip(SORTS, (tr("By number"), tr("By success"), tr("By distance")), strict=True):
             self.sort.addItem(text, by)
         self.sort.activated.connect(self._on_sort)
         row.addWidget(self.sort)
@@ -113,10 +112,9 @@ class EnvWall(QWidget):
         """Ask the run on show for pictures, once; and stop asking another."""
         self.card.refresh()
         run_id = self._training.run_id
-        watchable = self._training.state in (
-            RunState.RUNNING,
-            RunState.PAUSED,
-        ) and self._bridge.service.takes_commands(run_id)
+        watchable = self._training.state in (RunState.RUNNING, RunState.PAUSED) and self._bridge.service.takes_commands(
+            run_id
+        )
         if run_id != self._pictured:
             self._show_none()
         if not watchable or not self.isVisible():
@@ -176,10 +174,11 @@ class EnvWall(QWidget):
         self.screen_view.marks = [
             Mark(
                 QRect(*place_of(place, self._columns, self._tile), self._tile[1], self._tile[0]),
-                self.order.words(env), env in self.order.frozen,
+                self.order.words(env),
+                env in self.order.frozen,
             )
             for place, env in enumerate(self.order.order(len(pictures)))
-        ]  # fmt: skip
+        ]
 
     def _on_event(self, run_id: str, event: object) -> None:
         if run_id == self._watched and isinstance(event, records.WallEvent):
@@ -238,11 +237,14 @@ class EnvWall(QWidget):
         self.screen_view.hint = ""
         if not watching and not self.screen_view.has_picture:
             self.screen_view.hint = (
-                tr("The run is starting") if starting
-                else tr("The run waits in the queue") if queued
-                else tr("This run has ended") if ended
+                tr("The run is starting")
+                if starting
+                else tr("The run waits in the queue")
+                if queued
+                else tr("This run has ended")
+                if ended
                 else tr("Start a run to see its Game Boys here")
-            )  # fmt: skip
+            )
         elif watching and not self.source.seq:
             self.screen_view.hint = tr("Waiting for the first picture")
         text = tr("This run has ended") if ended else tr("Nothing is training")

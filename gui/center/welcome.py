@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui import theme
 from gui.actions import ActionRegistry
@@ -29,9 +22,7 @@ MARGIN = 24
 class Welcome(QWidget):
     """Two faces: the invitation, then the command to agree to."""
 
-    def __init__(
-        self, training: TrainingController, navigation: Navigation, actions: ActionRegistry
-    ) -> None:
+    def __init__(self, training: TrainingController, navigation: Navigation, actions: ActionRegistry) -> None:
         super().__init__()
         self._training, self._actions = training, actions
         self.setObjectName("welcomePage")
@@ -76,9 +67,7 @@ class Welcome(QWidget):
             )
         )
         column.addSpacing(8)
-        self.start = button(
-            tr("Start the demo"), "startDemoButton", primary=True, clicked=self._on_start
-        )
+        self.start = button(tr("Start the demo"), "startDemoButton", primary=True, clicked=self._on_start)
         self.start.setDefault(True)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -118,8 +107,7 @@ class Welcome(QWidget):
         column.addSpacing(8)
         row = QHBoxLayout()
         row.setSpacing(8)
-        self.agree = button(tr("Run it"), "runDemoButton", primary=True,
-                            clicked=self._training.start_demo)  # fmt: skip
+        self.agree = button(tr("Run it"), "runDemoButton", primary=True, clicked=self._training.start_demo)
         row.addWidget(self.agree)
         row.addWidget(button(tr("Back"), "demoBackButton", clicked=self._on_back))
         row.addStretch(1)
@@ -159,12 +147,7 @@ class Welcome(QWidget):
         plan = training.plan
         self.command.setPlainText(plan.command_line if plan else "")
         folder = plan.run_dir.parent if plan else ""
-        self.where.setText(
-            tr(
-                "It writes only into {folder} and stops a minute after its first update.",
-                folder=folder,
-            )
-        )
+        self.where.setText(tr("It writes only into {folder} and stops a minute after its first update.", folder=folder))
         self.checks.show_checks(training.checks, training.checking)
         failed = any(check.status == "fail" for check in training.checks)
         idle = training.state in (RunState.IDLE,) or training.state.is_end

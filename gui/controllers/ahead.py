@@ -29,9 +29,8 @@ IDLE_MS = 10 * 60 * 1000
 
 class StartAhead(QObject):
     def __init__(
-        self, bridge: Bridge, session: Session, training: TrainingController, settings: Settings,
-        task: DraftModel,
-    ) -> None:  # fmt: skip
+        self, bridge: Bridge, session: Session, training: TrainingController, settings: Settings, task: DraftModel
+    ) -> None:
         super().__init__()
         self._bridge, self._session, self._training = bridge, session, training
         self._settings, self._task = settings, task
@@ -85,9 +84,8 @@ class StartAhead(QObject):
 
 class PlayAhead(QObject):
     def __init__(
-        self, bridge: Bridge, checkpoints: CheckpointList, playing: PlayController,
-        settings: Settings,
-    ) -> None:  # fmt: skip
+        self, bridge: Bridge, checkpoints: CheckpointList, playing: PlayController, settings: Settings
+    ) -> None:
         super().__init__()
         self._bridge, self._checkpoints, self._settings = bridge, checkpoints, settings
         self._player = playing.player

@@ -18,9 +18,8 @@ SILENCE = "silence"
 
 class Alerts(QObject):
     def __init__(
-        self, telemetry: TelemetryModel, training: TrainingController, navigation: Navigation,
-        notices: Notices,
-    ) -> None:  # fmt: skip
+        self, telemetry: TelemetryModel, training: TrainingController, navigation: Navigation, notices: Notices
+    ) -> None:
         super().__init__()
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
@@ -42,8 +41,9 @@ class Alerts(QObject):
             self._stalled = run_id
             self._tell(
                 tr("No word from {label}", label=self._telemetry.label(run_id)),
-                tr("for {silent:.0f} seconds", silent=silent), SILENCE,
-            )  # fmt: skip
+                tr("for {silent:.0f} seconds", silent=silent),
+                SILENCE,
+            )
         elif not silent and self._stalled:  # it speaks again, ended, or is not looked at any more
             self._stalled = ""
             self._notices.withdraw(SILENCE)

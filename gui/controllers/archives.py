@@ -33,9 +33,7 @@ class ArchivesController(QObject):
     changed = Signal()
     """Rows, free space or what is under way."""
 
-    def __init__(
-        self, bridge: Bridge, runs: RunList, checkpoints: CheckpointsController, notices: Notices
-    ) -> None:
+    def __init__(self, bridge: Bridge, runs: RunList, checkpoints: CheckpointsController, notices: Notices) -> None:
         super().__init__()
         self._bridge, self._runs = bridge, runs
         self._checkpoints, self._notices = checkpoints, notices
@@ -66,19 +64,16 @@ class ArchivesController(QObject):
         if not self.working:
             self._tell(tr("Measuring"))
             self._bridge.spawn(
-                self._tool("disk", "--json"), title=tr("Disk"), then=self._on_measured,
-                failed=self._on_failed,
-            )  # fmt: skip
+                self._tool("disk", "--json"), title=tr("Disk"), then=self._on_measured, failed=self._on_failed
+            )
 
     def _on_measured(self, result: dict[str, Any]) -> None:
         known = self._bridge.service.runs
         rows = [
-            DiskRow(
-                known[row["run_id"]], self._runs.label(row["run_id"]),
-                row["bytes"], row["checkpoints"],
-            )
-            for row in result["runs"] if row["run_id"] in known
-        ]  # fmt: skip
+            DiskRow(known[row["run_id"]], self._runs.label(row["run_id"]), row["bytes"], row["checkpoints"])
+            for row in result["runs"]
+            if row["run_id"] in known
+        ]
         self.rows = sorted(rows, key=lambda row: -row.total)
         self._tell("")
 
@@ -90,9 +85,8 @@ class ArchivesController(QObject):
             self._cancelled = False
             self._tell(tr("Archiving"))
             self._bridge.spawn(
-                self._archive_all(run_ids), title=tr("Archive"), then=self._on_archived,
-                failed=self._on_failed,
-            )  # fmt: skip
+                self._archive_all(run_ids), title=tr("Archive"), then=self._on_archived, failed=self._on_failed
+            )
 
     async def _archive_all(self, run_ids: list[str]) -> tuple[int, int]:
         """How many were archived, and how many bytes smaller they are now."""
@@ -116,9 +110,11 @@ class ArchivesController(QObject):
         if done:
             self._notices.tell(
                 tr("Archived"),
-                tr("{done} runs, {saved} free again", done=done, saved=size_text(saved)), "good",
-                tr("Open folder"), self.open_folder,
-            )  # fmt: skip
+                tr("{done} runs, {saved} free again", done=done, saved=size_text(saved)),
+                "good",
+                tr("Open folder"),
+                self.open_folder,
+            )
         self.measure()
 
     def cancel(self) -> None:
@@ -138,9 +134,8 @@ class ArchivesController(QObject):
         if not self.working:
             self._tell(tr("Restoring {name}", name=file.name))
             self._bridge.spawn(
-                self._tool("restore", str(file)), title=tr("Restore"), then=self._on_restored,
-                failed=self._on_failed,
-            )  # fmt: skip
+                self._tool("restore", str(file)), title=tr("Restore"), then=self._on_restored, failed=self._on_failed
+            )
 
     def _on_restored(self, result: dict[str, Any]) -> None:
         self._tell("")
@@ -177,8 +172,7 @@ class ArchivesController(QObject):
     # -- the tool ---------------------------------------------------------------------------
 
     async def _tool(self, verb: str, *words: str) -> dict[str, Any]:
-        argv = [sys.executable, "-m", "trainer_core.cli.main", verb, *words,
-                "--home", str(self._bridge.home.root)]  # fmt: skip
+        argv = [sys.executable, "-m", "trainer_core.cli.main", verb, *words, "--home", str(self._bridge.home.root)]
         try:
             self._task = asyncio.ensure_future(run_job(argv, on_start=self._on_start))
             return await self._task

@@ -38,10 +38,16 @@ class CheckpointsController(QObject):
     """Verbs are about the selected card of the model, unless they are given one."""
 
     def __init__(
-        self, bridge: Bridge, session: Session, model: CheckpointList, runs: RunList,
-        training: TrainingController, playing: PlayController, navigation: Navigation,
+        self,
+        bridge: Bridge,
+        session: Session,
+        model: CheckpointList,
+        runs: RunList,
+        training: TrainingController,
+        playing: PlayController,
+        navigation: Navigation,
         notices: Notices,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self._training, self.training_changed = training, training.badge_changed
         self._bridge, self._session, self.model, self._runs = bridge, session, model, runs
@@ -142,9 +148,7 @@ class CheckpointsController(QObject):
         run = self._bridge.service.runs.get(card.run_id) if card else None
         for runner in self._bridge.service.runners:
             if run and runner.id == run.runner and not runner.capabilities.warm_start:
-                return tr(
-                    "{title} cannot begin with the weights of a checkpoint", title=runner.title
-                )
+                return tr("{title} cannot begin with the weights of a checkpoint", title=runner.title)
         return self.refusal()
 
     def deploy_selected(self) -> None:
@@ -245,18 +249,14 @@ class CheckpointsController(QObject):
             self._session.turn_to_training()
             self._session.set_runner(self._bridge.service.runs[card.run_id].runner)
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
-            self._notices.tell(
-                tr("Warm start"), tr("the next run begins with {name}", name=card.folder.name)
-            )
+            self._notices.tell(tr("Warm start"), tr("the next run begins with {name}", name=card.folder.name))
 
     # -- bringing one in --------------------------------------------------------------------
 
     def import_folder(self, folder: Path) -> None:
         """Copy, verify and register a checkpoint folder; the copy is then selected."""
         work = in_thread(import_checkpoint, folder, self._bridge.home)
-        self._bridge.spawn(
-            work, title=tr("The checkpoint was not imported"), then=self._on_imported
-        )
+        self._bridge.spawn(work, title=tr("The checkpoint was not imported"), then=self._on_imported)
 
     def _on_imported(self, found: tuple[RunRecord, Path]) -> None:
         run, folder = found
@@ -267,9 +267,7 @@ class CheckpointsController(QObject):
             self.model.put(replace(card, integrity="verified"))
         self.model.select(folder)
         self._notices.tell(
-            tr("Imported"),
-            tr("{task}, {env_steps:,} steps", task=run.task, env_steps=run.env_steps),
-            "good",
+            tr("Imported"), tr("{task}, {env_steps:,} steps", task=run.task, env_steps=run.env_steps), "good"
         )
 
     # -- following runs ---------------------------------------------------------------------

@@ -53,9 +53,7 @@ class Compiling(QObject):
             return  # it has curves: a part more does not keep anybody waiting
         known = self._runs.get(run_id)
         detail = event.detail.removeprefix(records.COMPILING).removeprefix(": ")
-        self._runs[run_id] = Compilation(
-            detail, event.progress, known.began if known else time.monotonic()
-        )
+        self._runs[run_id] = Compilation(detail, event.progress, known.began if known else time.monotonic())
         self._telemetry.tell_wait(run_id, tr("Compiling the Game Boy, once"))
         self.changed.emit(run_id)
 

@@ -19,9 +19,8 @@ class CurvesController(QObject):
     """Verbs are about the plot that `choices` speaks of."""
 
     def __init__(
-        self, telemetry: TelemetryModel, choices: PlotChoices, navigation: Navigation,
-        files: NewFiles,
-    ) -> None:  # fmt: skip
+        self, telemetry: TelemetryModel, choices: PlotChoices, navigation: Navigation, files: NewFiles
+    ) -> None:
         super().__init__()
         self._telemetry, self.choices = telemetry, choices
         self._navigation, self._files = navigation, files

@@ -51,9 +51,8 @@ async def answers(port: int) -> bool:
 
 class Dashboards(QObject):
     def __init__(
-        self, bridge: Bridge, telemetry: TelemetryModel, runs: RunsController,
-        navigation: Navigation, notices: Notices,
-    ) -> None:  # fmt: skip
+        self, bridge: Bridge, telemetry: TelemetryModel, runs: RunsController, navigation: Navigation, notices: Notices
+    ) -> None:
         super().__init__()
         self._runs, self._navigation = runs, navigation
         self._bridge, self._telemetry, self._notices = bridge, telemetry, notices
@@ -64,9 +63,7 @@ class Dashboards(QObject):
         folder = self._bridge.home.run(self._telemetry.focus).root
         argv = [sys.executable, "-m", "trainer_core.formats.tensorboard", str(folder)]
         self._bridge.spawn(
-            run_job(argv),
-            title=tr("TensorBoard"),
-            then=lambda result: self._on_exported(Path(result["folder"])),
+            run_job(argv), title=tr("TensorBoard"), then=lambda result: self._on_exported(Path(result["folder"]))
         )
 
     def _on_exported(self, folder: Path) -> None:
@@ -76,17 +73,23 @@ class Dashboards(QObject):
             return
         self.close()
         port = free_port()
-        argv = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder),
-                "--host", "127.0.0.1", "--port", str(port)]  # fmt: skip
-        self._bridge.spawn(
-            run_job(argv, on_start=self._on_server), title=tr("TensorBoard"), failed=self._on_failed
-        )
+        argv = [
+            sys.executable,
+            "-m",
+            "tensorboard.main",
+            "--logdir",
+            str(folder),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
+        self._bridge.spawn(run_job(argv, on_start=self._on_server), title=tr("TensorBoard"), failed=self._on_failed)
         url = QUrl(f"http://127.0.0.1:{port}")
         self._notices.tell(tr("TensorBoard starts"), url.toString())
         self._bridge.spawn(
-            answers(port), title=tr("TensorBoard"),
-            then=lambda there: QDesktopServices.openUrl(url) if there else None,
-        )  # fmt: skip
+            answers(port), title=tr("TensorBoard"), then=lambda there: QDesktopServices.openUrl(url) if there else None
+        )
 
     def export_wandb(self) -> None:
         """Write the run in focus as W&B's client keeps it offline; without the client, as JSON."""
@@ -95,23 +98,28 @@ class Dashboards(QObject):
         module = "wandb_offline" if has_client else "wandb_history"
         argv = [sys.executable, "-m", f"trainer_core.formats.{module}", str(run)]
         self._bridge.spawn(
-            run_job(argv), title=tr("Weights and Biases"),
+            run_job(argv),
+            title=tr("Weights and Biases"),
             then=lambda result: self._on_wandb(Path(result["folder"]), has_client),
-        )  # fmt: skip
+        )
 
     def _on_wandb(self, folder: Path, has_client: bool) -> None:
         line = f"wandb sync {folder}" if has_client else "pip install wandb"
         self._notices.tell(
-            tr("Written for W&B"), f"{folder}; {line}", "good",
-            tr("Copy the command"), lambda: QGuiApplication.clipboard().setText(line),
-        )  # fmt: skip
+            tr("Written for W&B"),
+            f"{folder}; {line}",
+            "good",
+            tr("Copy the command"),
+            lambda: QGuiApplication.clipboard().setText(line),
+        )
 
     def import_curves(self, path: Path) -> None:
         """Make runs of what was logged elsewhere and show their curves."""
         self._bridge.spawn(
             in_thread(import_curves, path, self._bridge.home),
-            title=tr("The curves were not imported"), then=self._on_imported,
-        )  # fmt: skip
+            title=tr("The curves were not imported"),
+            then=self._on_imported,
+        )
 
     def _on_imported(self, done: Imported) -> None:
         for run in done.runs:
@@ -125,9 +133,7 @@ class Dashboards(QObject):
             text = tr("{count} runs", count=len(done.runs))
         if done.lost:
             text += "; " + "; ".join(done.lost[:MOST_TOLD])
-        self._notices.tell(
-            tr("Curves imported"), text, "warn" if done.lost else "good", subject=FILE_OPENED
-        )
+        self._notices.tell(tr("Curves imported"), text, "warn" if done.lost else "good", subject=FILE_OPENED)
 
     def _on_server(self, job: Job) -> None:
         self._server = job

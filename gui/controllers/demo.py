@@ -20,9 +20,8 @@ from trainer_core.wire import records
 
 class Demo(QObject):
     def __init__(
-        self, bridge: Bridge, training: TrainingController, checkpoints: CheckpointsController,
-        notices: Notices,
-    ) -> None:  # fmt: skip
+        self, bridge: Bridge, training: TrainingController, checkpoints: CheckpointsController, notices: Notices
+    ) -> None:
         super().__init__()
         self._bridge, self._training = bridge, training
         self._checkpoints, self._notices = checkpoints, notices
@@ -54,9 +53,7 @@ class Demo(QObject):
 
     def _on_time_up(self) -> None:
         self._is_over = True
-        self._bridge.spawn(
-            self._bridge.service.stop(self.run_id, "the demo's minute is over"), title=tr("Stop")
-        )
+        self._bridge.spawn(self._bridge.service.stop(self.run_id, "the demo's minute is over"), title=tr("Stop"))
 
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record

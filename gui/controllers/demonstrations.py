@@ -27,8 +27,7 @@ class Demonstrations(QObject):
         return [
             task.manifest.id
             for task in list_tasks(home)
-            if task.folder.is_relative_to(home.tasks)
-            and task.manifest.rom.sha256 == replay.recording.rom_sha256
+            if task.folder.is_relative_to(home.tasks) and task.manifest.rom.sha256 == replay.recording.rom_sha256
         ]
 
     def refusal(self) -> str:
@@ -48,8 +47,13 @@ class Demonstrations(QObject):
             run_job(argv),
             then=lambda found: self._notices.tell(
                 tr("Demonstration kept"),
-                tr("{task} reaches its goal in {steps} steps; it has {count} of them now",
-                   task=task, steps=found["steps"], count=found["demonstrations"]), "good",
+                tr(
+                    "{task} reaches its goal in {steps} steps; it has {count} of them now",
+                    task=task,
+                    steps=found["steps"],
+                    count=found["demonstrations"],
+                ),
+                "good",
             ),
             failed=lambda reason: self._bridge.problem.emit(tr("No demonstration"), reason),
-        )  # fmt: skip
+        )

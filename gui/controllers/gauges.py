@@ -21,9 +21,7 @@ class GaugesController(QObject):
     disk_use_read = Signal(str, object)
     """Run id, and the bytes of its folder."""
 
-    def __init__(
-        self, bridge: Bridge, training: TrainingController, telemetry: TelemetryModel
-    ) -> None:
+    def __init__(self, bridge: Bridge, training: TrainingController, telemetry: TelemetryModel) -> None:
         super().__init__()
         self._bridge, self._training = bridge, training
         self.is_watched: Callable[[], bool] = lambda: False

@@ -34,9 +34,13 @@ def open_folder(folder: Path) -> None:
 
 class Journal(QObject):
     def __init__(
-        self, bridge: Bridge, log: LogBuffer, notices: Notices, navigation: Navigation,
+        self,
+        bridge: Bridge,
+        log: LogBuffer,
+        notices: Notices,
+        navigation: Navigation,
         checkpoints: CheckpointsController,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self._bridge, self._log, self._notices = bridge, log, notices
         self._navigation, self._checkpoints = navigation, checkpoints
@@ -117,22 +121,23 @@ class Journal(QObject):
         self._log.add(f"{title}: {cause}", 2)
         self._tell_failure(title, cause)
 
-    def _tell_failure(
-        self, title: str, cause: str, *, is_news: bool = False, subject: str = ""
-    ) -> None:
+    def _tell_failure(self, title: str, cause: str, *, is_news: bool = False, subject: str = "") -> None:
         """One banner: the catalogue's code and title, the cause, and the command that helps."""
         failure = failure_of(cause)
         if failure is None:
             self._notices.tell(
-                title, cause, "error",
-                tr("Show log"), lambda: self._navigation.show_dock(names.LOG_DOCK),
-                is_news=is_news, subject=subject,
-            )  # fmt: skip
+                title,
+                cause,
+                "error",
+                tr("Show log"),
+                lambda: self._navigation.show_dock(names.LOG_DOCK),
+                is_news=is_news,
+                subject=subject,
+            )
             return
         # The log has the cause; a command of a shell is no help to whoever reads a window.
         plain = SHELL_WAY.sub("", cause)
         text = f"{tr(failure.title)}: {tr(failure.means) if 'dmglab ' in plain else plain}"
         self._notices.tell(
-            f"{title} ({failure.code})", text, "error", command=failure.command, is_news=is_news,
-            subject=subject,
-        )  # fmt: skip
+            f"{title} ({failure.code})", text, "error", command=failure.command, is_news=is_news, subject=subject
+        )

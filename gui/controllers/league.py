@@ -28,9 +28,13 @@ class LeagueController(QObject):
     progressed = Signal(float)
 
     def __init__(
-        self, bridge: Bridge, session: Session, navigation: Navigation, replay: ReplayController,
+        self,
+        bridge: Bridge,
+        session: Session,
+        navigation: Navigation,
+        replay: ReplayController,
         checkpoints: CheckpointList,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self._bridge, self._session = bridge, session
         self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
@@ -96,19 +100,27 @@ class LeagueController(QObject):
 
     def _begin(self) -> None:
         argv = [
-            sys.executable, "-m", "trainer_core.cli.main", "league", *shlex.split(self.players),
-            "--task", self.next_task, "--episodes", str(MAX_EPISODES), "--record",
-            "--home", str(self._bridge.home.root),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "trainer_core.cli.main",
+            "league",
+            *shlex.split(self.players),
+            "--task",
+            self.next_task,
+            "--episodes",
+            str(MAX_EPISODES),
+            "--record",
+            "--home",
+            str(self._bridge.home.root),
+        ]
         self._busy, self.error = True, ""
         self.task, self.rows, self.chosen = self.next_task, [], -1
         self.changed.emit()
         self._bridge.spawn(
-            run_job(
-                argv, on_progress=self.progressed.emit, on_start=self._on_job, partial=True
-            ),
-            then=self._on_done, failed=self._on_failed,
-        )  # fmt: skip
+            run_job(argv, on_progress=self.progressed.emit, on_start=self._on_job, partial=True),
+            then=self._on_done,
+            failed=self._on_failed,
+        )
 
     def _on_job(self, job: Job) -> None:
         self._job = job

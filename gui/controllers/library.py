@@ -39,9 +39,15 @@ class LibraryController(QObject):
     """A game is about to be chosen."""
 
     def __init__(
-        self, bridge: Bridge, session: Session, library: RomLibrary, playing: PlayController,
-        navigation: Navigation, notices: Notices, palette: Palette,
-    ) -> None:  # fmt: skip
+        self,
+        bridge: Bridge,
+        session: Session,
+        library: RomLibrary,
+        playing: PlayController,
+        navigation: Navigation,
+        notices: Notices,
+        palette: Palette,
+    ) -> None:
         super().__init__()
         self._bridge, self._session, self._playing = bridge, session, playing
         self._navigation, self._notices, self._palette = navigation, notices, palette
@@ -72,9 +78,7 @@ class LibraryController(QObject):
             self._offer_unpacking(path)
             return
         if problem := why_no_rom(path):
-            self._tell(
-                f"{path.name}: {problem} ({path.parent})", tr("Open another..."), self.ask_open
-            )
+            self._tell(f"{path.name}: {problem} ({path.parent})", tr("Open another..."), self.ask_open)
             return
         if str(path) == self._session.rom:
             self._playing.play_game()
@@ -93,9 +97,11 @@ class LibraryController(QObject):
             tr("A zip archive"),
             tr("{name} is inside {path}", name=name, path=path)
             + (tr(", the first of {count} ROMs", count=len(found)) if found[1:] else ""),
-            "warn", tr("Unpack beside it and play"), lambda: self._unpack(path, name),
+            "warn",
+            tr("Unpack beside it and play"),
+            lambda: self._unpack(path, name),
             subject=FILE_OPENED,
-        )  # fmt: skip
+        )
 
     def _unpack(self, path: Path, name: str) -> None:
         work = in_thread(unpack, path, name)
@@ -112,9 +118,7 @@ class LibraryController(QObject):
         if card.shipped:
             self.open_rom(card.path)
             return
-        self._bridge.spawn(
-            in_thread(sha256_of_rom, card.path), then=lambda found: self._on_hashed(card, found)
-        )
+        self._bridge.spawn(in_thread(sha256_of_rom, card.path), then=lambda found: self._on_hashed(card, found))
 
     def play_selected(self) -> None:
         self.play(self.library.selected)
@@ -126,9 +130,7 @@ class LibraryController(QObject):
         if found == card.key:
             self.open_rom(card.path)
             return
-        what = (
-            tr("is not there any more") if not is_regular(card.path) else tr("is another file now")
-        )
+        what = tr("is not there any more") if not is_regular(card.path) else tr("is another file now")
         text = f"{card.title} {what}: {card.path}"
         self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
         self.library.reload()
@@ -139,9 +141,7 @@ class LibraryController(QObject):
         """Ask where a registered game is now."""
         card = self.library.card(key)
         if card is not None:
-            self.file_wanted.emit(
-                tr("Where is {title}?", title=card.title), lambda path: self._found(card, path)
-            )
+            self.file_wanted.emit(tr("Where is {title}?", title=card.title), lambda path: self._found(card, path))
 
     def locate_selected(self) -> None:
         self.locate(self.library.selected)
@@ -197,27 +197,24 @@ class LibraryController(QObject):
     def _on_playing(self) -> None:
         """A ROM that could not be played is not the session's: the one that still plays is."""
         playing, rom = self._playing, self._session.rom
-        if rom and playing.error and not playing.busy and (
-            playing.request is None or playing.request.task != rom
-        ):  # fmt: skip
+        if rom and playing.error and not playing.busy and (playing.request is None or playing.request.task != rom):
             plays_on = playing.request.task if playing.request and playing.is_rom else ""
             self._session.set_rom(plays_on)
 
     def take_pictures(self) -> None:
         """Have a picture made of each game that has none, in a process of its own."""
         missing = [
-            card for card in self.library.cards
-            if not card.problem and card.key not in self._pictured
-            and not self.library.thumbnail(card.key).is_file()
-        ]  # fmt: skip
+            card
+            for card in self.library.cards
+            if not card.problem and card.key not in self._pictured and not self.library.thumbnail(card.key).is_file()
+        ]
         if not missing or self._bridge.closing:
             return
         self._pictured |= {card.key for card in missing}
         pairs = [(str(card.path), str(self.library.thumbnail(card.key))) for card in missing]
         argv = [sys.executable, "-m", "trainer_core.play.title_pictures"]
         work = run_job(
-            [*argv, *(word for pair in pairs for word in pair)],
-            on_progress=lambda share: self.library.changed.emit(),
+            [*argv, *(word for pair in pairs for word in pair)], on_progress=lambda share: self.library.changed.emit()
         )
         self._bridge.spawn(work, title=tr("Pictures of the games"), then=self._on_pictures)
 
@@ -247,9 +244,7 @@ class LibraryController(QObject):
         self._bridge.spawn(run_job(argv), title=tr("The list of ROMs"), then=then)
 
     def _tell(self, text: str, action: str, act: Callable[[], object]) -> None:
-        self._notices.tell(
-            tr("This ROM cannot be played"), text, "error", action, act, subject=FILE_OPENED
-        )
+        self._notices.tell(tr("This ROM cannot be played"), text, "error", action, act, subject=FILE_OPENED)
 
 
 def rom_in(folder: Path) -> Path | None:

@@ -27,19 +27,18 @@ class NewFiles(QObject):
         self.ask: Callable[[str, str, Callable[[Path], object]], object] = lambda *_: None
         """The window's: a dialog's title, a file name, and what gets the path that was chosen."""
 
-    def write(
-        self, path: Path, make: Callable[[], bytes], told: str, *, opens_file: bool = False
-    ) -> None:  # fmt: skip
+    def write(self, path: Path, make: Callable[[], bytes], told: str, *, opens_file: bool = False) -> None:
         """Put what `make` gives into a file. `told` says so, with a button for its folder or it.
 
         Where that fails, the cause names the path that was chosen, and the button asks for another.
         """
         again = partial(self.write, make=make, told=told, opens_file=opens_file)
         self._bridge.spawn(
-            in_thread(write_whole, path, make), title=tr("The file was not written"),
+            in_thread(write_whole, path, make),
+            title=tr("The file was not written"),
             then=lambda _: self._tell(path, told, opens_file=opens_file),
             failed=lambda cause: self._refuse(path, cause, again),
-        )  # fmt: skip
+        )
 
     def _tell(self, path: Path, told: str, *, opens_file: bool) -> None:
         target = QUrl.fromLocalFile(str(path if opens_file else path.parent))
@@ -52,10 +51,7 @@ class NewFiles(QObject):
         if known is not None and known.code == FULL:  # another place is seldom on another disk
             self._bridge.problem.emit(title, cause)
             return
-        self._notices.tell(
-            title, cause, "error", tr("Another place..."),
-            lambda: self.ask(title, path.name, again),
-        )  # fmt: skip
+        self._notices.tell(title, cause, "error", tr("Another place..."), lambda: self.ask(title, path.name, again))
 
 
 def write_whole(path: Path, make: Callable[[], bytes]) -> None:

@@ -28,9 +28,14 @@ class PicturesController(QObject):
     """Files lie in `pictures/` of the home, named by game, time and frame; none is replaced."""
 
     def __init__(
-        self, bridge: Bridge, playing: PlayController, replay: ReplayController,
-        navigation: Navigation, notices: Notices, palette: Palette,
-    ) -> None:  # fmt: skip
+        self,
+        bridge: Bridge,
+        playing: PlayController,
+        replay: ReplayController,
+        navigation: Navigation,
+        notices: Notices,
+        palette: Palette,
+    ) -> None:
         super().__init__()
         self._bridge, self._playing, self._replay = bridge, playing, replay
         self._navigation, self._notices, self._palette = navigation, notices, palette
@@ -76,9 +81,14 @@ class PicturesController(QObject):
         self._notices.withdraw(tr("Picture saved"))  # many are taken one after the other
         self._over.start()
         self._notices.tell(
-            tr("Picture saved"), str(path), "good", tr("Open"), lambda: show_file(path),
-            also=tr("Show folder"), act_also=lambda: show_file(folder),
-        )  # fmt: skip
+            tr("Picture saved"),
+            str(path),
+            "good",
+            tr("Open"),
+            lambda: show_file(path),
+            also=tr("Show folder"),
+            act_also=lambda: show_file(folder),
+        )
 
     def _on_show(self) -> tuple[str, int, np.ndarray] | None:
         """Game, frame and picture."""

@@ -55,9 +55,7 @@ class PlayController(QObject):
     rom_refused = Signal(str)
     """Why a person's ROM cannot be played; what played before goes on."""
 
-    def __init__(
-        self, bridge: Bridge, session: Session, navigation: Navigation, log: LogBuffer
-    ) -> None:
+    def __init__(self, bridge: Bridge, session: Session, navigation: Navigation, log: LogBuffer) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
         self._log = log
@@ -152,23 +150,14 @@ class PlayController(QObject):
         """
         self.checkpoint = str(checkpoint)
         now = self.request
-        same = (
-            now is not None and now.task == task and now.mode == self.policy_mode
-            and not now.rival and not rival
-        )  # fmt: skip
+        same = now is not None and now.task == task and now.mode == self.policy_mode and not now.rival and not rival
         if same and not self._is_starting and self.player.can_load(checkpoint):
             self._begin(tr("Loading {name}", name=checkpoint.name))
             work = self._accepted(self.player.load(checkpoint))
             self._bridge.spawn(work, then=lambda ack: self._end_busy(), failed=self._fail)
             return
         self._start(
-            PlayerConfig(
-                task=task,
-                checkpoint=str(checkpoint),
-                rival=rival,
-                mode=self.policy_mode,
-                speed=self.speed,
-            )
+            PlayerConfig(task=task, checkpoint=str(checkpoint), rival=rival, mode=self.policy_mode, speed=self.speed)
         )
 
     def _start(self, request: PlayerConfig) -> None:
@@ -354,9 +343,7 @@ class PlayController(QObject):
 
     def load_state(self, path: Path, then: Callable[[], None]) -> None:
         """Go on from a saved state; a file that is none of this game changes nothing."""
-        self.ask(
-            commands.LoadState, lambda ack: then(), tr("The state was not loaded"), path=str(path)
-        )
+        self.ask(commands.LoadState, lambda ack: then(), tr("The state was not loaded"), path=str(path))
 
     def play_on(self, replay: Replay, frame: int, branch: bool = False) -> None:
         """A person goes on from a frame of a recording; the game waits there, paused.
@@ -391,9 +378,12 @@ class PlayController(QObject):
         self.ask(commands.UndoLoad)
 
     def ask(
-        self, command_type: type[commands.Command],
-        then: Callable[[records.AckEvent], object] | None = None, title: str = "", **fields: Any,
-    ) -> None:  # fmt: skip
+        self,
+        command_type: type[commands.Command],
+        then: Callable[[records.AckEvent], object] | None = None,
+        title: str = "",
+        **fields: Any,
+    ) -> None:
         """Send a command; `then` gets the ack of a player that obeyed, a banner says a refusal."""
         if not self.is_active:
             return

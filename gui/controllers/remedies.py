@@ -24,10 +24,15 @@ FEW = 64
 
 class Remedies(QObject):
     def __init__(
-        self, bridge: Bridge, training: TrainingController, runs: RunsController,
-        telemetry: TelemetryModel, notices: Notices, replay: ReplayController,
+        self,
+        bridge: Bridge,
+        training: TrainingController,
+        runs: RunsController,
+        telemetry: TelemetryModel,
+        notices: Notices,
+        replay: ReplayController,
         navigation: Navigation,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self._bridge, self._training, self._runs = bridge, training, runs
         self._telemetry, self._notices = telemetry, notices

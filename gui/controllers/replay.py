@@ -42,9 +42,8 @@ class ReplayController(QObject):
     """Path of a finished GIF."""
 
     def __init__(
-        self, bridge: Bridge, playing: PlayController, log: LogBuffer, navigation: Navigation,
-        notices: Notices,
-    ) -> None:  # fmt: skip
+        self, bridge: Bridge, playing: PlayController, log: LogBuffer, navigation: Navigation, notices: Notices
+    ) -> None:
         super().__init__()
         self._bridge, self._log, self._playing = bridge, log, playing
         self.frame = 0
@@ -97,9 +96,7 @@ class ReplayController(QObject):
         left = [other for other in self.beside if other.folder != folder]
         if len(left) == len(self.beside):
             if len(left) >= MOST_BESIDE:
-                self._bridge.problem.emit(
-                    tr("Four recordings are on show"), tr("take one of them away first")
-                )
+                self._bridge.problem.emit(tr("Four recordings are on show"), tr("take one of them away first"))
                 return
             other = self._read(folder)
             left += [other] if other is not None else []
@@ -119,17 +116,23 @@ class ReplayController(QObject):
             self.load(path)
             return
         if self.opening:
-            self._bridge.problem.emit(
-                tr("{name} is still being opened", name=self.opening), tr("wait for it")
-            )
+            self._bridge.problem.emit(tr("{name} is still being opened", name=self.opening), tr("wait for it"))
             return
         self.opening = path.name
         home = self._bridge.home.root
         folder = home / "recordings" / f"{path.stem[:60]}-{time.strftime('%Y%m%d-%H%M%S')}"
         argv = [
-            sys.executable, "-m", "trainer_core.cli.main", "clip", str(path),
-            "--out", str(folder), "--home", str(home), *(("--rom", rom) if rom else ()),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "trainer_core.cli.main",
+            "clip",
+            str(path),
+            "--out",
+            str(folder),
+            "--home",
+            str(home),
+            *(("--rom", rom) if rom else ()),
+        ]
         self.progressed.emit(0.0)
         self._bridge.spawn(
             run_job(argv, on_progress=self.progressed.emit),
@@ -151,23 +154,29 @@ class ReplayController(QObject):
         self.changed.emit()
         if "--rom" in reason:
             self._notices.tell(
-                tr("Which game is {name} of?", name=path.name), reason, "warn",
-                tr("Choose the ROM..."), lambda: self.rom_wanted.emit(path), subject=FILE_OPENED,
-            )  # fmt: skip
+                tr("Which game is {name} of?", name=path.name),
+                reason,
+                "warn",
+                tr("Choose the ROM..."),
+                lambda: self.rom_wanted.emit(path),
+                subject=FILE_OPENED,
+            )
             return
         self._log.add(f"{path}: {reason}", 2)
         self._notices.tell(
-            tr("{name} cannot be shown", name=path.name), reason, "error", command="openReplay",
-            subject=FILE_OPENED,
-        )  # fmt: skip
+            tr("{name} cannot be shown", name=path.name), reason, "error", command="openReplay", subject=FILE_OPENED
+        )
 
     def _on_recorded(self, folder: Path) -> None:
         self.load(folder)
         self.reload()
         self._notices.tell(
-            tr("Recorded"), recording_name(folder), "good",
-            tr("Open replay"), lambda: self._navigation.show(Place.REPLAY),
-        )  # fmt: skip
+            tr("Recorded"),
+            recording_name(folder),
+            "good",
+            tr("Open replay"),
+            lambda: self._navigation.show(Place.REPLAY),
+        )
 
     def note_seen(self) -> None:
         """The replay is looked at: nobody has to be told that there is one."""
@@ -210,9 +219,15 @@ class ReplayController(QObject):
     def _run_export(self, tool: str, path: Path, options: list[str]) -> None:
         assert self.replay is not None
         argv = [
-            sys.executable, "-m", "trainer_core.cli.main", tool, str(self.replay.folder),
-            "--out", str(path), *options,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "trainer_core.cli.main",
+            tool,
+            str(self.replay.folder),
+            "--out",
+            str(path),
+            *options,
+        ]
         self._was_there = path.exists()
         self.progressed.emit(0.0)
         self._bridge.spawn(

@@ -31,9 +31,15 @@ MOST_BESIDE = 24
 
 class Reports(QObject):
     def __init__(
-        self, bridge: Bridge, telemetry: TelemetryModel, runs: RunsController,
-        curves: CurvesController, configs: RunConfigs, notes: RunNotes, files: NewFiles,
-    ) -> None:  # fmt: skip
+        self,
+        bridge: Bridge,
+        telemetry: TelemetryModel,
+        runs: RunsController,
+        curves: CurvesController,
+        configs: RunConfigs,
+        notes: RunNotes,
+        files: NewFiles,
+    ) -> None:
         super().__init__()
         self._files = files
         self._bridge, self._telemetry, self._runs = bridge, telemetry, runs
@@ -46,19 +52,19 @@ class Reports(QObject):
     def write_report(self, path: Path) -> None:
         """What is on show in *Curves*, with tables and notes, as one HTML file."""
         self._bridge.spawn(
-            self._bridge.in_slices(self._reporting()), title=tr("The report was not written"),
-            then=lambda text: self._files.write(
-                path, text.encode, tr("Report written"), opens_file=True
-            ),
-        )  # fmt: skip
+            self._bridge.in_slices(self._reporting()),
+            title=tr("The report was not written"),
+            then=lambda text: self._files.write(path, text.encode, tr("Report written"), opens_file=True),
+        )
 
     def write_curves(self, path: Path) -> None:
         """Every record of every run on show, a row each."""
         model = self._telemetry
-        known = [(name, model.label(name), model.runs[name].table)
-                 for name in model.shown() if name in model.runs]  # fmt: skip
-        tables = [(run_id, label, {metric: table.raw(metric).copy() for metric in table.names})
-                  for run_id, label, table in known]  # fmt: skip
+        known = [(name, model.label(name), model.runs[name].table) for name in model.shown() if name in model.runs]
+        tables = [
+            (run_id, label, {metric: table.raw(metric).copy() for metric in table.names})
+            for run_id, label, table in known
+        ]
         self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
@@ -69,14 +75,13 @@ class Reports(QObject):
         def write(_: object) -> None:
             told = {run.run_id: self._configs.read(run.run_id) for run in runs}
             notes = {run.run_id: self._notes[run.run_id] for run in runs}
-            self._files.write(
-                path, lambda: runs_csv(runs, told, notes).encode(), tr("Table written")
-            )
+            self._files.write(path, lambda: runs_csv(runs, told, notes).encode(), tr("Table written"))
 
         self._bridge.spawn(
             self._bridge.in_slices(self._configs.reading([run.run_id for run in runs])),
-            title=tr("The table was not written"), then=write,
-        )  # fmt: skip
+            title=tr("The table was not written"),
+            then=write,
+        )
 
     # -- the report -------------------------------------------------------------------------
 
@@ -97,8 +102,9 @@ class Reports(QObject):
         )
         report.notes = [
             (model.label(run.run_id), html_of(self._notes[run.run_id].text))
-            for run in runs if self._notes[run.run_id].text
-        ]  # fmt: skip
+            for run in runs
+            if self._notes[run.run_id].text
+        ]
         yield
         for group, metrics in self._curves.on_page():
             plots: list[str] = []
@@ -111,14 +117,18 @@ class Reports(QObject):
 
     def _summary(self, runs: list[RunRecord]) -> Table:
         rows = [
-            [tr(WORDS[run.state]), run.task, run.runner, f"{run.env_steps:,}",
-             f"{run.best_success_rate:.3g}",
-             time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_at)),
-             " ".join(f"#{tag}" for tag in self._notes[run.run_id].tags)]
+            [
+                tr(WORDS[run.state]),
+                run.task,
+                run.runner,
+                f"{run.env_steps:,}",
+                f"{run.best_success_rate:.3g}",
+                time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_at)),
+                " ".join(f"#{tag}" for tag in self._notes[run.run_id].tags),
+            ]
             for run in runs
-        ]  # fmt: skip
-        heads = [tr("State"), tr("Task"), tr("Trainer"), tr("Steps"), tr("Best"), tr("Started"),
-                 tr("Tags")]  # fmt: skip
+        ]
+        heads = [tr("State"), tr("Task"), tr("Trainer"), tr("Steps"), tr("Best"), tr("Started"), tr("Tags")]
         return [(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
 
 

@@ -47,9 +47,7 @@ class RollController(QObject):
     pictured = Signal()
     """The player shows the frame that was asked for last."""
 
-    def __init__(
-        self, bridge: Bridge, replay: ReplayController, playing: PlayController, notices: Notices
-    ) -> None:
+    def __init__(self, bridge: Bridge, replay: ReplayController, playing: PlayController, notices: Notices) -> None:
         super().__init__()
         self._bridge, self._replay, self._playing = bridge, replay, playing
         self._notices = notices
@@ -139,10 +137,12 @@ class RollController(QObject):
         source, masks = self._source, bytes(self.masks)
         if source is not None and self.is_changed:
             self._notices.tell(
-                tr("The changed buttons were not saved"), source.folder.name, "warn",
+                tr("The changed buttons were not saved"),
+                source.folder.name,
+                "warn",
                 tr("Bring them back"),
                 lambda: self._bridge.spawn(self._bring_back(source, masks), failed=self._fail),
-            )  # fmt: skip
+            )
 
     async def _bring_back(self, source: Replay, masks: bytes) -> None:
         """Open the recording again with these buttons; one undo takes them all away."""
@@ -327,9 +327,9 @@ class RollController(QObject):
             if event.differs >= 0:
                 self._notices.tell(
                     tr("This recording does not play back"),
-                    tr("frame {frame} shows another picture than was recorded",
-                       frame=event.differs + 1), "warn",
-                )  # fmt: skip
+                    tr("frame {frame} shows another picture than was recorded", frame=event.differs + 1),
+                    "warn",
+                )
             self.changed.emit()
 
     def _on_end(self, reason: str) -> None:

@@ -86,16 +86,17 @@ class RunnersController(QObject):
     async def _install(self, runner: AgentRunner, wanted: Installation) -> None:
         try:
             await run_job(wanted.argv, on_progress=self._on_progress, on_start=self._on_start)
-            self._notices.tell(
-                tr("{title} is ready", title=runner.title), str(wanted.folder), "good"
-            )
+            self._notices.tell(tr("{title} is ready", title=runner.title), str(wanted.folder), "good")
         except (LabError, OSError) as error:
             await in_thread(self._discard, wanted)
             if not self._cancelled:
                 self._notices.tell(
-                    tr("{title} was not installed", title=runner.title), str(error), "error",
-                    tr("Try again"), self.install,
-                )  # fmt: skip
+                    tr("{title} was not installed", title=runner.title),
+                    str(error),
+                    "error",
+                    tr("Try again"),
+                    self.install,
+                )
         except asyncio.CancelledError:
             wanted.discard()
             raise

@@ -51,10 +51,18 @@ class RunsController(QObject):
     """Verbs are about the run in focus, which the telemetry model knows."""
 
     def __init__(
-        self, bridge: Bridge, session: Session, model: RunList, telemetry: TelemetryModel,
-        training: TrainingController, playing: PlayController, navigation: Navigation,
-        notices: Notices, notes: RunNotes, columns: RunColumns,
-    ) -> None:  # fmt: skip
+        self,
+        bridge: Bridge,
+        session: Session,
+        model: RunList,
+        telemetry: TelemetryModel,
+        training: TrainingController,
+        playing: PlayController,
+        navigation: Navigation,
+        notices: Notices,
+        notes: RunNotes,
+        columns: RunColumns,
+    ) -> None:
         super().__init__()
         self._notes, self._columns = notes, columns
         self._bridge, self._session, self._model = bridge, session, model
@@ -81,9 +89,10 @@ class RunsController(QObject):
         lost = service.open()
         if problem := service.registry.problem:
             self._notices.tell(
-                tr("The list of runs cannot be read"), tr("{problem}: it is made of their folders",
-                problem=shortened(problem)), "warn",
-            )  # fmt: skip
+                tr("The list of runs cannot be read"),
+                tr("{problem}: it is made of their folders", problem=shortened(problem)),
+                "warn",
+            )
         self._model.put_all(list(service.runs.values()))
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
         self._tell_waits()
@@ -98,11 +107,13 @@ class RunsController(QObject):
             goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
             why = run.reason if run.last_checkpoint else f"{run.reason}; {tr(NO_CHECKPOINT)}"
             self._notices.tell(
-                tr("Run {run_id} was lost", run_id=run.name or run.run_id), why, "warn",
+                tr("Run {run_id} was lost", run_id=run.name or run.run_id),
+                why,
+                "warn",
                 tr("Resume") if goes_on else "",
                 partial(self._training.resume, run.run_id) if goes_on else None,
                 subject=f"lost {run.run_id}",
-            )  # fmt: skip
+            )
 
     def take_in(self, run: RunRecord) -> None:
         """A run that was made elsewhere than by a trainer: a row of the table, in focus."""
@@ -193,30 +204,25 @@ class RunsController(QObject):
         records = [service.get(run.run_id) for run in runs]
         rows = [
             (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
-            (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-"
-                          for record in records]),
-            (tr("Best, leaving loops"), [f"{record.best_leaving_rate:.3g}" if record else "-"
-                                         for record in records]),
-        ]  # fmt: skip
+            (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
+            (tr("Best, leaving loops"), [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records]),
+        ]
         for row in METRICS:
             columns = [run.table.column(row.name) for run in runs]
             if row.group == "overview" and any(map(len, columns)):
                 rows.append((tr(row.title), _newest(columns)))
         known = {row.name for row in METRICS}
         other = dict.fromkeys(n for run in runs for n in run.table.names if n not in known)
-        rows += [(name, _newest([run.table.column(name) for run in runs]))
-                 for name in list(other)[:MOST_OTHER]]  # fmt: skip
+        rows += [(name, _newest([run.table.column(name) for run in runs])) for name in list(other)[:MOST_OTHER]]
         return rows
 
     def parallel(self) -> tuple[list[str], list[Axis]]:
         """Names of the runs on show, and axes of what they were told differently; success last."""
         runs = [run for run in self.on_show() if run.meta is not None]
         configs = [flat(run.meta.config) if run.meta else {} for run in runs]
-        axes = [axis_of(name, [config.get(name) for config in configs])
-                for name in differing(configs)]  # fmt: skip
+        axes = [axis_of(name, [config.get(name) for config in configs]) for name in differing(configs)]
         known = self._bridge.service.runs
-        rates = [known[run.run_id].best_success_rate if run.run_id in known else 0.0
-                 for run in runs]  # fmt: skip
+        rates = [known[run.run_id].best_success_rate if run.run_id in known else 0.0 for run in runs]
         return [self._telemetry.label(run.run_id) for run in runs], [*axes, success_axis(rates)]
 
     def on_show(self) -> list[RunTelemetry]:
@@ -248,9 +254,7 @@ class RunsController(QObject):
 
     def is_sweep_open(self) -> bool:
         run = self.current
-        return (
-            run is not None and bool(sweep_of(run)) and not self._model.sweeps.is_folded_sweep(run)
-        )
+        return run is not None and bool(sweep_of(run)) and not self._model.sweeps.is_folded_sweep(run)
 
     def sweep_refusal(self) -> str:
         return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
@@ -308,8 +312,7 @@ class RunsController(QObject):
             return
         self._configs_asked |= set(run_ids)
         self._bridge.spawn(
-            self._bridge.in_slices(self._columns.configs.reading(run_ids)),
-            then=lambda _: self._model.renew_columns(),
+            self._bridge.in_slices(self._columns.configs.reading(run_ids)), then=lambda _: self._model.renew_columns()
         )
 
     def _look_at_queue(self) -> None:
@@ -402,9 +405,7 @@ class RunsController(QObject):
         if run_id and self._telemetry.begin_loading(run_id):
             log = self._bridge.home.run(run_id).train_log
             self._bridge.spawn(
-                self._bridge.in_slices(
-                    reading(run_id, log, lambda: run_id in self._telemetry.shown())
-                ),
+                self._bridge.in_slices(reading(run_id, log, lambda: run_id in self._telemetry.shown())),
                 then=lambda run: self._on_read(run_id, run),
                 failed=lambda reason: self._on_unreadable(run_id, reason),
             )
@@ -442,10 +443,12 @@ class RunsController(QObject):
         is_there = self._bridge.home.run(run.run_id).root.is_dir()
         self._telemetry.tell_wait(
             run.run_id,
-            tr("It ended before its first update") if is_there
-            else tr("It is archived: restore it to see its curves") if is_archived(run)
+            tr("It ended before its first update")
+            if is_there
+            else tr("It is archived: restore it to see its curves")
+            if is_archived(run)
             else tr("Its folder is gone, and its curves with it"),
-        )  # fmt: skip
+        )
 
     def _tell_waits(self) -> None:
         """Say of each run in the queue what it waits for, and no more of one that was in it."""
@@ -464,8 +467,7 @@ class RunsController(QObject):
     def waiting_for(self, run: RunRecord) -> str:
         """What has the device of a run that waits, or that it waits for others."""
         known = [self._bridge.service.runs[run_id] for run_id in self._moving]
-        before = next((one for one in known if one.device == run.device
-                       and one.state is not RunState.QUEUED), None)  # fmt: skip
+        before = next((one for one in known if one.device == run.device and one.state is not RunState.QUEUED), None)
         if before is not None:
             return tr("Waits for run {label}", label=self._telemetry.label(before.run_id))
         return tr("Waits in the queue")
@@ -474,9 +476,12 @@ class RunsController(QObject):
         run = self._bridge.service.runs[run_id]
         self._notices.tell(
             tr("Run {run_id} is queued", run_id=self._telemetry.label(run_id)),
-            self.waiting_for(run), "info", tr("Show it"), partial(self.show, run_id),
+            self.waiting_for(run),
+            "info",
+            tr("Show it"),
+            partial(self.show, run_id),
             subject=f"queued {run_id}",
-        )  # fmt: skip
+        )
 
     def _on_started(self, run_id: str) -> None:
         if run_id not in self._queued:

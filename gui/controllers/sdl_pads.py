@@ -53,10 +53,7 @@ class SdlPads:
         sdl, pad = self._sdl, self._pad
         if pad is None:
             return set()
-        held = {
-            name for number, name in self._names.items()
-            if sdl.SDL_GameControllerGetButton(pad, number)
-        }  # fmt: skip
+        held = {name for number, name in self._names.items() if sdl.SDL_GameControllerGetButton(pad, number)}
         for axis, low, high in (
             (sdl.SDL_CONTROLLER_AXIS_LEFTX, "dpleft", "dpright"),
             (sdl.SDL_CONTROLLER_AXIS_LEFTY, "dpup", "dpdown"),

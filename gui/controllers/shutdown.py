@@ -26,9 +26,15 @@ class Shutdown(QObject):
     """No process is left."""
 
     def __init__(
-        self, bridge: Bridge, settings: Settings, playing: PlayController, dashboards: Dashboards,
-        roll: RollController, archives: ArchivesController, sweeps: SweepController,
-    ) -> None:  # fmt: skip
+        self,
+        bridge: Bridge,
+        settings: Settings,
+        playing: PlayController,
+        dashboards: Dashboards,
+        roll: RollController,
+        archives: ArchivesController,
+        sweeps: SweepController,
+    ) -> None:
         super().__init__()
         self._bridge, self._settings = bridge, settings
         self._playing, self._dashboards, self._roll = playing, dashboards, roll
@@ -63,9 +69,14 @@ class Shutdown(QObject):
             player, roll = self._playing.player, self._roll.player
             service = self._bridge.service
             ends = (
-                self._playing.end(), player.ahead.end(), roll.stop(), roll.ahead.end(),
-                service.close(keep=keep), self._archives.close(), self._sweeps.close(),
-            )  # fmt: skip
+                self._playing.end(),
+                player.ahead.end(),
+                roll.stop(),
+                roll.ahead.end(),
+                service.close(keep=keep),
+                self._archives.close(),
+                self._sweeps.close(),
+            )
             for result in await asyncio.gather(*ends, return_exceptions=True):
                 if isinstance(result, BaseException):
                     log.error("a process did not end as asked: %s", result)

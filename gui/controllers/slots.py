@@ -25,9 +25,7 @@ class SlotsController(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self, bridge: Bridge, playing: PlayController, notices: Notices, palette: Palette
-    ) -> None:
+    def __init__(self, bridge: Bridge, playing: PlayController, notices: Notices, palette: Palette) -> None:
         super().__init__()
         self._bridge, self._playing = bridge, playing
         self._notices, self._palette = notices, palette
@@ -96,9 +94,7 @@ class SlotsController(QObject):
         if self.path(self.current).is_file():
             self._playing.load_state(self.path(self.current), self._on_loaded)
         else:
-            self._bridge.problem.emit(
-                tr("No state"), tr("slot {current} is empty", current=self.current)
-            )
+            self._bridge.problem.emit(tr("No state"), tr("slot {current} is empty", current=self.current))
 
     def _on_loaded(self) -> None:
         self.can_undo = True

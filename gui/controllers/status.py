@@ -61,7 +61,6 @@ class RunStatus(QObject):
         if missed := self._training.missed:
             self.speed += tr("  {missed:,} records from the log", missed=missed)
         self.age = (
-            tr("last record {value:.0f} s ago", value=time.time() - last.time) if last
-            else self._training.waiting_words
-        )  # fmt: skip
+            tr("last record {value:.0f} s ago", value=time.time() - last.time) if last else self._training.waiting_words
+        )
         self.changed.emit()

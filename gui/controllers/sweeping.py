@@ -27,9 +27,13 @@ class SweepController(QObject):
     changed = Signal()
 
     def __init__(
-        self, bridge: Bridge, training: TrainingController, runs: RunsController,
-        navigation: Navigation, notices: Notices,
-    ) -> None:  # fmt: skip
+        self,
+        bridge: Bridge,
+        training: TrainingController,
+        runs: RunsController,
+        navigation: Navigation,
+        notices: Notices,
+    ) -> None:
         super().__init__()
         self.draft = SweepDraft()
         self.program = [sys.executable, "-m", "trainer_core.cli.main", "sweep"]
@@ -73,13 +77,13 @@ class SweepController(QObject):
         self._seen = set(self._bridge.service.runs)
         self.changed.emit()
         self._bridge.spawn(
-            run_job(argv, on_start=self._on_job, partial=True),
-            then=self._on_done, failed=self._on_failed,
-        )  # fmt: skip
+            run_job(argv, on_start=self._on_job, partial=True), then=self._on_done, failed=self._on_failed
+        )
         self._notices.tell(
             tr("Sweep of {trials} trials begun", trials=self._expected),
-            tr("its trials are one row of the table"), "info",
-        )  # fmt: skip
+            tr("its trials are one row of the table"),
+            "info",
+        )
 
     def _on_job(self, job: Job) -> None:
         self._job = job
@@ -127,18 +131,18 @@ class SweepController(QObject):
         self._end()
         settings = result.get("settings") or []
         if result.get("state") != "finished":
-            self._notices.tell(
-                tr("Sweep stopped"), f"dmglab sweep --resume {result.get('sweep_id', '')}", "warn"
-            )
+            self._notices.tell(tr("Sweep stopped"), f"dmglab sweep --resume {result.get('sweep_id', '')}", "warn")
         elif settings:
             best = settings[0]
             values = ", ".join(f"{name} {value}" for name, value in best["values"].items())
             self._notices.tell(
                 tr("Sweep finished"),
-                tr("best of {count} settings: {values}", count=len(settings),
-                   values=values or tr("the form's own")),
-                "good", tr("Compare"), lambda: self._runs.show_all(self._trials), is_news=True,
-            )  # fmt: skip
+                tr("best of {count} settings: {values}", count=len(settings), values=values or tr("the form's own")),
+                "good",
+                tr("Compare"),
+                lambda: self._runs.show_all(self._trials),
+                is_news=True,
+            )
 
     def _on_failed(self, reason: str) -> None:
         was_stopping = self.is_stopping

@@ -41,9 +41,14 @@ class TaskDraft(QObject):
     """Id of the new task."""
 
     def __init__(
-        self, bridge: Bridge, session: Session, playing: PlayController,
-        training: TrainingController, notices: Notices, model: DraftModel,
-    ) -> None:  # fmt: skip
+        self,
+        bridge: Bridge,
+        session: Session,
+        playing: PlayController,
+        training: TrainingController,
+        notices: Notices,
+        model: DraftModel,
+    ) -> None:
         super().__init__()
         self._bridge, self._session, self._notices = bridge, session, notices
         self._playing, self._training = playing, training
@@ -75,9 +80,7 @@ class TaskDraft(QObject):
             self._bridge.spawn(self._save_start(path), title=tr("Nothing was captured"))
 
     async def _save_start(self, path: Path) -> None:
-        _, picture = await self._playing.capture(
-            commands.SaveState, path=str(path), begins_way=True
-        )
+        _, picture = await self._playing.capture(commands.SaveState, path=str(path), begins_way=True)
         self._cancel_job()
         self.model.add_start(Captured(path, picture))
         self._settle.start()
@@ -90,9 +93,7 @@ class TaskDraft(QObject):
 
     async def _capture_goal(self, path: Path) -> None:
         way = path.with_name(path.name.replace("goal", "way"))
-        ack, picture = await self._playing.capture(
-            commands.CaptureGoal, hold=True, path=str(path), way=str(way)
-        )
+        ack, picture = await self._playing.capture(commands.CaptureGoal, hold=True, path=str(path), way=str(way))
         template, later = read_template(path)
         frames = int(ack.detail) if ack.detail.isdecimal() else 0
         goal = Goal(Captured(path, picture), template, way if frames else None, frames, later)
@@ -160,9 +161,7 @@ class TaskDraft(QObject):
             return
         self._cancel_job()
         model.tell(working=tr("Playing a minute at random"), share=0.0, probe=None, error="")
-        self._run(
-            [*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play
-        )
+        self._run([*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play)
 
     def _is_start_again(self) -> bool:
         """Whether the goal looks like a start state; said at once, and the game goes on."""
@@ -173,10 +172,15 @@ class TaskDraft(QObject):
         if apart >= LEAST_DISTANCE:
             return False
         self._cancel_job()
-        self.model.tell(working="", error=tr(
-            "This looks like start state {number} (distance {apart:.4f}): play on and capture "
-            "again, or paint the region that differs", number=number, apart=apart,
-        ))  # fmt: skip
+        self.model.tell(
+            working="",
+            error=tr(
+                "This looks like start state {number} (distance {apart:.4f}): play on and capture "
+                "again, or paint the region that differs",
+                number=number,
+                apart=apart,
+            ),
+        )
         if playing.paused and not self.model.painted.any():
             playing.toggle_pause()
         return True
@@ -199,9 +203,7 @@ class TaskDraft(QObject):
         model = self.model
         if model.made:
             return tr("{made} is made", made=model.made)
-        return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[
-            model.step
-        ]
+        return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[model.step]
 
     def task_id(self) -> str:
         """Under `mine/`, in the letters that a task's id may have."""
@@ -219,10 +221,17 @@ class TaskDraft(QObject):
         self._cancel_play()
         model.tell(working=tr("Making the task"), share=0.0, error="")
         argv = [
-            *self._tool("new"), "--id", task_id, *self._game(), *self._starts(), *self._goal(),
-            *self._way(), *(["--codec", model.buttons] if model.buttons else []),
-            "--title", model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
-        ]  # fmt: skip
+            *self._tool("new"),
+            "--id",
+            task_id,
+            *self._game(),
+            *self._starts(),
+            *self._goal(),
+            *self._way(),
+            *(["--codec", model.buttons] if model.buttons else []),
+            "--title",
+            model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
+        ]
         if model.probe and model.goal and model.goal.way is None:
             argv += ["--tau", f"{model.tau:g}"]  # with a way its pictures are measured too
         argv += ["--random-episodes", "0"]  # random players were watched before
@@ -243,8 +252,7 @@ class TaskDraft(QObject):
         self._session.set_task(task_id)
         self._notices.tell(tr("Task made"), task_id, "good", tr("Train new"), self.train)
         self.made.emit(task_id)
-        argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES),
-                "--nice", str(NICE)]  # fmt: skip
+        argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES), "--nice", str(NICE)]
         self._run(argv, lambda found: self.model.tell(working="", audit=found))
 
     def train_refusal(self) -> str:
@@ -306,9 +314,8 @@ class TaskDraft(QObject):
 
         work = in_turn()
         self._job = self._bridge.spawn(
-            work, then=then,
-            failed=lambda reason: self.model.tell(working="", error=in_the_app(reason)),
-        )  # fmt: skip
+            work, then=then, failed=lambda reason: self.model.tell(working="", error=in_the_app(reason))
+        )
 
     def _cancel_job(self) -> None:
         if self._job is not None:
@@ -325,8 +332,7 @@ def in_the_app(reason: str) -> str:
         )
     if "looks like a picture before it" in reason:
         return tr(
-            "A picture on the way looks like the goal: capture one further away, or paint the "
-            "region that differs"
+            "A picture on the way looks like the goal: capture one further away, or paint the region that differs"
         )
     if "every play ended in one dead picture" in reason:
         return tr("From these start states the game is lost already: save an earlier one (F7)")
@@ -336,19 +342,14 @@ def in_the_app(reason: str) -> str:
 def way_in_the_app(reason: str) -> str:
     """Say why the person's way is no demonstration, in words of the app."""
     if f"which {TWO_BUTTONS_ID} does not have" in reason:
-        return tr(
-            "Your way is no example for the agent: it holds three buttons, or START with another, "
-            "at once"
-        )
+        return tr("Your way is no example for the agent: it holds three buttons, or START with another, at once")
     if "does not have" in reason:
         return tr(
-            "Your way is no example for the agent: it holds two buttons or SELECT, and the agent "
-            "presses one at a time"
+            "Your way is no example for the agent: it holds two buttons or SELECT, and the agent presses one at a time"
         )
     if "without ending on it" in reason:
         return tr("Your way is no example for the agent: it passes the goal without staying there")
-    return tr("Your way is no example for the agent: {reason}",
-              reason=without_shell(reason.removeprefix("left out: ")))  # fmt: skip
+    return tr("Your way is no example for the agent: {reason}", reason=without_shell(reason.removeprefix("left out: ")))
 
 
 def without_shell(text: str) -> str:

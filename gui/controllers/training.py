@@ -28,18 +28,20 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import NATIVE_ID
 
-_CHECKED_FIELDS = {
-    "", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k",
-}  # fmt: skip
+_CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
 """Setting that holds the form: texts by field that are no defaults, by runner."""
 STALL_S = 30.0
 """Heartbeats come every two seconds; half a minute without one is worth saying."""
 _STOPPABLE = {
-    RunState.QUEUED, RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.PAUSED,
+    RunState.QUEUED,
+    RunState.STARTING,
+    RunState.RUNNING,
+    RunState.PAUSING,
+    RunState.PAUSED,
     RunState.STOPPING,
-}  # fmt: skip
+}
 
 
 @dataclass(slots=True)
@@ -64,14 +66,11 @@ class TrainingController(QObject):
     queued = Signal(str)
     """A run was ordered that waits for the one on show, which stays there."""
 
-    def __init__(
-        self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings
-    ) -> None:
+    def __init__(self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
         self.draft = ConfigDraft(
-            session.runner,
-            lambda task, warm_start: wishes_of(task, RunConfig(warm_start=warm_start), bridge.home),
+            session.runner, lambda task, warm_start: wishes_of(task, RunConfig(warm_start=warm_start), bridge.home)
         )
         self.checks: list[Check] = []
         self.checking = False
@@ -320,11 +319,7 @@ class TrainingController(QObject):
         if ahead.compiling is not None:
             return tr("A worker for the next run compiles the Game Boy, once")
         held = ahead.memory_bytes()
-        return (
-            tr("A worker is up for the next run, {value:.0f} MB", value=held / 1000000.0)
-            if held
-            else ""
-        )
+        return tr("A worker is up for the next run, {value:.0f} MB", value=held / 1000000.0) if held else ""
 
     @property
     def capabilities(self) -> RunnerCapabilities:
@@ -385,9 +380,7 @@ class TrainingController(QObject):
         self.resuming.add(run_id)
         self.badge_changed.emit()
         self._bridge.spawn(
-            self._resume(run_id),
-            title=tr("Resume"),
-            then=lambda record: self.started.emit(record.run_id),
+            self._resume(run_id), title=tr("Resume"), then=lambda record: self.started.emit(record.run_id)
         )
 
     @property

@@ -20,9 +20,14 @@ from gui.words import tr
 
 class ViewsController(QObject):
     def __init__(
-        self, views: SavedViews, telemetry: TelemetryModel, plots: PlotChoices,
-        runs: RunsController, navigation: Navigation, notices: Notices,
-    ) -> None:  # fmt: skip
+        self,
+        views: SavedViews,
+        telemetry: TelemetryModel,
+        plots: PlotChoices,
+        runs: RunsController,
+        navigation: Navigation,
+        notices: Notices,
+    ) -> None:
         super().__init__()
         self.views, self._telemetry, self._plots = views, telemetry, plots
         self._runs, self._navigation, self._notices = runs, navigation, notices
@@ -38,13 +43,21 @@ class ViewsController(QObject):
         if not (name := name.strip()):
             return
         model = self._telemetry
-        self.views.put(name, {
-            "axis": model.x_axis, "smoothing": model.smoothing, "kind": model.smoothing_kind,
-            "spread": model.spread, "outliers": model.trims_outliers, "focus": model.focus,
-            "pinned": model.pinned, "filter": self.filter_text(),
-            "plot_filter": self.plot_filter(),
-            "plots": dict(zip(PARTS, map(list, self._plots.state()), strict=True)),
-        })  # fmt: skip
+        self.views.put(
+            name,
+            {
+                "axis": model.x_axis,
+                "smoothing": model.smoothing,
+                "kind": model.smoothing_kind,
+                "spread": model.spread,
+                "outliers": model.trims_outliers,
+                "focus": model.focus,
+                "pinned": model.pinned,
+                "filter": self.filter_text(),
+                "plot_filter": self.plot_filter(),
+                "plots": dict(zip(PARTS, map(list, self._plots.state()), strict=True)),
+            },
+        )
 
     def open(self, name: str) -> None:
         """Bring back what was on show; of its runs those that are still there."""
@@ -67,9 +80,8 @@ class ViewsController(QObject):
         self._runs.show_all(self._runs.known(pinned))
         if gone := len(wanted) - len(known):
             self._notices.tell(
-                tr("The view {name}", name=name),
-                tr("{count} of its runs are not here any more", count=gone), "warn",
-            )  # fmt: skip
+                tr("The view {name}", name=name), tr("{count} of its runs are not here any more", count=gone), "warn"
+            )
         self._navigation.show(Place.CURVES)
 
 

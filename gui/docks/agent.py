@@ -5,14 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QProgressBar,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
@@ -74,8 +67,7 @@ class Missing(QWidget):
             self.words.setText(tr("Not installed here"))
             self.words.setToolTip(
                 tr(
-                    "Install fetches it from the package index into {folder}: a few minutes, "
-                    "at most {value} GiB",
+                    "Install fetches it from the package index into {folder}: a few minutes, at most {value} GiB",
                     folder=lacks.folder,
                     value=lacks.needed_bytes >> 30,
                 )
@@ -84,9 +76,13 @@ class Missing(QWidget):
 
 class AgentDock(Dock):
     def __init__(
-        self, session: Session, runners: RunnersController, draft: ConfigDraft,
-        playing: PlayController, actions: ActionRegistry,
-    ) -> None:  # fmt: skip
+        self,
+        session: Session,
+        runners: RunnersController,
+        draft: ConfigDraft,
+        playing: PlayController,
+        actions: ActionRegistry,
+    ) -> None:
         super().__init__(tr("Agent and mode"), names.AGENT_DOCK)
         self._session, self._runners, self._draft = session, runners, draft
         self._playing = playing
@@ -189,9 +185,7 @@ class AgentDock(Dock):
 
     def _keys(self) -> QWidget:
         """The keys of the joypad, for whoever plays; the others are in the cheat sheet."""
-        text = tr(
-            "Arrows, Z is A, X is B, Enter is START. Space pauses, R rewinds. F12 lists all keys."
-        )
+        text = tr("Arrows, Z is A, X is B, Enter is START. Space pauses, R rewinds. F12 lists all keys.")
         self._legend = label(text, "muted", wrap=True)
         self._legend.setToolTip("\n".join(f"{tr(keys)}: {tr(text)}" for keys, text in PLAY_KEYS))
         return self._legend

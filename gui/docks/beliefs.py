@@ -69,9 +69,8 @@ class BeliefsTab(QWidget):
             return
         who = tr("The agent at the buttons") if self._played else self._model.label(event.run_id)
         self.heading.setText(
-            tr("{who}: episode {episode}, step {step}",
-               who=who, episode=event.episode, step=event.step)
-        )  # fmt: skip
+            tr("{who}: episode {episode}, step {step}", who=who, episode=event.episode, step=event.step)
+        )
 
     def _on_played(self, event: BeliefsEvent) -> None:
         self._played = event

@@ -7,15 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPixmap, QPixmapCache
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QListView,
-    QStackedWidget,
-    QStyle,
-    QStyledItemDelegate,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QListView, QStackedWidget, QStyle, QStyledItemDelegate, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui import theme
@@ -46,9 +38,8 @@ class _CardDelegate(QStyledItemDelegate):
     """Thumbnail, steps and run, success and integrity at the right; a star for a run's best."""
 
     def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette,
-        parent: QWidget,
-    ) -> None:  # fmt: skip
+        self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette, parent: QWidget
+    ) -> None:
         super().__init__(parent)
         self._model, self._run_label, self._palette = model, run_label, palette
         self.heads: set[int] = set()
@@ -75,9 +66,7 @@ class _CardDelegate(QStyledItemDelegate):
         picture = _thumbnail(card.thumbnail, self._palette)
         if not picture.isNull():
             painter.drawPixmap(_inside(thumb, picture.size()), picture)
-        if card.is_usable and option.state & (
-            QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected
-        ):
+        if card.is_usable and option.state & (QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected):
             painter.fillRect(thumb, QColor(0, 0, 0, 110))
             icon("play", "accent").paint(painter, thumb.adjusted(12, 10, -12, -10))
         left, right = thumb.right() + 12, rect.right() - 12
@@ -129,10 +118,7 @@ def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -
     if len(way) < 2:
         return
     step = room.width() / (len(way) - 1)
-    points = [
-        QPointF(room.x() + place * step, room.bottom() - rate * room.height())
-        for place, rate in enumerate(way)
-    ]
+    points = [QPointF(room.x() + place * step, room.bottom() - rate * room.height()) for place, rate in enumerate(way)]
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QColor(theme.current().muted))
     painter.drawPolyline(points)
@@ -161,8 +147,9 @@ def _tinted(image: QImage, palette: Palette) -> QImage:
     if image.isNull() or image.format() != QImage.Format.Format_Grayscale8:
         return image
     step = 255 / (len(palette.table) - 1)
-    tinted = QImage(image.constBits(), image.width(), image.height(), image.bytesPerLine(),
-                    QImage.Format.Format_Indexed8)  # fmt: skip
+    tinted = QImage(
+        image.constBits(), image.width(), image.height(), image.bytesPerLine(), QImage.Format.Format_Indexed8
+    )
     tinted.setColorTable([int(palette.table[3 - round(grey / step)]) for grey in range(256)])
     return tinted.convertToFormat(QImage.Format.Format_RGB32)
 
@@ -176,9 +163,8 @@ def _inside(room: QRect, size: QSize) -> QRect:
 
 class CheckpointsDock(Dock):
     def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], actions: ActionRegistry,
-        palette: Palette,
-    ) -> None:  # fmt: skip
+        self, model: CheckpointList, run_label: Callable[[str], str], actions: ActionRegistry, palette: Palette
+    ) -> None:
         super().__init__(tr("Checkpoints"), names.CHECKPOINTS_DOCK)
         self._model = model
         self.list = QListView()
@@ -257,9 +243,10 @@ class CheckpointsDock(Dock):
                 heads.add(row)
         self._delegate.heads = heads
         self._empty.setText(
-            tr("This run has no checkpoint yet.") if self._model.only
+            tr("This run has no checkpoint yet.")
+            if self._model.only
             else tr("No checkpoints yet.\nA run writes one every few updates.")
-        )  # fmt: skip
+        )
         self._stack.setCurrentIndex(0 if heads else 1)
         self.list.scheduleDelayedItemsLayout()
 

@@ -6,14 +6,7 @@ files are the library's; this reads the ones of one training step at a time.
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHeaderView,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui import theme
@@ -76,9 +69,7 @@ class EpisodesTab(QWidget):
         self.choice.blockSignals(True)
         self.choice.clear()
         for batch in found:
-            self.choice.addItem(
-                tr("Step {step}, {mode}", step=f"{batch.step:,}", mode=tr(MODES[batch.mode]))
-            )
+            self.choice.addItem(tr("Step {step}, {mode}", step=f"{batch.step:,}", mode=tr(MODES[batch.mode])))
         self.choice.setCurrentIndex(found.index(kept) if kept in found else 0)
         self.choice.blockSignals(False)
         self._show_batch()
@@ -106,9 +97,7 @@ class EpisodesTab(QWidget):
         self.table.addTopLevelItems([_row(episode) for episode in self._shown])
         right = sum(episode.is_right is True for episode in self._shown)
         self.heading.setText(
-            tr("{right} of {count} right", right=right, count=len(self._shown))
-            if self._shown
-            else tr(WAITING)
+            tr("{right} of {count} right", right=right, count=len(self._shown)) if self._shown else tr(WAITING)
         )
 
 

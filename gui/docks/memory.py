@@ -38,10 +38,13 @@ MOST_FOUND = 100
 MOST_LETTERS = 16
 """Of a number that is typed."""
 REGIONS = {
-    "Work RAM": (0xC000, 0xE000), "High RAM": (0xFF80, 0x10000), "Cartridge RAM": (0xA000, 0xC000),
-    "Video RAM": (0x8000, 0xA000), "Sprites (OAM)": (0xFE00, 0xFEA0),
+    "Work RAM": (0xC000, 0xE000),
+    "High RAM": (0xFF80, 0x10000),
+    "Cartridge RAM": (0xA000, 0xC000),
+    "Video RAM": (0x8000, 0xA000),
+    "Sprites (OAM)": (0xFE00, 0xFEA0),
     "Registers": (0xFF00, 0xFF80),
-}  # fmt: skip
+}
 TILES, BACKGROUND, WINDOW, SPRITES = "Tiles", "Background", "Window", "Sprites"
 
 
@@ -175,12 +178,16 @@ class FindPage(QWidget):
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(4)
-        self.search = button(tr("Search"), "memorySearchButton", clicked=self._on_search,
-                             tip=tr("Keep the addresses whose value fits"))  # fmt: skip
-        again = button(tr("Start over"), "memoryRestartButton", clicked=self._on_restart,
-                       tip=tr("Every address may be the one again"))  # fmt: skip
-        self.watch = button(tr("Watch"), "memoryWatchButton",
-                            clicked=lambda: self._watch_row(self.found.currentRow()))  # fmt: skip
+        self.search = button(
+            tr("Search"), "memorySearchButton", clicked=self._on_search, tip=tr("Keep the addresses whose value fits")
+        )
+        again = button(
+            tr("Start over"),
+            "memoryRestartButton",
+            clicked=self._on_restart,
+            tip=tr("Every address may be the one again"),
+        )
+        self.watch = button(tr("Watch"), "memoryWatchButton", clicked=lambda: self._watch_row(self.found.currentRow()))
         for made in (self.search, again, self.watch):
             row.addWidget(made, 1)
         return row
@@ -210,8 +217,7 @@ class FindPage(QWidget):
         if refusal := self._refused or memory.refusal():
             self.told.setText(refusal)
         elif search.before is None:
-            self.told.setText(tr("Press Search to remember all values, play until yours changes, "
-                                 "then say how"))  # fmt: skip
+            self.told.setText(tr("Press Search to remember all values, play until yours changes, then say how"))
         else:
             count = int(search.left.sum())
             words = tr("{count} addresses are left", count=f"{count:,}")
@@ -243,18 +249,24 @@ class FindPage(QWidget):
             self.found.setRowCount(0)
             return
         now, before = search.values(memory), search.before
-        write_rows(self.found, [
-            (f"{address:04X}", str(now[address - BASE]), str(before[address - BASE]))
-            for address in search.found(MOST_FOUND)
-        ])  # fmt: skip
+        write_rows(
+            self.found,
+            [
+                (f"{address:04X}", str(now[address - BASE]), str(before[address - BASE]))
+                for address in search.found(MOST_FOUND)
+            ],
+        )
 
     def _write_watches(self) -> None:
         memory = self._memory.memory
         self.watched.blockSignals(True)
-        write_rows(self.watched, [
-            (f"{watch.address:04X}", "" if memory is None else str(watch.read(memory)), watch.name)
-            for watch in self._memory.watches.shown
-        ])  # fmt: skip
+        write_rows(
+            self.watched,
+            [
+                (f"{watch.address:04X}", "" if memory is None else str(watch.read(memory)), watch.name)
+                for watch in self._memory.watches.shown
+            ],
+        )
         self.watched.blockSignals(False)
         self._fit_buttons()
         for row in range(self.watched.rowCount()):
@@ -340,8 +352,7 @@ class BytesPage(QWidget):
         self.region.setObjectName("memoryRegion")
         self.region.setAccessibleName(tr("Part of the memory"))
         for title, (begin, end) in REGIONS.items():
-            words = tr("{title}, {begin} to {last}", title=tr(title), begin=f"{begin:04X}",
-                       last=f"{end - 1:04X}")  # fmt: skip
+            words = tr("{title}, {begin} to {last}", title=tr(title), begin=f"{begin:04X}", last=f"{end - 1:04X}")
             self.region.addItem(words, (begin, end))
         column.addWidget(self.region)
         self.view = HexView()
@@ -350,9 +361,7 @@ class BytesPage(QWidget):
         column.addWidget(self.view, 1)
         self.told = label("", "muted", wrap=True)
         column.addWidget(self.told)
-        self.region.currentIndexChanged.connect(
-            lambda index: self.view.show_region(*self.region.currentData())
-        )
+        self.region.currentIndexChanged.connect(lambda index: self.view.show_region(*self.region.currentData()))
 
     def refresh(self) -> None:
         self.view.show_memory(self._memory.memory)
@@ -422,8 +431,7 @@ class VideoPage(QWidget):
         number = self._tile
         if number is None:
             return tr("384 tiles from 8000 on; a click tells a tile's address")
-        return tr("Tile {number}, at {address}", number=number,
-                  address=f"{BASE + 16 * number:04X}")  # fmt: skip
+        return tr("Tile {number}, at {address}", number=number, address=f"{BASE + 16 * number:04X}")
 
     def _on_clicked(self, x: int, y: int) -> None:
         if self.what.currentData() == TILES:

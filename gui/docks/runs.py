@@ -6,15 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QLineEdit,
-    QMenu,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
@@ -29,16 +21,7 @@ from gui.widgets.run_table import EyeDelegate, NameDelegate, RunTable, StateDele
 from gui.words import tr
 from trainer_core.wire.run_record import RunRecord
 
-_WIDTHS = {
-    SHOWN: 28,
-    "State": 98,
-    "Run": 104,
-    "Algo": 44,
-    "Device": 56,
-    "Steps": 62,
-    "Best": 48,
-    "Started": 94,
-}
+_WIDTHS = {SHOWN: 28, "State": 98, "Run": 104, "Algo": 44, "Device": 56, "Steps": 62, "Best": 48, "Started": 94}
 _FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
 """Columns that a narrow table leaves out, in this order, those that a person asked for last:
 nothing is ever scrolled sideways."""
@@ -57,9 +40,13 @@ MENU = (
 
 class RunsDock(Dock):
     def __init__(
-        self, model: RunList, telemetry: TelemetryModel, runs: RunsController,
-        columns: RunColumns, actions: ActionRegistry,
-    ) -> None:  # fmt: skip
+        self,
+        model: RunList,
+        telemetry: TelemetryModel,
+        runs: RunsController,
+        columns: RunColumns,
+        actions: ActionRegistry,
+    ) -> None:
         super().__init__(tr("Runs"), names.RUNS_DOCK)
         self._model, self._runs, self._actions = model, runs, actions
         self._telemetry, self._columns = telemetry, columns
@@ -80,9 +67,7 @@ class RunsDock(Dock):
         self.table.verticalHeader().setDefaultSectionSize(24)
         self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self))
         self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(self))
-        self.table.setItemDelegateForColumn(
-            COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table)
-        )
+        self.table.setItemDelegateForColumn(COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table))
         self.table.eye_clicked.connect(runs.toggle_shown)
         self.table.dropped.connect(runs.take_place_of)
         self.table.doubleClicked.connect(self._on_double_click)
@@ -129,9 +114,7 @@ class RunsDock(Dock):
         header.setMinimumSectionSize(28)
         header.setToolTip(tr("A right click chooses columns"))
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(
-            lambda place: self.column_menu().exec(header.mapToGlobal(place))
-        )
+        header.customContextMenuRequested.connect(lambda place: self.column_menu().exec(header.mapToGlobal(place)))
         name, is_falling = self._columns.sort
         shown = self._model.columns
         order = Qt.SortOrder.DescendingOrder if is_falling else Qt.SortOrder.AscendingOrder
@@ -158,9 +141,7 @@ class RunsDock(Dock):
 
     def _width(self, name: str) -> int:
         """As a person pulled it, else as wide as its title needs, in any language."""
-        title = (
-            "" if name == SHOWN else name.rpartition(".")[2] if name not in COLUMNS else tr(name)
-        )
+        title = "" if name == SHOWN else name.rpartition(".")[2] if name not in COLUMNS else tr(name)
         needed = self.fontMetrics().horizontalAdvance(title) + TITLE_ROOM if title else 0
         return self._columns.widths.get(name, max(_WIDTHS.get(name, FIELD_WIDTH), needed))
 
@@ -206,24 +187,19 @@ class RunsDock(Dock):
             action.setEnabled(not no_room)
         menu.addSeparator()
         configs, fields = self._columns.configs, self._columns.fields
-        first = list(dict.fromkeys([
-            *fields, *configs.differing(self.proxy.run_ids()[:LOOKED_AT]),
-        ]))  # fmt: skip
+        first = list(dict.fromkeys([*fields, *configs.differing(self.proxy.run_ids()[:LOOKED_AT])]))
         own = {name.lower() for name in COLUMNS}
         first = [name for name in first if name.lower() not in own or name in fields]
         for name in first:
             self._offer(menu, name, name, name in fields, self._runs.toggle_field)
-        rest = [name for name in configs.read(self._telemetry.focus)
-                if name not in first and name.lower() not in own]  # fmt: skip
+        rest = [name for name in configs.read(self._telemetry.focus) if name not in first and name.lower() not in own]
         if rest:
             further = menu.addMenu(tr("Further fields"))
             for name in rest:
                 self._offer(further, name, name, False, self._runs.toggle_field)
         return menu
 
-    def _offer(
-        self, menu: QMenu, name: str, text: str, is_on: bool, toggle: Callable[[str], None]
-    ) -> QAction:
+    def _offer(self, menu: QMenu, name: str, text: str, is_on: bool, toggle: Callable[[str], None]) -> QAction:
         action = menu.addAction(text)
         action.setCheckable(True)
         action.setChecked(is_on)
@@ -270,9 +246,7 @@ class RunsDock(Dock):
             index = self.proxy.index(row, 0)
             # Not selectRow: Shift or Ctrl, held for something else, would change what it selects.
             rows = QItemSelectionModel.SelectionFlag.Rows
-            self.table.selectionModel().setCurrentIndex(
-                index, QItemSelectionModel.SelectionFlag.ClearAndSelect | rows
-            )
+            self.table.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | rows)
             self.table.scrollTo(index)
 
     def current(self) -> RunRecord | None:

@@ -42,9 +42,7 @@ TOO_EASY = 0.5
 
 
 class TaskDock(Dock):
-    def __init__(
-        self, draft: TaskDraft, playing: PlayController, actions: ActionRegistry, palette: Palette
-    ) -> None:
+    def __init__(self, draft: TaskDraft, playing: PlayController, actions: ActionRegistry, palette: Palette) -> None:
         super().__init__(tr("New task"), names.TASK_DOCK)
         self._draft, self._model, self._playing = draft, draft.model, playing
         self._palette = palette
@@ -96,8 +94,9 @@ class TaskDock(Dock):
         self.distance = label("", "muted")
         self.distance.setObjectName("liveDistance")
         self.distance.setAccessibleName(tr("Distance of the game's picture to the goal"))
-        self.clear = button(tr("All counts"), "clearMaskButton", tip=tr("Every pixel counts again"),
-                            clicked=self._model.clear_mask)  # fmt: skip
+        self.clear = button(
+            tr("All counts"), "clearMaskButton", tip=tr("Every pixel counts again"), clicked=self._model.clear_mask
+        )
         row.addWidget(self.distance, 1)
         row.addWidget(self.clear)
         _keep_room(self.clear)
@@ -153,12 +152,12 @@ class TaskDock(Dock):
         ):
             self.buttons.addItem(text, codec)
         self.buttons.setToolTip(
-            tr("Combinations are two buttons at once, for example run and jump, and SELECT: 21 "
-               "actions in place of 7, which take longer to learn")
-        )  # fmt: skip
-        self.buttons.currentIndexChanged.connect(
-            lambda _: setattr(self._model, "buttons", self.buttons.currentData())
+            tr(
+                "Combinations are two buttons at once, for example run and jump, and SELECT: 21 "
+                "actions in place of 7, which take longer to learn"
+            )
         )
+        self.buttons.currentIndexChanged.connect(lambda _: setattr(self._model, "buttons", self.buttons.currentData()))
         return self.buttons
 
     @staticmethod
@@ -168,9 +167,7 @@ class TaskDock(Dock):
         words.setMinimumHeight(lines * words.fontMetrics().lineSpacing())
 
     @staticmethod
-    def _heading(
-        column: QVBoxLayout, actions: ActionRegistry, action: str, object_name: str
-    ) -> ElidedLabel:
+    def _heading(column: QVBoxLayout, actions: ActionRegistry, action: str, object_name: str) -> ElidedLabel:
         row = QHBoxLayout()
         title = ElidedLabel("")
         row.addWidget(title, 1)
@@ -192,9 +189,7 @@ class TaskDock(Dock):
         if found is None:
             return
         met = bool(model.tau) and found < model.tau
-        self.distance.setText(
-            tr("distance now {found:.4f}", found=found) + (tr("  goal") if met else "")
-        )
+        self.distance.setText(tr("distance now {found:.4f}", found=found) + (tr("  goal") if met else ""))
         set_role(self.distance, "role", "good" if met else "muted")
 
     def _note_way(self, picture: np.ndarray) -> None:
@@ -205,18 +200,15 @@ class TaskDock(Dock):
         apart = model.nearest_start(observe(picture))[1]
         could_be = apart >= LEAST_DISTANCE
         self.distance.setText(
-            tr("{apart:.4f} from where it begins", apart=apart)
-            if could_be else tr("looks as where it begins")
-        )  # fmt: skip
+            tr("{apart:.4f} from where it begins", apart=apart) if could_be else tr("looks as where it begins")
+        )
         set_role(self.distance, "role", "muted")
 
     def _refresh(self) -> None:
         model = self._model
         step = model.step
         count = len(model.starts)
-        self._start_title.setText(
-            tr("1  Start states: {count}", count=count) if count else tr("1  Where it begins")
-        )
+        self._start_title.setText(tr("1  Start states: {count}", count=count) if count else tr("1  Where it begins"))
         self._goal_title.setText(tr("2  Goal"))
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
@@ -246,9 +238,7 @@ class TaskDock(Dock):
             self._shown_error = model.error
             if model.error:  # once it is laid out: it may be under the edge of a small window
                 for pause_ms in (0, 100):  # a text of many lines grows in more than one turn
-                    QTimer.singleShot(
-                        pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.audit)
-                    )
+                    QTimer.singleShot(pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.audit))
         self.note_picture()
 
     def _show_starts(self) -> None:
@@ -260,9 +250,7 @@ class TaskDock(Dock):
             image = image_of(self._palette, start.picture).scaled(THUMBNAIL)
             item = QListWidgetItem(QIcon(QPixmap.fromImage(image)), "")
             item.setToolTip(tr("Start state {number}; Delete removes it", number=number))
-            item.setData(
-                Qt.ItemDataRole.AccessibleTextRole, tr("Start state {number}", number=number)
-            )
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, tr("Start state {number}", number=number))
             self.starts.addItem(item)
 
     def _on_start_key(self, event) -> None:  # type: ignore[no-untyped-def]
@@ -277,20 +265,15 @@ class TaskDock(Dock):
             return tr("Walk to where the agent should get, then capture. The game pauses.")
         if model.is_restless:
             return tr(
-                "This picture changes by itself ({moved:.4f} within a second): paint the region "
-                "that stays", moved=model.moved
-            )  # fmt: skip
+                "This picture changes by itself ({moved:.4f} within a second): paint the region that stays",
+                moved=model.moved,
+            )
         if model.probe is None:
             return model.working or (tr("Save a start state too") if not model.starts else "")
         found = model.probe
-        way = (
-            tr(", your way {value:.0f} s", value=model.goal.way_frames / 59.7)
-            if model.goal.way
-            else ""
-        )
+        way = tr(", your way {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
         return tr(
-            "tau {value:g} suggested; {value2:.1%} of {value3} random players met it in a "
-            "minute{way}",
+            "tau {value:g} suggested; {value2:.1%} of {value3} random players met it in a minute{way}",
             value=found["tau"],
             value2=found["false_positive_rate"],
             value3=found["consoles"],
@@ -304,8 +287,12 @@ class TaskDock(Dock):
         if not model.made:
             return [model.working] if model.working and model.goal is None else []
         starts = without_shell(str(model.choices.get("starts", "")))
-        return [f"{model.made}: {starts}", *_way_lines(model),
-                *([model.working] if model.working else []), *audit_lines(model)]  # fmt: skip
+        return [
+            f"{model.made}: {starts}",
+            *_way_lines(model),
+            *([model.working] if model.working else []),
+            *audit_lines(model),
+        ]
 
 
 def _keep_room(widget: QWidget) -> None:
@@ -332,10 +319,6 @@ def audit_lines(model: DraftModel) -> list[str]:
     shortest = audit["shortest_demonstration"]
     return [
         tr("random play succeeds in {value:.0%}", value=audit["random_success"]),
-        tr("{best} alone in {rate:.0%}", best=best, rate=rate)
-        if rate
-        else tr("no button alone ever"),
-        tr("your way takes {shortest} steps", shortest=shortest)
-        if shortest
-        else tr("no demonstration was kept"),
+        tr("{best} alone in {rate:.0%}", best=best, rate=rate) if rate else tr("no button alone ever"),
+        tr("your way takes {shortest} steps", shortest=shortest) if shortest else tr("no demonstration was kept"),
     ]

@@ -37,21 +37,21 @@ MOST_MAIN = 6
 """Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
 MOST_NAMED, MOST_IN_TIP, LONGEST = 6, 40, 36
 """Runs whose names stand under the plots, and in their tooltip; letters of one."""
-MARKS = (
-    "\u2500\u2500",
-    "\u2500 \u2500",
-    "\u2500 \u00b7",
-    "\u00b7 \u00b7",
-    "\u2500 \u00b7\u00b7",
-)
+MARKS = ("\u2500\u2500", "\u2500 \u2500", "\u2500 \u00b7", "\u00b7 \u00b7", "\u2500 \u00b7\u00b7")
 """Dashes as text, in the order of theme.DASHES."""
 
 
 class TelemetryDock(Dock):
     def __init__(
-        self, model: TelemetryModel, curves: CurvesController, gauges: GaugesController,
-        actions: ActionRegistry, beliefs: BeliefsTab, episodes: EpisodesTab, notes: RunNotes,
-    ) -> None:  # fmt: skip
+        self,
+        model: TelemetryModel,
+        curves: CurvesController,
+        gauges: GaugesController,
+        actions: ActionRegistry,
+        beliefs: BeliefsTab,
+        episodes: EpisodesTab,
+        notes: RunNotes,
+    ) -> None:
         super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
         self.model = model
         self._curves, self._actions = curves, actions
@@ -122,9 +122,7 @@ class TelemetryDock(Dock):
         card = self.board.make_card(spec)
         card.maximise_wanted.connect(lambda: self._curves.maximise(spec.metric))
         card.menu_wanted.connect(
-            lambda place: show_plot_menu(
-                self, self._actions, self._curves.choices, spec.metric, place
-            )
+            lambda place: show_plot_menu(self, self._actions, self._curves.choices, spec.metric, place)
         )
         page.add(card)
 
@@ -186,9 +184,7 @@ class TelemetryDock(Dock):
             self.cards[spec.metric].show_spec(spec)
         self._share_out([self.cards[spec.metric] for spec in further], measured)
         for card in self.cards.values():
-            card.setHidden(
-                not card.shows_any(measured) and (bool(measured) or card in self._further)
-            )
+            card.setHidden(not card.shows_any(measured) and (bool(measured) or card in self._further))
         if not self.model.shown():  # nothing is on show: one plot's place says what to do
             for page in self.pages:
                 for card in page.cards[1:]:

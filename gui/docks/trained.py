@@ -84,8 +84,13 @@ class TrainedPage(QWidget):
             rates = list(dict.fromkeys(map(card.rate_words, RATES)))
             rates += [""] * (len(RATES) - len(rates))
             texts = [
-                card.task, card.algo, f"{card.env_steps:,}", *rates,
-                ago(card.created_at), tr(card.integrity), card.run_id,
-            ]  # fmt: skip
+                card.task,
+                card.algo,
+                f"{card.env_steps:,}",
+                *rates,
+                ago(card.created_at),
+                tr(card.integrity),
+                card.run_id,
+            ]
         for value, text in zip(self._values, texts, strict=True):
             value.setText(text)

@@ -46,13 +46,16 @@ MIN_WIDTH = 288
 NARROW = 26
 """Width of a button in the heading of the command, which has a box as well."""
 _WHILE = {
-    "pause": names.PAUSE_TRAINING_BUTTON, "stop": names.STOP_TRAINING_BUTTON,
+    "pause": names.PAUSE_TRAINING_BUTTON,
+    "stop": names.STOP_TRAINING_BUTTON,
     "checkpoint": "saveCheckpointButton",
-}  # fmt: skip
+}
 _AFTER = {
-    "watchRun": "watchRunButton", "resumeRun": "resumeRunButton", "showError": "showErrorButton",
+    "watchRun": "watchRunButton",
+    "resumeRun": "resumeRunButton",
+    "showError": "showErrorButton",
     "openRunFolder": "openRunFolderButton",
-}  # fmt: skip
+}
 """Commands of the status panel while a run has a process, and once it has ended."""
 
 
@@ -63,9 +66,13 @@ def elapsed_text(seconds: float) -> str:
 
 class TrainingDock(Dock):
     def __init__(
-        self, session: Session, training: TrainingController, status: RunStatus,
-        trained: TrainedPage, actions: ActionRegistry,
-    ) -> None:  # fmt: skip
+        self,
+        session: Session,
+        training: TrainingController,
+        status: RunStatus,
+        trained: TrainedPage,
+        actions: ActionRegistry,
+    ) -> None:
         super().__init__(tr("Training"), names.TRAINING_DOCK)
         self._status = status
         self._session, self._training, self._actions = session, training, actions
@@ -119,9 +126,7 @@ class TrainingDock(Dock):
         self.presets.addItem(tr("Choose..."))
         for preset in PRESETS.values():
             self.presets.addItem(tr(preset.title), preset.fields)
-            self.presets.setItemData(
-                self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole
-            )
+            self.presets.setItemData(self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole)
         self.presets.activated.connect(self._on_preset)
         head.addWidget(self.presets, 1)
         head.addWidget(action_button(self._actions["newSweep"], "newSweepButton"))
@@ -145,9 +150,7 @@ class TrainingDock(Dock):
         panel.setSpacing(4)
         self._checks_section = Section(tr("Preflight"), is_open=False)
         self._checks_section.body.setContentsMargins(8, 0, 0, 0)
-        self.checks = ChecksView(
-            names.PREFLIGHT_LIST, lambda command: self._actions[command].iconText()
-        )
+        self.checks = ChecksView(names.PREFLIGHT_LIST, lambda command: self._actions[command].iconText())
         self.checks.command_wanted.connect(lambda command: self._actions[command].trigger())
         self.checks.remedy_chosen.connect(self._training.apply_remedy)
         self._checks_section.body.addWidget(self.checks)
@@ -173,9 +176,7 @@ class TrainingDock(Dock):
         head.setSpacing(2)
         self._command_section.note.hide()  # empty, its margins would cut the check's words
         head.insertWidget(1, self._detach_check())
-        self.exact = icon_button(
-            "more", tr("Show the exact process"), "exactCommand", checkable=True
-        )
+        self.exact = icon_button("more", tr("Show the exact process"), "exactCommand", checkable=True)
         self.exact.toggled.connect(self.preview.setVisible)
         copy = icon_button("copy", tr("Copy the command"), clicked=self._on_copy)
         for each in (self.exact, copy):
@@ -201,9 +202,10 @@ class TrainingDock(Dock):
         self.detach.setObjectName(names.DETACH_CHECK)
         self.detach.setAccessibleName(tr("Keep running after the app closes"))
         self.detach.setToolTip(
-            tr("Keep running after the app closes") + "\n"
+            tr("Keep running after the app closes")
+            + "\n"
             + tr("A process of its own trains it; it waits while the device is busy")
-        )  # fmt: skip
+        )
         self.detach.toggled.connect(self._training.set_detach)
         return self.detach
 
@@ -260,9 +262,8 @@ class TrainingDock(Dock):
         deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
         self._verbs.setAttribute(deaf)
         QTimer.singleShot(
-            QApplication.doubleClickInterval(), self._verbs,
-            lambda: self._verbs.setAttribute(deaf, False),
-        )  # fmt: skip
+            QApplication.doubleClickInterval(), self._verbs, lambda: self._verbs.setAttribute(deaf, False)
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -314,9 +315,8 @@ class TrainingDock(Dock):
         if plan is not None:
             ours = plan.spec.runner == NATIVE_ID
             line = (
-                train_line(draft.config, draft.wishes()) if ours
-                else guest_line(plan.spec.runner, draft.differences())
-            ) + (" --detach" if self._training.detach else "")  # fmt: skip
+                train_line(draft.config, draft.wishes()) if ours else guest_line(plan.spec.runner, draft.differences())
+            ) + (" --detach" if self._training.detach else "")
         self.equivalent.setVisible(bool(line))
         self.equivalent.setText(line)
         exact = plan.command_line if plan else ""
@@ -348,9 +348,7 @@ class TrainingDock(Dock):
     def _show_state(self) -> None:
         training = self._training
         if silent := training.stalled_for():
-            self.badge.set_state(
-                training.state, tr("Stalled, no data for {silent:.0f} s", silent=silent)
-            )
+            self.badge.set_state(training.state, tr("Stalled, no data for {silent:.0f} s", silent=silent))
         else:
             word = tr("Validating") if training.validating else ""
             self.badge.set_state(training.state, word, is_warning=False)
@@ -365,9 +363,7 @@ class TrainingDock(Dock):
         text = record.reason if record.state.is_end else notice.detail if notice else ""
         if notice is not None and notice.force_at:
             left = max(0.0, notice.force_at - time.monotonic())
-            text = tr(
-                "{value}, forcing in {left:.0f} s", value=notice.detail.split(";")[0], left=left
-            )
+            text = tr("{value}, forcing in {left:.0f} s", value=notice.detail.split(";")[0], left=left)
         if record.state is RunState.RUNNING:
             steps = tr("{env_steps:,} environment steps", env_steps=record.env_steps)
             unconfirmed = self._training.unconfirmed

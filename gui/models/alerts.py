@@ -74,11 +74,7 @@ class AlertWatch:
         self.low = self.low + 1 if is_low else 0
         if not self._begins("success", self.low >= 2):
             return None
-        text = tr(
-            "validation {success_rate:.0%} after {best:.0%}",
-            success_rate=event.success_rate,
-            best=self.best,
-        )
+        text = tr("validation {success_rate:.0%} after {best:.0%}", success_rate=event.success_rate, best=self.best)
         return Alert("success", event.env_steps, tr("Success was lost"), text)
 
     def _begins(self, kind: str, holds: bool) -> bool:

@@ -23,10 +23,7 @@ MOST_CARDS = 2000
 """The newest of a home; a run's own are added when it comes into focus."""
 RUNS_A_CHUNK = 200
 GREEDY = "greedy"
-RATES = {
-    GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} leaving loops",
-    "sample": "{rate:.0%} drawn",
-}  # fmt: skip
+RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} leaving loops", "sample": "{rate:.0%} drawn"}
 """Words for success by the way in which actions are chosen."""
 
 
@@ -54,16 +51,16 @@ class CheckpointCard:
     @property
     def merit(self) -> tuple[float, ...]:
         """The greatest of a run is its best, as `find_checkpoint` has it."""
-        return (self.success_rate, self.leaving_rate, self.sampled_rate, self.is_played,
-                self.created_at)  # fmt: skip
+        return (self.success_rate, self.leaving_rate, self.sampled_rate, self.is_played, self.created_at)
 
     @property
     def success_text(self) -> str:
         """In a row: greedy play's, and beside it what leaving loops adds."""
         if self.leaving_rate <= self.success_rate:
             return tr("{value:.0f} % success", value=self.success_rate * 100)
-        return tr("{greedy:.0f} / {leaving:.0f} % success", greedy=self.success_rate * 100,
-                  leaving=self.leaving_rate * 100)  # fmt: skip
+        return tr(
+            "{greedy:.0f} / {leaving:.0f} % success", greedy=self.success_rate * 100, leaving=self.leaving_rate * 100
+        )
 
     def rate_words(self, mode: str) -> str:
         """Success in the last validation of one of the ways to choose actions."""
@@ -78,8 +75,10 @@ class CheckpointCard:
         """In full, for a tooltip."""
         return tr(
             "Validation: greedy {greedy:.0%}, leaving loops {leaving:.0%}, drawn {drawn:.0%}",
-            greedy=self.success_rate, leaving=self.leaving_rate, drawn=self.sampled_rate,
-        )  # fmt: skip
+            greedy=self.success_rate,
+            leaving=self.leaving_rate,
+            drawn=self.sampled_rate,
+        )
 
     @property
     def is_usable(self) -> bool:
@@ -119,16 +118,21 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
         is_whole = bool(files) and all(file.is_file() for file in files)
         found.append(
             CheckpointCard(
-                folder=folder, run_id=run.run_id, task=meta.task, algo=run.algo,
-                env_steps=meta.env_steps, success_rate=meta.success_rate,
+                folder=folder,
+                run_id=run.run_id,
+                task=meta.task,
+                algo=run.algo,
+                env_steps=meta.env_steps,
+                success_rate=meta.success_rate,
                 sha256=meta.files[files[0].name] if files else "",
                 size_bytes=sum(file.stat().st_size for file in files) if is_whole else 0,
                 created_at=meta.created_at,
                 integrity="unverified" if is_whole else "missing",
-                leaving_rate=meta.leaving_success_rate, sampled_rate=meta.sampled_success_rate,
+                leaving_rate=meta.leaving_success_rate,
+                sampled_rate=meta.sampled_success_rate,
                 is_played=meta.validated_env_steps == meta.env_steps,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -225,8 +229,9 @@ class CheckpointList(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             words = [card.success_words]
             if self.is_best(card):
-                words.append(tr("\u2605 best of its run: most success in greedy play, among equals "
-                                "leaving loops, then drawn"))  # fmt: skip
+                words.append(
+                    tr("\u2605 best of its run: most success in greedy play, among equals leaving loops, then drawn")
+                )
             words += [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
             return "\n".join(words)
         if role == Qt.ItemDataRole.UserRole:
@@ -267,9 +272,8 @@ class CheckpointList(QAbstractListModel):
 
     def newest_of(self, run_id: str) -> CheckpointCard | None:
         return max(
-            (card for card in self.cards if card.run_id == run_id),
-            key=lambda card: card.created_at, default=None,
-        )  # fmt: skip
+            (card for card in self.cards if card.run_id == run_id), key=lambda card: card.created_at, default=None
+        )
 
     def is_best(self, card: CheckpointCard) -> bool:
         """Whether it is its run's best; painters ask, so the answer is kept while cards last."""

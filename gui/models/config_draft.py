@@ -117,15 +117,12 @@ class ConfigDraft(QObject):
     def holds(self, values: dict[str, Any]) -> bool:
         """Whether these values, of a preset for one, are what the form says."""
         return all(
-            self._texts[spec.name] == spec.show(values[spec.name])
-            for spec in self.fields
-            if spec.name in values
+            self._texts[spec.name] == spec.show(values[spec.name]) for spec in self.fields if spec.name in values
         )
 
     def state(self) -> dict[str, dict[str, str]]:
         """Texts by field, for each runner that was written to: what `put_state` brings back."""
-        return {**{one: dict(texts) for one, texts in self._kept.items()},
-                self.runner.id: dict(self._texts)}  # fmt: skip
+        return {**{one: dict(texts) for one, texts in self._kept.items()}, self.runner.id: dict(self._texts)}
 
     def changes(self) -> dict[str, dict[str, str]]:
         """Of `state` what is no default: short enough to be kept with every letter typed."""
@@ -181,10 +178,10 @@ class ConfigDraft(QObject):
         """
         was, now = self._defaults(before), self._defaults()
         moved = {
-            name: now[name] for name in now
-            if was[name] != now[name] and name not in told
-            and before[name] == self._texts[name] == was[name]
-        }  # fmt: skip
+            name: now[name]
+            for name in now
+            if was[name] != now[name] and name not in told and before[name] == self._texts[name] == was[name]
+        }
         self._texts.update(moved)
         return bool(moved)
 
@@ -217,7 +214,4 @@ def _default_texts(config_type: type, is_native: bool) -> Mapping[str, str]:
     """Of our own trainer what the command line begins with on a CPU, its preset. Asked for by
     every row of the form with every change."""
     preset = PRESETS[FIRST_PRESET].fields if is_native else {}
-    return {
-        spec.name: spec.show(preset.get(spec.name, spec.default))
-        for spec in field_specs(config_type)
-    }
+    return {spec.name: spec.show(preset.get(spec.name, spec.default)) for spec in field_specs(config_type)}

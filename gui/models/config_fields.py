@@ -61,21 +61,9 @@ class FieldSpec:
         if self.kind is float:
             number = float(number)
         if self.minimum is not None and number < self.minimum:
-            raise ConfigError(
-                tr(
-                    "{label} must be at least {show}",
-                    label=tr(self.label),
-                    show=self.show(self.minimum),
-                )
-            )
+            raise ConfigError(tr("{label} must be at least {show}", label=tr(self.label), show=self.show(self.minimum)))
         if self.maximum is not None and number > self.maximum:
-            raise ConfigError(
-                tr(
-                    "{label} must be at most {show}",
-                    label=tr(self.label),
-                    show=self.show(self.maximum),
-                )
-            )
+            raise ConfigError(tr("{label} must be at most {show}", label=tr(self.label), show=self.show(self.maximum)))
         return number
 
     def show(self, value: Any) -> str:
@@ -98,9 +86,7 @@ def _number(text: str, label: str) -> float:
         number = float(plain[:-1] if scale != 1.0 else plain) * scale
         int(number)  # refuses nan and infinity
     except (ValueError, OverflowError):
-        raise ConfigError(
-            tr("{label} must be a number, got {what!r}", label=label, what=text)
-        ) from None
+        raise ConfigError(tr("{label} must be a number, got {what!r}", label=label, what=text)) from None
     return number
 
 

@@ -19,9 +19,7 @@ CONFIG = "config."
 """What names of fields of the configuration begin with."""
 
 
-def runs_csv(
-    runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]
-) -> str:
+def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]) -> str:
     """A row a run: what it is, how far it came, and every field of what any of them was told."""
     fields = list(dict.fromkeys(name for run in runs for name in configs.get(run.run_id, {})))
     head = ["run_id", "name", "state", "reason", "task", "trainer", "algo", "device", "steps",
@@ -52,10 +50,7 @@ def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
 
 def _cells(values: Array) -> list[str]:
     missing = np.isnan(values).tolist()
-    return [
-        "" if is_missing else f"{value:.10g}"
-        for value, is_missing in zip(values.tolist(), missing, strict=True)
-    ]
+    return ["" if is_missing else f"{value:.10g}" for value, is_missing in zip(values.tolist(), missing, strict=True)]
 
 
 def _time(when: float) -> str:

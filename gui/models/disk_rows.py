@@ -26,9 +26,7 @@ class DiskRow:
         return self.run.state.is_end and self.total > 0
 
 
-def old_rows(
-    rows: Iterable[DiskRow], days: float, keep: int, now: float | None = None
-) -> list[DiskRow]:
+def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None = None) -> list[DiskRow]:
     """The rule of `dmglab archive --older-than DAYS --keep N`: the newest `keep` are spared."""
     ended = sorted((row for row in rows if row.is_movable), key=lambda row: row.run.finished_at)
     spared = ended[: len(ended) - keep] if keep else ended

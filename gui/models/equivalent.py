@@ -38,14 +38,10 @@ def _options(values: dict[str, Any]) -> list[str]:
     return words
 
 
-def differences(
-    config: RunConfig, preset: str, wishes: Mapping[str, Any] = NOTHING
-) -> dict[str, Any]:
+def differences(config: RunConfig, preset: str, wishes: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
     """Return the values that the preset with the task's `wishes` has otherwise; the task always."""
     base = dataclasses.replace(preset_config(preset), **wishes)
     fields = (field.name for field in dataclasses.fields(config))
     return {
-        name: getattr(config, name)
-        for name in fields
-        if name == "task" or getattr(config, name) != getattr(base, name)
+        name: getattr(config, name) for name in fields if name == "task" or getattr(config, name) != getattr(base, name)
     }

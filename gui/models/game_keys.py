@@ -79,9 +79,7 @@ class GameKeys(QObject):
                 self._pad[act.name] = (button,)
                 chosen_pad.add(button)
         for act in PLAY_ACTS:
-            self._keys.setdefault(
-                act.name, tuple(int(key) for key in act.keys if int(key) not in chosen_keys)
-            )
+            self._keys.setdefault(act.name, tuple(int(key) for key in act.keys if int(key) not in chosen_keys))
             self._pad.setdefault(act.name, tuple(one for one in act.pad if one not in chosen_pad))
         self.changed.emit()
 
@@ -94,7 +92,4 @@ def _key_of(text: str) -> int:
 
 def is_bindable(key: int) -> bool:
     """Whether a key can be given to an act: a lone Control or Alt belongs to shortcuts."""
-    return key not in (
-        Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown,
-        0,
-    )  # fmt: skip
+    return key not in (Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown, 0)

@@ -14,8 +14,11 @@ RAM = (CARTRIDGE, (0xC000, 0xE000), (0xFF80, 0xFFFF))
 """Cartridge, work and high RAM: begin and end. What mirrors it, video memory and registers are
 left out."""
 COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "the same": np.equal, "another": np.not_equal, "more": np.greater, "less": np.less,
-}  # fmt: skip
+    "the same": np.equal,
+    "another": np.not_equal,
+    "more": np.greater,
+    "less": np.less,
+}
 """How a value is to stand to what it was at the search before."""
 EQUAL = "the value"
 """Or to a number that is given."""
@@ -76,10 +79,9 @@ def parse_number(text: str, most: int | None = None) -> int:
     """
     plain = text.strip().lower()
     try:
-        if plain.startswith("$"):
-            number = int(plain[1:], 16)
-        else:  # "007" is no Python number
-            number = int(plain, 10 if plain.isdecimal() else 0)
+        hexadecimal = plain.startswith("$")
+        base = 10 if plain.isdecimal() else 0  # "007" is no Python number
+        number = int(plain[1:], 16) if hexadecimal else int(plain, base)
     except ValueError:
         what = tr("{text} is no number: 12, $0C or 0x0C", text=text or tr("nothing"))
         raise ValueError(what) from None

@@ -61,8 +61,7 @@ class MemoryWatches(QObject):
     def as_text(self, memory: np.ndarray | None) -> str:
         """A line a watch, with tabs: address, kind, value, name."""
         return "\n".join(
-            f"{watch.address:04X}\t{watch.kind}\t"
-            f"{'' if memory is None else watch.read(memory)}\t{watch.name}"
+            f"{watch.address:04X}\t{watch.kind}\t{'' if memory is None else watch.read(memory)}\t{watch.name}"
             for watch in self.shown
         )
 
@@ -76,12 +75,7 @@ class MemoryWatches(QObject):
 
     def _read(self) -> dict[str, list[Watch]]:
         try:
-            found = msgspec.json.decode(
-                read_regular(self._path, MAX_BYTES), type=dict[str, list[Watch]]
-            )
+            found = msgspec.json.decode(read_regular(self._path, MAX_BYTES), type=dict[str, list[Watch]])
         except (OSError, *BAD_JSON):
             return {}
-        return {
-            rom: [each for each in watches if BASE <= each.address <= 0xFFFF]
-            for rom, watches in found.items()
-        }
+        return {rom: [each for each in watches if BASE <= each.address <= 0xFFFF] for rom, watches in found.items()}

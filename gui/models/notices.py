@@ -67,14 +67,20 @@ class Notices(QObject):
         self.unseen = 0
 
     def tell(
-        self, title: str, text: str = "", tone: str = "info",
-        action: str = "", act: Callable[[], object] | None = None, command: str = "",
-        also: str = "", act_also: Callable[[], object] | None = None, *, is_news: bool = False,
+        self,
+        title: str,
+        text: str = "",
+        tone: str = "info",
+        action: str = "",
+        act: Callable[[], object] | None = None,
+        command: str = "",
+        also: str = "",
+        act_also: Callable[[], object] | None = None,
+        *,
+        is_news: bool = False,
         subject: str = "",
-    ) -> None:  # fmt: skip
-        notice = Notice(
-            title, text, tone, action, act, command, also, act_also, is_news, subject
-        )  # fmt: skip
+    ) -> None:
+        notice = Notice(title, text, tone, action, act, command, also, act_also, is_news, subject)
         for old in self.history:
             old.is_over |= old.notice.about == notice.about
         self.history.append(Told(notice))

@@ -85,9 +85,7 @@ class PlotLines:
         self.is_alone = sum(bool(run.table.names) for run in found) <= 1
         return self.runs
 
-    def compute(
-        self, runs: list[Entry], low: float, high: float, columns: int, deadline: float
-    ) -> bool:
+    def compute(self, runs: list[Entry], low: float, high: float, columns: int, deadline: float) -> bool:
         """Bring `by_run` up to date for this range of x. False when time ran out before."""
         model = self.model
         smoothing = (model.smoothing, model.smoothing_kind)
@@ -133,18 +131,16 @@ class PlotLines:
     def _weight(self, layer: str) -> float:
         return 0.0 if layer == RAW else self.model.smoothing
 
-    def _lines_of(
-        self, run: Entry, index: int, low: float, high: float, columns: int
-    ) -> list[Line]:
+    def _lines_of(self, run: Entry, index: int, low: float, high: float, columns: int) -> list[Line]:
         return [
             self._line(run, metric, layer, index, line, (low, high), columns)
-            for line, metric, _ in self.shown_lines() for layer in self._layers(index)
-        ]  # fmt: skip
+            for line, metric, _ in self.shown_lines()
+            for layer in self._layers(index)
+        ]
 
     def _line(
-        self, run: Entry, metric: str, layer: str, index: int, line: int,
-        x_range: tuple[float, float], columns: int,
-    ) -> Line:  # fmt: skip
+        self, run: Entry, metric: str, layer: str, index: int, line: int, x_range: tuple[float, float], columns: int
+    ) -> Line:
         self.computed += 1
         weight = self._weight(layer)
         smoothing = self.model.smoothing_kind
@@ -269,8 +265,7 @@ class PlotLines:
         for run in itertools.chain.from_iterable(members):
             columns = [run.table.raw(name) for name in (self.model.x_axis, *names)]
             rows += [
-                ",".join([run.run_id, *(_cell(value) for value in values)])
-                for values in zip(*columns, strict=True)
+                ",".join([run.run_id, *(_cell(value) for value in values)]) for values in zip(*columns, strict=True)
             ]
         return "\n".join(rows) + "\n"
 
@@ -285,9 +280,7 @@ def _bulk(lines: list[Line]) -> tuple[float, float]:
     )
 
 
-def _within(
-    band: tuple[Array, Array, Array], low: float, high: float
-) -> tuple[Array, Array, Array]:
+def _within(band: tuple[Array, Array, Array], low: float, high: float) -> tuple[Array, Array, Array]:
     """The part of a band between two places, and one place more on either side."""
     first = max(0, int(band[0].searchsorted(low)) - 1)
     last = int(band[0].searchsorted(high, side="right")) + 1
@@ -321,6 +314,7 @@ def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
     the run's tasks together."""
     task = metric.partition("/")[2]
     return [
-        record for record in run.evals
+        record
+        for record in run.evals
         if record.mode == "greedy" and record.is_part == bool(task) and task in ("", record.task)
-    ]  # fmt: skip
+    ]

@@ -89,7 +89,4 @@ def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
     last = [found.label.rpartition("/")[2] for found in of_tasks]
     labels = last if len(set(last)) == len(last) else [found.label for found in of_tasks]
     lines = ((found.name, name) for found, name in zip(of_tasks, labels, strict=True))
-    return replace(
-        spec_of(row), metric=f"{row.name}_by_task", lines=tuple(lines), group="tasks",
-        help=tr(row.help),
-    )  # fmt: skip
+    return replace(spec_of(row), metric=f"{row.name}_by_task", lines=tuple(lines), group="tasks", help=tr(row.help))

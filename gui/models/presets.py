@@ -9,12 +9,6 @@ DEMO_S = 60.0
 DEMO = Preset(
     "Demo (1 minute)",
     "A short run on this computer: early checkpoints, ends a minute after its first update.",
-    {
-        **PRESETS["laptop"].fields,
-        "seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95,
-    },
-    {
-        **PRESETS["laptop"].why,
-        "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates",
-    },
-)  # fmt: skip
+    {**PRESETS["laptop"].fields, "seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95},
+    {**PRESETS["laptop"].why, "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
+)

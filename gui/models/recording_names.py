@@ -24,8 +24,10 @@ def recording_name(folder: Path) -> str:
     return tr(
         "{when} {game}, {seconds:.1f} s{branch}",
         when=time.strftime("%H:%M:%S" if is_today else "%d %b %H:%M", when),
-        game=_game(folder, about), seconds=about.frames / FRAMES_PER_SECOND, branch=branch,
-    )  # fmt: skip
+        game=_game(folder, about),
+        seconds=about.frames / FRAMES_PER_SECOND,
+        branch=branch,
+    )
 
 
 def _game(folder: Path, about: Recording) -> str:

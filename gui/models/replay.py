@@ -75,11 +75,15 @@ class Replay:
         value = "" if step.value is None else tr("   value {value:+.3f}", value=step.value)
         end = tr("   goal reached") if step.success else tr("   cut off") if step.trunc else ""
         return tr(
-            "step {step}   action {name}   reward {reward:+.3f}{terms}   dist {dist:.4f}"
-            "{value}{end}",
-            step=step.step, name=name, reward=step.reward, terms=_terms(step), dist=step.dist,
-            value=value, end=end,
-        )  # fmt: skip
+            "step {step}   action {name}   reward {reward:+.3f}{terms}   dist {dist:.4f}{value}{end}",
+            step=step.step,
+            name=name,
+            reward=step.reward,
+            terms=_terms(step),
+            dist=step.dist,
+            value=value,
+            end=end,
+        )
 
 
 def _terms(step: RecordedStep) -> str:

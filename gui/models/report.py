@@ -48,14 +48,16 @@ def to_html(report: Report, colors: Mapping[str, str]) -> str:
     """The whole file, which needs nothing else to be seen; `colors` as `gui.colors` calls them."""
     style = _STYLE.format_map(colors)
     parts = [
-        "<!doctype html>", '<html><head><meta charset="utf-8">',
-        f"<title>{html.escape(report.title)}</title>", f"<style>{style}</style></head><body>",
-        f"<h1>{html.escape(report.title)}</h1>", f'<p class="muted">{html.escape(report.made)}</p>',
-        f"<h2>{tr('Runs')}</h2>", _by_run(report),
-    ]  # fmt: skip
-    for title, table in (
-        (tr("Fields that differ"), report.differences), (tr("What came of it"), report.outcomes),
-    ):  # fmt: skip
+        "<!doctype html>",
+        '<html><head><meta charset="utf-8">',
+        f"<title>{html.escape(report.title)}</title>",
+        f"<style>{style}</style></head><body>",
+        f"<h1>{html.escape(report.title)}</h1>",
+        f'<p class="muted">{html.escape(report.made)}</p>',
+        f"<h2>{tr('Runs')}</h2>",
+        _by_run(report),
+    ]
+    for title, table in ((tr("Fields that differ"), report.differences), (tr("What came of it"), report.outcomes)):
         if table:
             parts += [f"<h2>{html.escape(title)}</h2>", _side_by_side(report.compared, table)]
     if report.notes:

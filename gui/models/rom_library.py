@@ -98,14 +98,15 @@ class RomLibrary(QObject):
 def _card(sha256: str, rom: RegisteredRom) -> RomCard:
     path = Path(rom.path)
     parts = [rom.mapper, tr("{value} KiB", value=rom.size >> 10) if rom.size else ""]
-    parts.append(
-        tr("{value} KiB of cartridge RAM", value=rom.ram_size >> 10) if rom.ram_size >= 1024 else ""
-    )
+    parts.append(tr("{value} KiB of cartridge RAM", value=rom.ram_size >> 10) if rom.ram_size >= 1024 else "")
     return RomCard(
-        key=sha256, path=path, title=rom.title.strip() or path.stem,
-        facts=", ".join(part for part in parts if part), warnings=rom.warnings,
+        key=sha256,
+        path=path,
+        title=rom.title.strip() or path.stem,
+        facts=", ".join(part for part in parts if part),
+        warnings=rom.warnings,
         problem="" if is_regular(path) else tr("{path} is not there", path=path),
-    )  # fmt: skip
+    )
 
 
 def _bad_card(name: str, reason: str) -> RomCard:
@@ -118,9 +119,5 @@ def _shipped(path: Path) -> RomCard:
     title = path.stem.replace("_", " ").title()
     size = path.stat().st_size >> 10
     return RomCard(
-        key=str(path),
-        path=path,
-        title=title,
-        facts=tr("{size} KiB, comes with DMG Lab", size=size),
-        shipped=True,
+        key=str(path), path=path, title=title, facts=tr("{size} KiB, comes with DMG Lab", size=size), shipped=True
     )

@@ -13,8 +13,11 @@ from trainer_core.wire.run_record import RunRecord
 _BOUND = re.compile(r"([A-Za-z_][\w.]*)(<=|>=|!=|=|<|>)(.+)")
 _SAME = {"=": True, "!=": False}
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 OWN: dict[str, Callable[[RunRecord], float]] = {
     "best": lambda run: run.best_success_rate,
     "steps": lambda run: float(run.env_steps),
@@ -57,10 +60,7 @@ class Bound:
 def _is_one_of(text: str, wanted: str) -> bool:
     """Whether a text is one of those between commas; of a task its last name is enough."""
     ways = {text, text.rpartition("/")[2]}
-    return any(
-        fnmatch.fnmatchcase(way, one) or _same_number(way, one)
-        for one in wanted.split(",") for way in ways
-    )  # fmt: skip
+    return any(fnmatch.fnmatchcase(way, one) or _same_number(way, one) for one in wanted.split(",") for way in ways)
 
 
 def _same_number(a: str, b: str) -> bool:

@@ -102,8 +102,7 @@ class RunColumns(QObject):
         """The column that rows are sorted by, and whether falling."""
 
     def _keep(self) -> None:
-        kept = {"fields": self.fields, "hidden": sorted(self.hidden), "widths": self.widths,
-                "sort": list(self.sort)}  # fmt: skip
+        kept = {"fields": self.fields, "hidden": sorted(self.hidden), "widths": self.widths, "sort": list(self.sort)}
         self._settings.set(KEY, json.dumps(kept))
 
     def toggle_field(self, name: str) -> None:

@@ -89,9 +89,7 @@ class RunFilter(QAbstractTableModel):
     def columnCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._source.columns)
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> object:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         return self._source.headerData(section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -128,8 +126,7 @@ class RunFilter(QAbstractTableModel):
             rows = [row for row in rows if not is_archived(run(row))]
         if self.bounds:
             run, field = self._source.run, self._source.field
-            rows = [row for row in rows
-                    if all(bound.holds(run(row), field) for bound in self.bounds)]  # fmt: skip
+            rows = [row for row in rows if all(bound.holds(run(row), field) for bound in self.bounds)]
         if not self.is_filtered:
             hidden = self._source.sweeps.folded_rows()
             return [row for row in rows if row not in hidden] if hidden else rows

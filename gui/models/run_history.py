@@ -46,9 +46,7 @@ class RunTelemetry:
             self.smoothed[name] = SmoothedColumn(self.table, name)
         return self.smoothed[name]
 
-    def curve(
-        self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING
-    ) -> tuple[Array, Array]:
+    def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
         """f64[points] twice: where the points of a metric lie, and its smoothed values."""
         x, y = self.table.positions(name, x_axis), self.column(name).values(weight, kind)
         if x_axis == CLOCK or not self.table.is_sparse(x_axis):
@@ -111,9 +109,7 @@ def reading(
     return None
 
 
-def read_run(
-    run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
-) -> RunTelemetry | None:
+def read_run(run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True) -> RunTelemetry | None:
     """The same at one go."""
     work = reading(run_id, log, is_wanted)
     while True:

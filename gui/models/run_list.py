@@ -47,9 +47,11 @@ class RunList(QAbstractTableModel):
     """Runs that wait came, went or changed places."""
 
     def __init__(
-        self, notes: Callable[[str], str] = lambda run_id: "",
-        further: RunColumns | None = None, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        notes: Callable[[str], str] = lambda run_id: "",
+        further: RunColumns | None = None,
+        parent: QObject | None = None,
+    ) -> None:
         """`notes` gives what a person wrote on a run, `further` the columns they asked for."""
         super().__init__(parent)
         self._notes, self._further = notes, further
@@ -75,9 +77,7 @@ class RunList(QAbstractTableModel):
     def columnCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self.columns)
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> object:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if orientation != Qt.Orientation.Horizontal:
             return None
         name = self.columns[section]
@@ -112,8 +112,7 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
-            words = (run.name, run.run_id, run.task, run.reason, _rates(run),
-                     self._notes(run.run_id))  # fmt: skip
+            words = (run.name, run.run_id, run.task, run.reason, _rates(run), self._notes(run.run_id))
             return "\n".join(part for part in words if part)
         return None
 
@@ -204,11 +203,18 @@ class RunList(QAbstractTableModel):
         found = self._words[row]
         if not found:
             run = self._runs[row]
-            parts = (run.state, run.run_id, run.name, run.task, run.algo, run.device,
-                     self._notes(run.run_id), *run.tags.values())  # fmt: skip
+            parts = (
+                run.state,
+                run.run_id,
+                run.name,
+                run.task,
+                run.algo,
+                run.device,
+                self._notes(run.run_id),
+                *run.tags.values(),
+            )
             if self._further:
-                told = [(name, self._further.configs.peek(run.run_id, name))
-                        for name in self._further.fields]  # fmt: skip
+                told = [(name, self._further.configs.peek(run.run_id, name)) for name in self._further.fields]
                 parts += tuple(f"{name.rpartition('.')[2]}={text}" for name, text in told)
             if is_archived(run):
                 parts += (tr("Archived"),)
@@ -277,8 +283,9 @@ def _rates(run: RunRecord) -> str:
         return ""
     return tr(
         "Best validation: greedy {greedy:.2f}, leaving loops {leaving:.2f}",
-        greedy=run.best_success_rate, leaving=run.best_leaving_rate,
-    )  # fmt: skip
+        greedy=run.best_success_rate,
+        leaving=run.best_leaving_rate,
+    )
 
 
 def _alignment(column: str) -> int:

@@ -187,8 +187,9 @@ class TelemetryModel(QObject):
         leaders = dict.fromkeys(first.get(run_id, run_id) for run_id in shown)
         wanted = {
             first.get(run_id, run_id): self.chosen_slots[run_id]
-            for run_id in reversed(shown) if run_id in self.chosen_slots
-        }  # fmt: skip
+            for run_id in reversed(shown)
+            if run_id in self.chosen_slots
+        }
         slots: dict[str, int] = {}
         bound = len(leaders) if groups else MAX_PINNED + 1
         for name in leaders:

@@ -9,11 +9,19 @@ from trainer_core.wire.records import NOT_CONFIRMED, VALIDATING
 from trainer_core.wire.run_record import RunState
 
 WORDS = {
-    RunState.IDLE: "Idle", RunState.QUEUED: "Queued", RunState.PREFLIGHT: "Preflight",
-    RunState.STARTING: "Starting", RunState.RUNNING: "Running", RunState.PAUSING: "Pausing",
-    RunState.PAUSED: "Paused", RunState.STOPPING: "Stopping", RunState.FINISHED: "Finished",
-    RunState.STOPPED: "Stopped", RunState.FAILED: "Failed", RunState.LOST: "Lost",
-}  # fmt: skip
+    RunState.IDLE: "Idle",
+    RunState.QUEUED: "Queued",
+    RunState.PREFLIGHT: "Preflight",
+    RunState.STARTING: "Starting",
+    RunState.RUNNING: "Running",
+    RunState.PAUSING: "Pausing",
+    RunState.PAUSED: "Paused",
+    RunState.STOPPING: "Stopping",
+    RunState.FINISHED: "Finished",
+    RunState.STOPPED: "Stopped",
+    RunState.FAILED: "Failed",
+    RunState.LOST: "Lost",
+}
 
 
 _PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
@@ -27,8 +35,10 @@ def validating_words(detail: str, share: float) -> str:
     over, episodes = map(int, found.groups())
     return tr(
         "Validating {over} of {episodes} episodes, {share:.0%} played",
-        over=over, episodes=episodes, share=max(0.0, share),
-    )  # fmt: skip
+        over=over,
+        episodes=episodes,
+        share=max(0.0, share),
+    )
 
 
 _UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
@@ -40,9 +50,7 @@ def unconfirmed_words(detail: str) -> str:
     if found is None:
         return ""
     greedy, sampled = map(float, found.groups())
-    return tr(
-        "greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed", greedy=greedy, sampled=sampled
-    )
+    return tr("greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed", greedy=greedy, sampled=sampled)
 
 
 def shortened(name: str, letters: int) -> str:

@@ -19,16 +19,18 @@ from trainer_core.lab.task_lists import short_task
 from trainer_core.wire import records
 
 APART, RANGE, DEVIATION = "", "range", "deviation"
-SPREADS = {
-    APART: "Each run",
-    RANGE: "Seeds: mean, min to max",
-    DEVIATION: "Seeds: mean \u00b1 deviation",
-}
+SPREADS = {APART: "Each run", RANGE: "Seeds: mean, min to max", DEVIATION: "Seeds: mean \u00b1 deviation"}
 """How runs of one configuration are shown, and in which words."""
 NOT_COUNTED = {
-    "seed", "name", "threads", "seconds", "target_success", "keep_checkpoints", "checkpoint_every",
+    "seed",
+    "name",
+    "threads",
+    "seconds",
+    "target_success",
+    "keep_checkpoints",
+    "checkpoint_every",
     "log_every",
-}  # fmt: skip
+}
 """Fields in which the runs of a group may differ: who they are, when they stop, what they keep."""
 MOST_PLACES = 4096
 """Places on the x axis that a mean is computed at: more than any screen has pixels."""
@@ -83,15 +85,11 @@ class SeedGroup:
     def resumes(self) -> list[records.ResumeRecord]:
         return []
 
-    def curve(
-        self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING
-    ) -> tuple[Array, Array]:
+    def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
         """f64[places] twice: x, and the mean of the runs' smoothed values there."""
         return self._spread(name, x_axis, weight, kind)[:2]
 
-    def band(
-        self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING
-    ) -> tuple[Array, Array, Array]:
+    def band(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array, Array]:
         """f64[places] three times: x, and the lower and upper edge of what the runs cover."""
         x, _, low, high = self._spread(name, x_axis, weight, kind)
         return x, low, high
@@ -105,18 +103,14 @@ class SeedGroup:
 
         return max(self.members, key=last)
 
-    def rest(
-        self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING
-    ) -> tuple[Array, Array]:
+    def rest(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
         """Return f64[points] twice: the longest member's own curve past the mean's end."""
         x, y = self.longest(name, x_axis).curve(name, x_axis, weight, kind)
         places = self._spread(name, x_axis, weight, kind)[0]
         first = int(x.searchsorted(places[-1], side="right")) if len(places) else 0
         return x[first:], y[first:]
 
-    def _spread(
-        self, name: str, x_axis: str, weight: float, kind: str
-    ) -> tuple[Array, Array, Array, Array]:
+    def _spread(self, name: str, x_axis: str, weight: float, kind: str) -> tuple[Array, Array, Array, Array]:
         key, state = (name, x_axis, weight, kind), (self.table.version, self.table.rewinds)
         known = self._known.get(key)
         if known is None or known[0] != state:
@@ -164,10 +158,9 @@ def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | Se
         by_key.setdefault(key, []).append(run)
     texts = _labels([told[members[0].run_id] for members in by_key.values()])
     return [
-        SeedGroup(members, spread, f"{text} \u00d7{len(members)}") if len(members) > 1
-        else members[0]
+        SeedGroup(members, spread, f"{text} \u00d7{len(members)}") if len(members) > 1 else members[0]
         for members, text in zip(by_key.values(), texts, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _labels(told: list[dict[str, str]]) -> list[str]:
@@ -198,9 +191,7 @@ def _kind(one: dict[str, str]) -> tuple[str | None, str | None]:
 # -- the numbers -------------------------------------------------------------------------------
 
 
-def spread_of(
-    curves: Sequence[tuple[Array, Array]], spread: str
-) -> tuple[Array, Array, Array, Array]:
+def spread_of(curves: Sequence[tuple[Array, Array]], spread: str) -> tuple[Array, Array, Array, Array]:
     """x, mean, lower and upper edge of several curves, f64[places] each.
 
     Each curve counts between its first and its last point. Where fewer than half of them are (or

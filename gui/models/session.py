@@ -44,9 +44,7 @@ class Session(QObject):
     def __init__(self, home: HomePaths, settings: Settings) -> None:
         super().__init__()
         self._home, self._settings = home, settings
-        self.runners: tuple[AgentRunner, ...] = tuple(
-            runner.at(home) for runner in registered_runners()
-        )
+        self.runners: tuple[AgentRunner, ...] = tuple(runner.at(home) for runner in registered_runners())
         self.broken_runners = broken_runners()
         """Why each plug-in that gives no runner is none, by its name."""
         chosen = settings.text("session/runner")
@@ -83,10 +81,9 @@ class Session(QObject):
         """Return why each of the home's own tasks that cannot be read is none, by its place."""
         root = self._home.tasks
         return {
-            shown(Path(folder).relative_to(root)) if Path(folder).is_relative_to(root) else folder:
-                shown(reason, 400)
+            shown(Path(folder).relative_to(root)) if Path(folder).is_relative_to(root) else folder: shown(reason, 400)
             for folder, reason in broken_tasks(self._home).items()
-        }  # fmt: skip
+        }
 
     def set_mode(self, mode: Mode) -> None:
         if mode is not self.mode:

@@ -8,11 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 DECAYING, RUNNING, GAUSSIAN = "", "running", "gaussian"
-KINDS = {
-    DECAYING: "Smoothing: decaying average",
-    RUNNING: "Smoothing: running mean",
-    GAUSSIAN: "Smoothing: Gaussian",
-}
+KINDS = {DECAYING: "Smoothing: decaying average", RUNNING: "Smoothing: running mean", GAUSSIAN: "Smoothing: Gaussian"}
 """A decaying average looks back only; the others look as far ahead, and follow without delay."""
 MOST_SIGMAS = 3
 MOST_RADIUS = 400

@@ -15,9 +15,10 @@ from trainer_core.wire.errors import ConfigError
 
 SEARCHES = {"grid": "Every combination", "random": "Random draws"}
 RULES = {
-    "halving": "Halving: the best third goes on", "median": "Worse than the median ends",
+    "halving": "Halving: the best third goes on",
+    "median": "Worse than the median ends",
     "none": "None ends early",
-}  # fmt: skip
+}
 
 
 @dataclass(slots=True)
@@ -25,11 +26,7 @@ class SweepTexts:
     """The form as typed: `rows` are a name of RunConfig and its values or range."""
 
     rows: list[tuple[str, str]] = field(
-        default_factory=lambda: [
-            ("learning_rate", "1e-3, 5e-4"),
-            ("ent_coef", ""),
-            ("num_envs", ""),
-        ]
+        default_factory=lambda: [("learning_rate", "1e-3, 5e-4"), ("ent_coef", ""), ("num_envs", "")]
     )
     search: str = "grid"
     trials: int = 8

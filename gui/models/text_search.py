@@ -11,8 +11,7 @@ MOST_STEPS = 2000
 """Of backtracking in a text, then it counts as not found: `(a+)+$` has no end in a long name, and
 Python's own `re` has no such limit. It is 15 us of CPU."""
 _OPTIONS = (
-    QRegularExpression.PatternOption.CaseInsensitiveOption
-    | QRegularExpression.PatternOption.UseUnicodePropertiesOption
+    QRegularExpression.PatternOption.CaseInsensitiveOption | QRegularExpression.PatternOption.UseUnicodePropertiesOption
 )
 _WILD, _REGULAR = re.compile(r"[*?]"), re.compile(r"[\[\](){}|^$\\]|\.[*?+]")
 
@@ -73,10 +72,7 @@ def _pattern(word: str) -> QRegularExpression | None:
     if _REGULAR.search(word):
         source = word
     elif _WILD.search(word):
-        source = "".join(
-            r"\S*" if letter == "*" else r"\S" if letter == "?" else re.escape(letter)
-            for letter in word
-        )
+        source = "".join(r"\S*" if letter == "*" else r"\S" if letter == "?" else re.escape(letter) for letter in word)
     else:
         return None
     pattern = QRegularExpression(f"(*LIMIT_MATCH={MOST_STEPS}){source}", _OPTIONS)

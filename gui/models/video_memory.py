@@ -11,9 +11,7 @@ import numpy as np
 
 from trainer_core.wire.frames import BASE
 
-OAM, LCDC, SCY, SCX, BGP, OBP0, WY, WX = (
-    0xFE00, 0xFF40, 0xFF42, 0xFF43, 0xFF47, 0xFF48, 0xFF4A, 0xFF4B,
-)  # fmt: skip
+OAM, LCDC, SCY, SCX, BGP, OBP0, WY, WX = (0xFE00, 0xFF40, 0xFF42, 0xFF43, 0xFF47, 0xFF48, 0xFF4A, 0xFF4B)
 TILES_A_ROW = 16
 
 

@@ -17,8 +17,12 @@ from gui.settings import Settings
 KIND = "curves/smoothing_kind"
 COLORS, TAB = "curves/colors", "view/tab"
 AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
-    "curves/x_axis", "curves/smoothing", "curves/seeds", "curves/outliers", "curves/pinned"
-)  # fmt: skip
+    "curves/x_axis",
+    "curves/smoothing",
+    "curves/seeds",
+    "curves/outliers",
+    "curves/pinned",
+)
 MOST_SLOTS = 256
 _Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
 

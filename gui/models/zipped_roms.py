@@ -29,8 +29,7 @@ def roms_in(path: Path) -> list[str]:
             return [
                 found.filename
                 for found in archive.infolist()
-                if PurePosixPath(found.filename).suffix.lower() in ROM_SUFFIXES
-                and found.file_size <= MAX_ROM_BYTES
+                if PurePosixPath(found.filename).suffix.lower() in ROM_SUFFIXES and found.file_size <= MAX_ROM_BYTES
             ]
     except LabError:
         return []
@@ -43,9 +42,11 @@ def unpack(path: Path, name: str) -> Path:
     written.
     """
     with (
-        parsing(tr("{path}: cannot be unpacked", path=path)), open_regular(path) as file,
-        open_zip(file) as archive, archive.open(name) as member,
-    ):  # fmt: skip
+        parsing(tr("{path}: cannot be unpacked", path=path)),
+        open_regular(path) as file,
+        open_zip(file) as archive,
+        archive.open(name) as member,
+    ):
         data = member.read(MAX_ROM_BYTES + 1)  # whatever the archive's list promises
     plain = PurePosixPath(name.replace("\\", "/")).name
     place = path.with_name(plain)
@@ -56,9 +57,7 @@ def unpack(path: Path, name: str) -> Path:
         with place.open("xb") as file:
             file.write(data)
     except FileExistsError:
-        raise LabError(
-            tr("{place} is there already and is another file; move it, then unpack", place=place)
-        ) from None
+        raise LabError(tr("{place} is there already and is another file; move it, then unpack", place=place)) from None
     except OSError:
         place.unlink(missing_ok=True)
         raise

@@ -13,10 +13,16 @@ from gui.words import tr
 from trainer_core.wire.run_record import RunState
 
 _TONES = {
-    RunState.RUNNING: "accent", RunState.FINISHED: "good", RunState.FAILED: "bad",
-    RunState.LOST: "bad", RunState.PAUSING: "warn", RunState.PAUSED: "warn",
-    RunState.STOPPING: "warn", RunState.STARTING: "accent", RunState.PREFLIGHT: "accent",
-}  # fmt: skip
+    RunState.RUNNING: "accent",
+    RunState.FINISHED: "good",
+    RunState.FAILED: "bad",
+    RunState.LOST: "bad",
+    RunState.PAUSING: "warn",
+    RunState.PAUSED: "warn",
+    RunState.STOPPING: "warn",
+    RunState.STARTING: "accent",
+    RunState.PREFLIGHT: "accent",
+}
 _HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT, RunState.STARTING}
 
 
@@ -25,9 +31,7 @@ def tone(state: RunState) -> str:
     return _TONES.get(state, "muted")
 
 
-def paint_dot(
-    painter: QPainter, x: float, y: float, state: RunState, is_silent: bool = False
-) -> None:
+def paint_dot(painter: QPainter, x: float, y: float, state: RunState, is_silent: bool = False) -> None:
     """A dot of 8 pixels around (x, y): hollow before and after, full while something happens.
 
     That of a run which says nothing any more is no sign of health.
@@ -75,6 +79,4 @@ class Badge(QWidget):
             paint_dot(painter, 6, self.height() / 2, self._state, warns)
             color = theme.current().warn if warns else theme.current().text
             painter.setPen(QColor(color))
-            painter.drawText(
-                self.rect().adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text()
-            )
+            painter.drawText(self.rect().adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text())

@@ -8,16 +8,7 @@ from PySide6.QtGui import QColor
 
 from gui import theme
 from gui.models.metric_series import CLOCK, Array
-from gui.models.plot_scene import (
-    MOST_WHOLE,
-    RAW,
-    REST,
-    Entry,
-    Line,
-    PlotLines,
-    greedy_results,
-    settled,
-)
+from gui.models.plot_scene import MOST_WHOLE, RAW, REST, Entry, Line, PlotLines, greedy_results, settled
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.plot_shapes import Band, Curve, Dots, Rules, Scene
@@ -46,9 +37,7 @@ class CardScenes:
         """Nothing is on show."""
         self._made.clear()
 
-    def make(
-        self, runs: list[Entry], x_range: tuple[float, float], width: int, *, log_y: bool
-    ) -> Scene:
+    def make(self, runs: list[Entry], x_range: tuple[float, float], width: int, *, log_y: bool) -> Scene:
         """Of `runs`, whose lines are computed, `width` pixels wide."""
         dots = self._dots(runs)
         new = self.lines.y_range([dot.y for dot in dots], log=log_y)
@@ -56,10 +45,16 @@ class CardScenes:
         is_followed = is_followed and not self.model.trims_outliers
         self._y_range = settled(self._y_range, new) if is_followed else new
         return Scene(
-            curves=self._curves(), x_range=x_range, y_range=self._y_range, dots=dots,
-            rules=self._rules(runs[0], x_range, width), log_y=log_y, theme=theme.current().name,
-            bands=self._bands(), by_clock=self.model.x_axis == CLOCK,
-        )  # fmt: skip
+            curves=self._curves(),
+            x_range=x_range,
+            y_range=self._y_range,
+            dots=dots,
+            rules=self._rules(runs[0], x_range, width),
+            log_y=log_y,
+            theme=theme.current().name,
+            bands=self._bands(),
+            by_clock=self.model.x_axis == CLOCK,
+        )
 
     def x_range(self, runs: list[Entry]) -> tuple[float, float]:
         """The range that was chosen; else all, with room to grow so that not all moves at once."""
@@ -115,9 +110,13 @@ class CardScenes:
             place = line.line if is_alone else slot + line.line
             dash = theme.DASHES[place % len(theme.DASHES)]
         return Curve(
-            (line.run_id, line.metric, line.layer), (line.kind, color.rgba(), dash, is_alone),
-            line.x, line.y, color, dash,
-        )  # fmt: skip
+            (line.run_id, line.metric, line.layer),
+            (line.kind, color.rgba(), dash, is_alone),
+            line.x,
+            line.y,
+            color,
+            dash,
+        )
 
     def _bands(self) -> tuple[Band, ...]:
         """What the runs of each group cover, under its mean."""

@@ -30,17 +30,12 @@ ROW = 20
 class _CheckDelegate(QStyledItemDelegate):
     """Sign, name and finding in three columns; the finding ends in an ellipsis."""
 
-    def sizeHint(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         return QSize(120, ROW)
 
     @guarded_item
     def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         check, colors, rect = index.data(Qt.ItemDataRole.UserRole), theme.current(), option.rect
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
@@ -55,9 +50,7 @@ class _CheckDelegate(QStyledItemDelegate):
         painter.drawText(QRect(rect.x() + 24, rect.y(), 76, ROW), flags, check.name)
         room = QRect(rect.x() + 104, rect.y(), rect.width() - 104, ROW)
         painter.setPen(QColor(colors.muted))
-        text = painter.fontMetrics().elidedText(
-            check.detail, Qt.TextElideMode.ElideRight, room.width()
-        )
+        text = painter.fontMetrics().elidedText(check.detail, Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, flags, text)
 
 
@@ -130,15 +123,10 @@ class ChecksView(QWidget):
     def summary(self) -> tuple[str, str]:
         """A few words and the role to colour them with."""
         if self._checking:
-            return tr(
-                "{count} of {check_count}", count=len(self._checks), check_count=CHECK_COUNT
-            ), "muted"
+            return tr("{count} of {check_count}", count=len(self._checks), check_count=CHECK_COUNT), "muted"
         if not self._checks:
             return tr("not run"), "muted"
-        for status, word, role in (
-            ("fail", tr("failed"), "error"),
-            ("warn", tr("to look at"), "warn"),
-        ):
+        for status, word, role in (("fail", tr("failed"), "error"), ("warn", tr("to look at"), "warn")):
             count = sum(check.status == status for check in self._checks)
             if count:
                 return f"{count} {word}", role

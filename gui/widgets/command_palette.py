@@ -35,9 +35,8 @@ class CommandPalette(QDialog):
         self.setObjectName("commandPalette")
         self.setWindowTitle(tr("Commands"))
         self._actions = [
-            action for name, action in registry.all().items()
-            if action.isVisible() and name != "commandPalette"
-        ]  # fmt: skip
+            action for name, action in registry.all().items() if action.isVisible() and name != "commandPalette"
+        ]
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         self.box = QLineEdit()
@@ -58,10 +57,7 @@ class CommandPalette(QDialog):
 
     def _filter(self, text: str) -> None:
         ranked = [(rank(text, plain_words(action)), action) for action in self._actions]
-        found = sorted(
-            (row for row in ranked if row[0] >= 0),
-            key=lambda row: (row[0], not row[1].isEnabled()),
-        )
+        found = sorted((row for row in ranked if row[0] >= 0), key=lambda row: (row[0], not row[1].isEnabled()))
         self.list.clear()
         for _, action in found:
             keys = action.shortcut().toString()

@@ -25,9 +25,13 @@ LEAST, WIDEST, LETTERS = 84, 168, 20
 
 class Comparison(QDialog):
     def __init__(
-        self, parent: QWidget, runs: list[str], rows: list[tuple[str, list[str]]],
-        outcomes: list[tuple[str, list[str]]], parallel: tuple[list[str], list[Axis]],
-    ) -> None:  # fmt: skip
+        self,
+        parent: QWidget,
+        runs: list[str],
+        rows: list[tuple[str, list[str]]],
+        outcomes: list[tuple[str, list[str]]],
+        parallel: tuple[list[str], list[Axis]],
+    ) -> None:
         """`rows` and `outcomes` are (field, value by run), the runs in the order of their names.
 
         `parallel` are the names and axes of all runs on show, more than a table has room for.
@@ -40,11 +44,7 @@ class Comparison(QDialog):
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
         same = tr("{count} runs were configured alike.", count=len(runs))
-        told = (
-            tr("{count} fields differ between {count2} runs.", count=len(rows), count2=len(runs))
-            if rows
-            else same
-        )
+        told = tr("{count} fields differ between {count2} runs.", count=len(rows), count2=len(runs)) if rows else same
         column.addWidget(label(told, "muted"))
         self.table = _side_by_side(tr("Fields that differ"), runs, rows)
         self.outcomes = _side_by_side(tr("What came of it"), runs, outcomes)

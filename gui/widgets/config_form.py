@@ -104,9 +104,7 @@ class ConfigForm(QWidget):
             return
         errors = self._draft.errors
         for name, row in self._rows.items():
-            row.show_value(
-                self._draft.text(name), self._draft.is_changed(name), errors.get(name, "")
-            )
+            row.show_value(self._draft.text(name), self._draft.is_changed(name), errors.get(name, ""))
         for group, section in self._sections.items():
             names = [spec.name for spec in self._drawn() if spec.group == group]
             wrong = sum(name in errors for name in names)
@@ -141,9 +139,7 @@ class _Row(QObject):
         elif options:
             self.editor = QComboBox()
             self.editor.setEditable(not spec.choices)
-            self.editor.setSizeAdjustPolicy(
-                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            )
+            self.editor.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             self.editor.setMinimumContentsLength(6)
             self.set_options(options)
             self.editor.currentTextChanged.connect(self._send)
@@ -159,9 +155,7 @@ class _Row(QObject):
         self.editor.setProperty("compact", True)
         if isinstance(self.editor, QComboBox) and (line := self.editor.lineEdit()) is not None:
             line.setAccessibleName(tr(spec.label))
-        self.editor.setAccessibleName(
-            f"{tr(spec.label)}, {tr(spec.unit)}" if spec.unit else tr(spec.label)
-        )
+        self.editor.setAccessibleName(f"{tr(spec.label)}, {tr(spec.unit)}" if spec.unit else tr(spec.label))
         self.editor.setAccessibleDescription(tr(spec.help))
         self.label.setBuddy(self.editor)
         self._unit = label(tr(spec.unit), "muted")
@@ -214,9 +208,7 @@ class _Row(QObject):
         editor.blockSignals(False)
         self._dot.setVisible(changed)
         set_role(editor, "invalid", bool(error))
-        shown = (
-            f"{text}\n{_help(self._spec)}" if isinstance(editor, QComboBox) else _help(self._spec)
-        )
+        shown = f"{text}\n{_help(self._spec)}" if isinstance(editor, QComboBox) else _help(self._spec)
         editor.setToolTip(error or shown)
 
     def _question(self) -> str:
@@ -242,8 +234,6 @@ class _Row(QObject):
 def _help(spec: FieldSpec) -> str:
     parts = [tr(spec.help)]
     if spec.minimum is not None and spec.maximum is not None:
-        parts.append(
-            tr("{show} to {show2}.", show=spec.show(spec.minimum), show2=spec.show(spec.maximum))
-        )
+        parts.append(tr("{show} to {show2}.", show=spec.show(spec.minimum), show2=spec.show(spec.maximum)))
     parts.append(tr("Default {show}.", show=spec.show(spec.default)))
     return " ".join(part for part in parts if part)

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QFormLayout,
-    QHBoxLayout,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.widgets.labels import button, label, spin_box
 from gui.words import tr
 
 
 class DemoSheet(QDialog):
-    def __init__(
-        self, parent: QWidget, tasks: list[str], frames: int, add: Callable[[str, int, int], object]
-    ) -> None:
+    def __init__(self, parent: QWidget, tasks: list[str], frames: int, add: Callable[[str, int, int], object]) -> None:
         """`add` gets task, first and last frame, counted from 0."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -46,10 +37,15 @@ class DemoSheet(QDialog):
         row.addWidget(self.agree)
         column = QVBoxLayout(self)
         if not tasks:
-            column.addWidget(label(tr(
-                "There is no task of your own for this game. Make one first: save a start state "
-                "(F7) and capture a goal (F8) while you play."
-            ), wrap=True))  # fmt: skip
+            column.addWidget(
+                label(
+                    tr(
+                        "There is no task of your own for this game. Make one first: save a start state "
+                        "(F7) and capture a goal (F8) while you play."
+                    ),
+                    wrap=True,
+                )
+            )
         column.addLayout(form)
         column.addLayout(row)
 

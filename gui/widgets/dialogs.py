@@ -6,34 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QDir, Qt
-from PySide6.QtWidgets import (
-    QDialog,
-    QFileDialog,
-    QFrame,
-    QHBoxLayout,
-    QMessageBox,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QFileDialog, QFrame, QHBoxLayout, QMessageBox, QScrollArea, QVBoxLayout, QWidget
 
 from gui.widgets.labels import button, label
 from gui.words import tr
 
 
 def ask_about_running(
-    parent: QWidget, count: int, stop_and_close: Callable[[], None],
-    keep_and_close: Callable[[], None],
-) -> None:  # fmt: skip
+    parent: QWidget, count: int, stop_and_close: Callable[[], None], keep_and_close: Callable[[], None]
+) -> None:
     """Ask what becomes of what trains; returns at once, the window lives on behind it."""
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
-    what = (
-        tr("A training is running")
-        if count == 1
-        else tr("{count} trainings are running", count=count)
-    )
+    what = tr("A training is running") if count == 1 else tr("{count} trainings are running", count=count)
     box.setText(f"{what}.")
     box.setInformativeText(
         tr(
@@ -42,18 +28,8 @@ def ask_about_running(
         )
     )
     answers = (
-        (
-            tr("Keep running"),
-            "keepRunningButton",
-            QMessageBox.ButtonRole.AcceptRole,
-            keep_and_close,
-        ),
-        (
-            tr("Stop and close"),
-            "stopAndCloseButton",
-            QMessageBox.ButtonRole.DestructiveRole,
-            stop_and_close,
-        ),
+        (tr("Keep running"), "keepRunningButton", QMessageBox.ButtonRole.AcceptRole, keep_and_close),
+        (tr("Stop and close"), "stopAndCloseButton", QMessageBox.ButtonRole.DestructiveRole, stop_and_close),
         (tr("Cancel"), "cancelCloseButton", QMessageBox.ButtonRole.RejectRole, None),
     )
     for text, name, role, act in answers:
@@ -82,9 +58,7 @@ def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> N
         then(Path(folder))
 
 
-def ask_file(
-    parent: QWidget, title: str, kinds: str, then: Callable[[Path], object]
-) -> None:  # fmt: skip
+def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], object]) -> None:
     """Ask for a file that is there; `then` gets it unless the person cancels."""
     path, _ = QFileDialog.getOpenFileName(parent, title, begin_folder(), kinds)
     if path:

@@ -118,9 +118,12 @@ class DiskDialog(QDialog):
         row = QHBoxLayout()
         row.setSpacing(8)
         self.archive_button = button(
-            tr("Archive"), "diskArchive", primary=True, clicked=self._archive,
+            tr("Archive"),
+            "diskArchive",
+            primary=True,
+            clicked=self._archive,
             tip=tr("Each run becomes one file, which is read back before the run's folder goes"),
-        )  # fmt: skip
+        )
         self.cancel_button = button(tr("Cancel"), "diskCancel", clicked=self._archives.cancel)
         self.restore_button = button(tr("Restore..."), "diskRestore", clicked=self._restore)
         row.addWidget(self.archive_button)
@@ -141,9 +144,13 @@ class DiskDialog(QDialog):
         free = size_text(archives.free_bytes)
         self.told.setText(
             archives.working
-            or tr("{count} runs take {total}; {free} of the disk are free",
-                  count=len(archives.rows), total=total, free=free)
-        )  # fmt: skip
+            or tr(
+                "{count} runs take {total}; {free} of the disk are free",
+                count=len(archives.rows),
+                total=total,
+                free=free,
+            )
+        )
         self.cancel_button.setVisible(bool(archives.working))
         self.restore_button.setEnabled(not archives.working)
         self.restore_button.setToolTip(archives.working)
@@ -155,11 +162,14 @@ class DiskDialog(QDialog):
         for place, row in enumerate(rows):
             run = row.run
             texts = (
-                row.label, short_task(run.task), tr(WORDS[run.state]),
+                row.label,
+                short_task(run.task),
+                tr(WORDS[run.state]),
                 ago(run.finished_at) if run.finished_at else "",
                 f"{run.best_success_rate:.0%}" if run.best_success_rate else "",
-                size_text(row.checkpoints), size_text(row.total),
-            )  # fmt: skip
+                size_text(row.checkpoints),
+                size_text(row.total),
+            )
             for index, text in enumerate(texts):
                 item = QTableWidgetItem(text)
                 item.setToolTip(run.run_id if row.is_movable else run.reason or run.run_id)
@@ -175,9 +185,7 @@ class DiskDialog(QDialog):
 
     def select_old(self) -> None:
         """Select what the rule of days and newest runs would archive."""
-        old = {
-            row.run.run_id for row in old_rows(self._shown, self.days.value(), self.keep.value())
-        }
+        old = {row.run.run_id for row in old_rows(self._shown, self.days.value(), self.keep.value())}
         self.table.clearSelection()
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.MultiSelection)
         for place, row in enumerate(self._shown):

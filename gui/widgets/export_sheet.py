@@ -23,19 +23,27 @@ from gui.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
 PALETTES = (
-    ("Green screen", "screen-green"), ("Grey screen", "screen-grey"),
-    ("Game Boy Pocket", "screen-pocket"), ("Game Boy Light", "screen-light"),
-    ("Pale greens", "green"), ("Plain greys", "grey"),
-)  # fmt: skip
+    ("Green screen", "screen-green"),
+    ("Grey screen", "screen-grey"),
+    ("Game Boy Pocket", "screen-pocket"),
+    ("Game Boy Light", "screen-light"),
+    ("Pale greens", "green"),
+    ("Plain greys", "grey"),
+)
 
 
 class ExportSheet(QDialog):
     """`export` gets the options of `dmglab export` when the person agrees."""
 
     def __init__(
-        self, parent: QWidget, frames: int, place: Path, has_mp4: bool, screen: str,
+        self,
+        parent: QWidget,
+        frames: int,
+        place: Path,
+        has_mp4: bool,
+        screen: str,
         export: Callable[[Path, list[str]], object],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`frames` of the recording; `place` is where it goes, without a suffix; `screen` has the
         colours on show."""
         super().__init__(parent)
@@ -105,10 +113,17 @@ class ExportSheet(QDialog):
 
     def _agree(self) -> None:
         options = [
-            "--scale", str(self.scale.value()), "--palette", str(self.palette_box.currentData()),
-            "--from-frame", str(self.first.value() - 1), "--to-frame", str(self.last.value() - 1),
-            "--speed", f"{self.speed.value():g}",
-        ]  # fmt: skip
+            "--scale",
+            str(self.scale.value()),
+            "--palette",
+            str(self.palette_box.currentData()),
+            "--from-frame",
+            str(self.first.value() - 1),
+            "--to-frame",
+            str(self.last.value() - 1),
+            "--speed",
+            f"{self.speed.value():g}",
+        ]
         self._export(Path(self.place.text()).expanduser().absolute(), options)
         self.accept()
 

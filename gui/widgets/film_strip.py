@@ -79,9 +79,7 @@ class FilmStrip(QWidget):
             frame = left * self._frames // self.width()
             if frame < len(replay):
                 image = _image(replay.picture(frame), self._palette)
-                self._small.append((left, image.scaled(
-                    wide, HEIGHT, mode=Qt.TransformationMode.SmoothTransformation
-                )))  # fmt: skip
+                self._small.append((left, image.scaled(wide, HEIGHT, mode=Qt.TransformationMode.SmoothTransformation)))
 
 
 def _image(picture: np.ndarray, palette: Palette) -> QImage:

@@ -16,9 +16,13 @@ ACROSS = 8
 MARKED_LOOKS = 5
 """A byte stays marked for so many looks after it changed: half a second."""
 MOVES = {
-    Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -ACROSS, Qt.Key.Key_Down: ACROSS,
-    Qt.Key.Key_PageUp: -16 * ACROSS, Qt.Key.Key_PageDown: 16 * ACROSS,
-}  # fmt: skip
+    Qt.Key.Key_Left: -1,
+    Qt.Key.Key_Right: 1,
+    Qt.Key.Key_Up: -ACROSS,
+    Qt.Key.Key_Down: ACROSS,
+    Qt.Key.Key_PageUp: -16 * ACROSS,
+    Qt.Key.Key_PageDown: 16 * ACROSS,
+}
 
 
 class HexView(QAbstractScrollArea):
@@ -107,8 +111,7 @@ class HexView(QAbstractScrollArea):
                 for column in range(min(ACROSS, self._end - begin)):
                     x = 4 + (6 + 3 * column) * wide
                     if begin + column == self.address:
-                        painter.fillRect(x - 2, row * high, 2 * wide + 4, high,
-                                         QColor(colors.accent_soft))  # fmt: skip
+                        painter.fillRect(x - 2, row * high, 2 * wide + 4, high, QColor(colors.accent_soft))
                     painter.setPen(QColor(self._color(begin + column)))
                     painter.drawText(x, base, self._text(begin + column))
 

@@ -117,9 +117,7 @@ def _copy(painter: QPainter, color: QColor) -> None:
 
 def _folder(painter: QPainter, color: QColor) -> None:
     painter.setPen(QPen(color, 1.3))
-    painter.drawPath(
-        _polygon((2, 4), (6.5, 4), (8, 5.5), (14, 5.5), (14, 12.5), (2, 12.5))
-    )  # fmt: skip
+    painter.drawPath(_polygon((2, 4), (6.5, 4), (8, 5.5), (14, 5.5), (14, 12.5), (2, 12.5)))
 
 
 def _more(painter: QPainter, color: QColor) -> None:

@@ -7,16 +7,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QFrame,
-    QLabel,
-    QPushButton,
-    QSizePolicy,
-    QSpinBox,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSpinBox, QFrame, QLabel, QPushButton, QSizePolicy, QSpinBox, QToolButton, QWidget
 
 from gui.widgets.icons import icon
 from gui.widgets.painting import guarded
@@ -48,9 +39,13 @@ def rule() -> QFrame:
 
 
 def button(
-    text: str, object_name: str = "", *, primary: bool = False, tip: str = "",
+    text: str,
+    object_name: str = "",
+    *,
+    primary: bool = False,
+    tip: str = "",
     clicked: Callable[[], object] | None = None,
-) -> QPushButton:  # fmt: skip
+) -> QPushButton:
     made = QPushButton(text)
     made.setObjectName(object_name)
     made.setAccessibleName(text)
@@ -64,9 +59,14 @@ def button(
 
 
 def icon_button(
-    name: str, text: str, object_name: str = "", *, checkable: bool = False, flat: bool = True,
+    name: str,
+    text: str,
+    object_name: str = "",
+    *,
+    checkable: bool = False,
+    flat: bool = True,
     clicked: Callable[[], object] | None = None,
-) -> QToolButton:  # fmt: skip
+) -> QToolButton:
     """A button that is only a picture; `text` is its tooltip and its accessible name."""
     made = QToolButton()
     made.setIcon(icon(name))

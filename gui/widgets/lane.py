@@ -112,9 +112,8 @@ class ActionLane(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         told = [
             ([(step.last_frame, step.dist) for step in replay.steps], colors.curves[0], 0),
-            ([(step.first_frame, step.value) for step in replay.steps if step.value is not None],
-             colors.curves[1], 1),
-        ]  # fmt: skip
+            ([(step.first_frame, step.value) for step in replay.steps if step.value is not None], colors.curves[1], 1),
+        ]
         for points, color, dash in told:
             if len(points) < 2:
                 continue
@@ -122,10 +121,9 @@ class ActionLane(QWidget):
             least, room = min(values), (max(values) - min(values)) or 1.0
             high = CURVES[1] - CURVES[0]
             painter.setPen(QPen(QColor(color), 1.2, theme.DASHES[dash]))
-            painter.drawPolyline([
-                QPointF((frame + 0.5) * scale, CURVES[1] - high * (value - least) / room)
-                for frame, value in points
-            ])  # fmt: skip
+            painter.drawPolyline(
+                [QPointF((frame + 0.5) * scale, CURVES[1] - high * (value - least) / room) for frame, value in points]
+            )
 
     def _cell(self, painter: QPainter, box: QRectF, action: int) -> None:
         colors = theme.current()

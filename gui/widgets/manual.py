@@ -76,9 +76,13 @@ def about(parent: QWidget, home: Path) -> QMessageBox:
     box.setWindowTitle(tr("About DMG Lab"))
     box.setText(tr("DMG Lab {version}", version=version()))
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setInformativeText("\n".join((
-        tr("Trains pixel agents on many Game Boys at once. MIT licence."),
-        tr("Data: {home}", home=home),
-        f"Python {platform.python_version()}, Qt {PySide6.__version__}, {platform.platform()}",
-    )))  # fmt: skip
+    box.setInformativeText(
+        "\n".join(
+            (
+                tr("Trains pixel agents on many Game Boys at once. MIT licence."),
+                tr("Data: {home}", home=home),
+                f"Python {platform.python_version()}, Qt {PySide6.__version__}, {platform.platform()}",
+            )
+        )
+    )
     return box

@@ -17,10 +17,7 @@ SCALE = 3
 WIDTH, HEIGHT = 80, 72
 CELL = 4
 """The keyboard paints squares of a Game Boy tile: 8 screen pixels, 4 of the observation."""
-_ARROWS = {
-    Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
-}  # fmt: skip
+_ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
 
 
 class MaskPainter(QWidget):
@@ -108,9 +105,7 @@ class MaskPainter(QWidget):
             super().keyPressEvent(event)
         elif (key := Qt.Key(event.key())) in _ARROWS:
             x, y = _ARROWS[key]
-            self._cell = QPoint(
-                (self._cell.x() + x) % (WIDTH // CELL), (self._cell.y() + y) % (HEIGHT // CELL)
-            )
+            self._cell = QPoint((self._cell.x() + x) % (WIDTH // CELL), (self._cell.y() + y) % (HEIGHT // CELL))
             self.update()
         elif key == Qt.Key.Key_Space:
             x, y = self._cell.x() * CELL, self._cell.y() * CELL
@@ -126,6 +121,4 @@ def _pixel(event: QMouseEvent) -> QPoint:
 
 
 def _scaled(box: QRect) -> QRect:
-    return QRect(
-        box.x() * SCALE, box.y() * SCALE, box.width() * SCALE - 1, box.height() * SCALE - 1
-    )
+    return QRect(box.x() * SCALE, box.y() * SCALE, box.width() * SCALE - 1, box.height() * SCALE - 1)

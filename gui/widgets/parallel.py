@@ -24,9 +24,7 @@ class ParallelView(QWidget):
         self.hovered = -1
         """Index of the run under the pointer, -1 for none."""
         self.setObjectName("parallelView")
-        self.setAccessibleName(
-            tr("{count} runs over {value} parameters", count=len(names), value=len(axes) - 1)
-        )
+        self.setAccessibleName(tr("{count} runs over {value} parameters", count=len(names), value=len(axes) - 1))
         self.setMouseTracking(True)
         self.setMinimumSize(320, 200)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -34,13 +32,15 @@ class ParallelView(QWidget):
     def lines(self) -> list[QPolygonF]:
         """One a run, in the widget's coordinates; axes without its value are passed over."""
         return [
-            QPolygonF([
-                QPointF(self._across(number), self._down(place))
-                for number, axis in enumerate(self.axes)
-                if (place := axis.places[run]) is not None
-            ])
+            QPolygonF(
+                [
+                    QPointF(self._across(number), self._down(place))
+                    for number, axis in enumerate(self.axes)
+                    if (place := axis.places[run]) is not None
+                ]
+            )
             for run in range(len(self.names))
-        ]  # fmt: skip
+        ]
 
     def _across(self, number: int) -> float:
         room = self.width() - LEFT - RIGHT
@@ -57,9 +57,7 @@ class ParallelView(QWidget):
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             lines, success = self.lines(), self.axes[-1].places
-            order = sorted(
-                range(len(lines)), key=lambda run: (run == self.hovered, success[run] or 0)
-            )
+            order = sorted(range(len(lines)), key=lambda run: (run == self.hovered, success[run] or 0))
             for run in order:
                 color = QColor(colors.accent if success[run] else colors.muted)
                 color.setAlphaF(0.2 + 0.8 * (success[run] or 0.0))
@@ -76,9 +74,7 @@ class ParallelView(QWidget):
         painter.setFont(theme.ui_font(8.5))
         painter.setPen(QColor(colors.text))
         room = (self.width() - LEFT - RIGHT) / max(1, len(self.axes) - 1)
-        words = painter.fontMetrics().elidedText(
-            axis.name, Qt.TextElideMode.ElideMiddle, int(min(room, 160))
-        )
+        words = painter.fontMetrics().elidedText(axis.name, Qt.TextElideMode.ElideMiddle, int(min(room, 160)))
         painter.drawText(QRectF(x - 80, 4, 160, 18), Qt.AlignmentFlag.AlignCenter, words)
         painter.setFont(theme.ui_font(7.5))
         painter.setPen(QColor(colors.muted))
@@ -110,8 +106,6 @@ class ParallelView(QWidget):
             words = ""
             if run >= 0:
                 words = tr(
-                    "{value}: {value2:.2f} success",
-                    value=self.names[run],
-                    value2=self.axes[-1].places[run] or 0.0,
+                    "{value}: {value2:.2f} success", value=self.names[run], value2=self.axes[-1].places[run] or 0.0
                 )
             QToolTip.showText(event.globalPosition().toPoint(), words, self)

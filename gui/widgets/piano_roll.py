@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QGuiApplication,
-    QKeyEvent,
-    QKeySequence,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-)
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QSizePolicy
 
 from gui import theme
@@ -24,13 +16,23 @@ ROW, HEAD, NUMBER, CELL, LEAST_CELL = 18, 20, 52, 24, 16
 COLUMNS = ("up", "down", "left", "right", "a", "b", "select", "start")
 TITLES = ("U", "D", "L", "R", "A", "B", "Se", "St")
 KEYS = {
-    Qt.Key.Key_U: "up", Qt.Key.Key_D: "down", Qt.Key.Key_L: "left", Qt.Key.Key_R: "right",
-    Qt.Key.Key_A: "a", Qt.Key.Key_B: "b", Qt.Key.Key_E: "select", Qt.Key.Key_S: "start",
-}  # fmt: skip
+    Qt.Key.Key_U: "up",
+    Qt.Key.Key_D: "down",
+    Qt.Key.Key_L: "left",
+    Qt.Key.Key_R: "right",
+    Qt.Key.Key_A: "a",
+    Qt.Key.Key_B: "b",
+    Qt.Key.Key_E: "select",
+    Qt.Key.Key_S: "start",
+}
 MOVES = {
-    Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -24, Qt.Key.Key_PageDown: 24,
-    Qt.Key.Key_Home: -(10**6), Qt.Key.Key_End: 10**6,
-}  # fmt: skip
+    Qt.Key.Key_Up: -1,
+    Qt.Key.Key_Down: 1,
+    Qt.Key.Key_PageUp: -24,
+    Qt.Key.Key_PageDown: 24,
+    Qt.Key.Key_Home: -(10**6),
+    Qt.Key.Key_End: 10**6,
+}
 
 
 NOTHING = "."
@@ -45,8 +47,7 @@ def masks_as_text(masks: bytes) -> str:
     """A line a frame with the titles of what is held, as `R A`."""
     held = dict(zip(COLUMNS, TITLES, strict=True))
     return "\n".join(
-        " ".join(title for name, title in held.items() if mask & bit_of(name)) or NOTHING
-        for mask in masks
+        " ".join(title for name, title in held.items() if mask & bit_of(name)) or NOTHING for mask in masks
     )
 
 
@@ -78,10 +79,12 @@ class PianoRoll(QAbstractScrollArea):
         """Where the selection began; it ends at the frame on show."""
         self.setObjectName("pianoRoll")
         self.setAccessibleName(tr("Buttons of each frame"))
-        self.setToolTip(tr(
-            "Click or drag to press and let go. Keys: U D L R A B, S for START, E for SELECT, "
-            "Insert and Delete for frames; Shift selects, Ctrl+C and Ctrl+V copy buttons"
-        ))  # fmt: skip
+        self.setToolTip(
+            tr(
+                "Click or drag to press and let go. Keys: U D L R A B, S for START, E for SELECT, "
+                "Insert and Delete for frames; Shift selects, Ctrl+C and Ctrl+V copy buttons"
+            )
+        )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)

@@ -25,9 +25,8 @@ class PlotBoard(QObject):
     """Makes the cards of one view, and redraws those that can be seen and are stale."""
 
     def __init__(
-        self, model: TelemetryModel, choices: PlotChoices, parent: QObject,
-        wanted: Callable[[], list[PlotCard]],
-    ) -> None:  # fmt: skip
+        self, model: TelemetryModel, choices: PlotChoices, parent: QObject, wanted: Callable[[], list[PlotCard]]
+    ) -> None:
         """`wanted` are the cards on the page in front."""
         super().__init__(parent)
         self._model, self._choices, self._wanted = model, choices, wanted

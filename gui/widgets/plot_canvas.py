@@ -136,11 +136,7 @@ class PlotCanvas(QWidget):
     def show_scene(self, scene: Scene, deadline: float = math.inf) -> bool:
         """Show a scene; False while one of many curves is unpainted: the next call goes on."""
         before, self.scene = self.scene, scene
-        if (
-            len(scene.curves) > MOST_OVER
-            and not self._is_painted()
-            and not self._paint_on(deadline)
-        ):
+        if len(scene.curves) > MOST_OVER and not self._is_painted() and not self._paint_on(deadline):
             self.scene = before
             return False
         self.update()
@@ -153,8 +149,16 @@ class PlotCanvas(QWidget):
 
     def _look(self) -> object:
         scene = self.scene
-        return (scene.x_range, scene.y_range, scene.log_y, scene.theme, self.width(), self.height(),
-                self.devicePixelRatioF(), self.has_axis)  # fmt: skip
+        return (
+            scene.x_range,
+            scene.y_range,
+            scene.log_y,
+            scene.theme,
+            self.width(),
+            self.height(),
+            self.devicePixelRatioF(),
+            self.has_axis,
+        )
 
     def set_hover(self, x: float | None, legend: Sequence[tuple[QColor, str]] = ()) -> None:
         if (x, legend) != (self.hover, self.legend):
@@ -220,11 +224,7 @@ class PlotCanvas(QWidget):
     def _paint_on(self, deadline: float) -> bool:
         """Go on with the picture of the scene; True once it is whole and in its place."""
         look, scene, made = self._look(), self.scene, self._behind
-        if (
-            made is None
-            or made.look != look
-            or (made.scene is not scene and made.lacks(look, scene) is None)
-        ):
+        if made is None or made.look != look or (made.scene is not scene and made.lacks(look, scene) is None):
             made = self._behind = self._begin_picture(look)
         made.scene = scene
         with QPainter(made.pixmap) as painter:

@@ -19,15 +19,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
 )
-from PySide6.QtWidgets import (
-    QApplication,
-    QHBoxLayout,
-    QLabel,
-    QSizePolicy,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from gui import theme
 from gui.models.metric_series import CLOCK
@@ -59,10 +51,7 @@ WIDEST_TITLE = 0.6
 """Share of the header that a long title may take from the values."""
 PLOT_MIME = "application/x-dmglab-plot"
 
-STEPS = {
-    Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}  # fmt: skip
+STEPS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
 
 
 class PlotCard(QWidget):
@@ -158,8 +147,15 @@ class PlotCard(QWidget):
 
     def _key(self) -> object:
         model = self.model
-        view = (model.x_axis, model.smoothing, model.smoothing_kind, model.x_range,
-                model.trims_outliers, theme.current().name, self.log_y)  # fmt: skip
+        view = (
+            model.x_axis,
+            model.smoothing,
+            model.smoothing_kind,
+            model.x_range,
+            model.trims_outliers,
+            theme.current().name,
+            self.log_y,
+        )
         size = (self._stack.width(), self._stack.height(), self.devicePixelRatioF())
         return model.state_shown(), view, model.waits.get(model.focus), size
 
@@ -218,27 +214,27 @@ class PlotCard(QWidget):
 
     def _legend_at(self, x: float) -> tuple[tuple[QColor, str], ...]:
         muted = QColor(theme.current().muted)
-        unit = {"env_steps": tr("step"), "update": tr("update")}.get(
-            self.model.x_axis, tr("second")
-        )
+        unit = {"env_steps": tr("step"), "update": tr("update")}.get(self.model.x_axis, tr("second"))
         place = self._place(x)
         head = (muted, place if self.model.x_axis == CLOCK else f"{unit} {place}")
         rows = self._lines.rows_at(x)
         first, last = self._scenes.x_range(self._lines.runs)
         near = (last - first or 1.0) * NEAR_ALERT
         alerts = self._lines.runs[0].alerts if self._lines.runs else []
-        told = tuple(
-            (QColor(theme.current().bad), f"{alert.title}, {alert.text}")
-            for alert in alerts if abs(alert.env_steps - x) < near
-        ) if self.model.x_axis == "env_steps" else ()  # fmt: skip
+        told = (
+            tuple(
+                (QColor(theme.current().bad), f"{alert.title}, {alert.text}")
+                for alert in alerts
+                if abs(alert.env_steps - x) < near
+            )
+            if self.model.x_axis == "env_steps"
+            else ()
+        )
         return (
             head,
             *told,
             *(
-                (
-                    self._scenes.color_of(run, line),
-                    f"{shortened(name, LONGEST)}  {short_number(value)}{_edges(band)}",
-                )
+                (self._scenes.color_of(run, line), f"{shortened(name, LONGEST)}  {short_number(value)}{_edges(band)}")
                 for run, line, name, value, band in rows
             ),
             *self._ended_before(x),
@@ -252,8 +248,9 @@ class PlotCard(QWidget):
             if (last := lines.last_before(run, metric, x)) is not None:
                 name = self.model.label(run.run_id)
                 name = shortened(f"{name} {line}" if self.spec.lines[1:] else name, LONGEST)
-                words = tr("{name}  {value}, until {place}", name=name,
-                           value=short_number(last[1]), place=self._place(last[0]))  # fmt: skip
+                words = tr(
+                    "{name}  {value}, until {place}", name=name, value=short_number(last[1]), place=self._place(last[0])
+                )
                 found.append((QColor(theme.current().muted), words))
         return found
 

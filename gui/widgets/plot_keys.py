@@ -14,9 +14,7 @@ from gui.widgets.plot_card import PlotCard
 class PlotKeys(QObject):
     """The plot that has the keys, or was clicked, is the one that commands are about."""
 
-    def __init__(
-        self, choices: PlotChoices, scroll: QScrollArea, cards: Callable[[], list[PlotCard]]
-    ) -> None:
+    def __init__(self, choices: PlotChoices, scroll: QScrollArea, cards: Callable[[], list[PlotCard]]) -> None:
         super().__init__(scroll)
         self._choices, self._scroll, self._cards = choices, scroll, cards
         self._known: set[PlotCard] = set()
@@ -48,8 +46,7 @@ class PlotKeys(QObject):
         else:
             here = _center(card, self._scroll)
             places = [(_center(other, self._scroll) - here, other) for other in cards]
-            beyond = [(abs(at.y()), abs(at.x()), other) for at, other in places
-                      if at.y() * down > other.height() // 2]  # fmt: skip
+            beyond = [(abs(at.y()), abs(at.x()), other) for at, other in places if at.y() * down > other.height() // 2]
             found = [min(beyond, key=lambda one: one[:2])[2]] if beyond else []
         for other in found:
             other.setFocus(Qt.FocusReason.TabFocusReason)

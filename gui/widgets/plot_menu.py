@@ -9,14 +9,21 @@ from gui.actions import ActionRegistry
 from gui.models.plot_choices import PlotChoices
 
 PLOT_MENU = (
-    "plotMaximise", "plotPin", "plotLog", "plotHide", "", "plotPng", "plotSvg", "plotCsv", "",
-    "followCurves", "resetPlots",
-)  # fmt: skip
+    "plotMaximise",
+    "plotPin",
+    "plotLog",
+    "plotHide",
+    "",
+    "plotPng",
+    "plotSvg",
+    "plotCsv",
+    "",
+    "followCurves",
+    "resetPlots",
+)
 
 
-def show_plot_menu(
-    parent: QWidget, actions: ActionRegistry, choices: PlotChoices, metric: str, place: QPoint
-) -> None:
+def show_plot_menu(parent: QWidget, actions: ActionRegistry, choices: PlotChoices, metric: str, place: QPoint) -> None:
     choices.speak_of(metric)
     menu = QMenu(parent)
     menu.setToolTipsVisible(True)

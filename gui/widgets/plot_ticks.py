@@ -65,8 +65,9 @@ def x_ticks(low: float, high: float, most: int, *, by_clock: bool) -> list[tuple
     step = next((step for step in _CLOCK_STEPS if step >= raw), _CLOCK_STEPS[-1])
     offset = time.localtime(low).tm_gmtoff
     first, last = math.ceil((low + offset) / step), math.floor((high + offset) / step)
-    return [(at := float(number * step - offset), _clock_text(at, step))
-            for number in range(first, last + 1)][: 4 * most]  # fmt: skip
+    return [(at := float(number * step - offset), _clock_text(at, step)) for number in range(first, last + 1)][
+        : 4 * most
+    ]
 
 
 def _clock_text(at: float, step: int) -> str:

@@ -50,15 +50,9 @@ class PolicyBars(QWidget):
         event = self.event_shown
         if event is None:
             return tr("No policy thinks")
-        likely = ", ".join(
-            f"{name} {share:.0%}"
-            for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False)
-        )
+        likely = ", ".join(f"{name} {share:.0%}" for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False))
         return tr(
-            "Step {step}: {likely}; {value_words}",
-            step=event.step,
-            likely=likely,
-            value_words=self.value_words(),
+            "Step {step}: {likely}; {value_words}", step=event.step, likely=likely, value_words=self.value_words()
         )
 
     def value_words(self) -> str:
@@ -76,9 +70,7 @@ class PolicyBars(QWidget):
             width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
             named = width >= NAME_WIDTH
             bar = self.height() - NAMES
-            for index, (name, share) in enumerate(
-                zip(ALL_ACTIONS, told.probabilities, strict=False)
-            ):
+            for index, (name, share) in enumerate(zip(ALL_ACTIONS, told.probabilities, strict=False)):
                 gap = min(2.0, width / 8)
                 box = QRectF(index * width + gap, 0, width - 2 * gap, bar)
                 painter.fillRect(box, QColor(colors.raised))
@@ -89,9 +81,7 @@ class PolicyBars(QWidget):
                 if named or index == told.action:
                     room = max(width, ONE_NAME_WIDTH)
                     left = min(index * width, self.width() - VALUE_WIDTH - room)
-                    text = QRectF(
-                        index * width if named else left, bar, width if named else room, NAMES
-                    )
+                    text = QRectF(index * width if named else left, bar, width if named else room, NAMES)
                     painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
             painter.setPen(QColor(colors.text))
             right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, bar)

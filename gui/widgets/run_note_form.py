@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QDialog,
-    QFormLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QPlainTextEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QFormLayout, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui.models.run_notes import Note
 from gui.widgets.labels import button, label
@@ -25,9 +17,7 @@ MOST_CHARACTERS = 4000
 class RunNoteForm(QDialog):
     """`then` gets the name and the note once the person keeps them."""
 
-    def __init__(
-        self, parent: QWidget, name: str, note: Note, then: Callable[[str, Note], object]
-    ) -> None:
+    def __init__(self, parent: QWidget, name: str, note: Note, then: Callable[[str, Note], object]) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("runNoteForm")
@@ -51,11 +41,7 @@ class RunNoteForm(QDialog):
         column.setSpacing(16)
         form = QFormLayout()
         form.setSpacing(8)
-        for text, field in (
-            (tr("Name"), self.name),
-            (tr("Tags"), self.tags),
-            (tr("Notes"), self.notes),
-        ):
+        for text, field in ((tr("Name"), self.name), (tr("Tags"), self.tags), (tr("Notes"), self.notes)):
             form.addRow(label(text, "muted"), field)
         column.addLayout(form)
         row = QHBoxLayout()

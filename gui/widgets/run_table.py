@@ -16,13 +16,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QStyledItemDelegate,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QStyledItemDelegate, QTableView, QWidget
 
 from gui import theme
 from gui.models.run_list import COLUMNS, RUN_ROLE, SHOWN

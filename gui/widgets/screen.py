@@ -11,16 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QBrush,
-    QColor,
-    QFontMetrics,
-    QImage,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-)
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
@@ -188,9 +179,7 @@ class Screen(QWidget):
         height, width = picture.shape[:2]
         if self._pixels is None or self._pixels.shape != (height, width):
             self._pixels = np.empty((height, width), np.uint32)
-            self._image = QImage(
-                self._pixels.data, width, height, width * 4, QImage.Format.Format_RGB32
-            )
+            self._image = QImage(self._pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
         self._picture = picture
         if picture.ndim == 2:
             self.shades.paint(picture, self._pixels)
@@ -244,9 +233,7 @@ class Screen(QWidget):
         if self._image is None:
             return 1.0
         ratio = self.devicePixelRatioF()
-        return min(
-            self.width() * ratio / self._image.width(), self.height() * ratio / self._image.height()
-        )
+        return min(self.width() * ratio / self._image.width(), self.height() * ratio / self._image.height())
 
     def target(self) -> QRect:
         """Where the picture lies, in device-independent pixels; at a whole number of real ones
@@ -260,9 +247,8 @@ class Screen(QWidget):
         scale = self.scale() / self.devicePixelRatioF()
         size = QSize(round(width * scale), round(height * scale))
         return QRect(
-            (self.width() - size.width()) // 2, (self.height() - size.height()) // 2,
-            size.width(), size.height(),
-        )  # fmt: skip
+            (self.width() - size.width()) // 2, (self.height() - size.height()) // 2, size.width(), size.height()
+        )
 
     def scale(self) -> float:
         """Return how many real pixels wide one of the picture's is."""
@@ -276,10 +262,7 @@ class Screen(QWidget):
         column, row = x - target.x(), y - target.y()
         if self._image is None or not (0 <= column < target.width() and 0 <= row < target.height()):
             return None
-        return (
-            int(column * self._image.width() / target.width()),
-            int(row * self._image.height() / target.height()),
-        )
+        return (int(column * self._image.width() / target.width()), int(row * self._image.height() / target.height()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)

@@ -41,9 +41,7 @@ class Choice:
 class SettingsDialog(QDialog):
     """Every change holds at once and is remembered in the home."""
 
-    def __init__(
-        self, parent: QWidget, settings: Settings, choices: list[Choice], registry: ActionRegistry
-    ) -> None:
+    def __init__(self, parent: QWidget, settings: Settings, choices: list[Choice], registry: ActionRegistry) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("settingsDialog")

@@ -18,9 +18,7 @@ class SeveralTasks(QToolButton):
     picked = Signal(tuple)
     """Ids of the tasks that are ticked now, in the menu's order; at least one."""
 
-    def __init__(
-        self, titles: Callable[[], Mapping[str, str]], chosen: Callable[[], tuple[str, ...]]
-    ) -> None:
+    def __init__(self, titles: Callable[[], Mapping[str, str]], chosen: Callable[[], tuple[str, ...]]) -> None:
         """Both are asked whenever the menu opens: titles by id, and the ids that are ticked."""
         super().__init__()
         self._titles, self._chosen = titles, chosen

@@ -87,10 +87,7 @@ class ShortcutTable(QWidget):
         self.apply.setEnabled(not clash)
         set_role(self.told, "role", "warn" if clash else "muted")
         self.told.setText(
-            tr(
-                "These are the keys of: {plain_words}",
-                plain_words=plain_words(self._registry[clash]),
-            )
+            tr("These are the keys of: {plain_words}", plain_words=plain_words(self._registry[clash]))
             if clash
             else tr("Click into the box and press the keys; empty takes them away.")
         )

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDialog,
-    QFormLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gui import theme
 from gui.models.sweep_draft import RULES, SEARCHES, SweepDraft
@@ -28,9 +19,13 @@ class SweepSheet(QDialog):
     """`fields` are (name, label) of what may vary; `begin` is called once the person agrees."""
 
     def __init__(
-        self, parent: QWidget, draft: SweepDraft, fields: Sequence[tuple[str, str]],
-        refusal: Callable[[], str], begin: Callable[[], object],
-    ) -> None:  # fmt: skip
+        self,
+        parent: QWidget,
+        draft: SweepDraft,
+        fields: Sequence[tuple[str, str]],
+        refusal: Callable[[], str],
+        begin: Callable[[], object],
+    ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("sweepSheet")
@@ -41,10 +36,16 @@ class SweepSheet(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(8)
-        column.addWidget(label(
-            tr("Trains the run of the form once for every setting: values as 1e-3, 5e-4, "
-               "or for random draws a range as 1e-4..1e-2 or log:1e-4..1e-2."), "muted", wrap=True,
-        ))  # fmt: skip
+        column.addWidget(
+            label(
+                tr(
+                    "Trains the run of the form once for every setting: values as 1e-3, 5e-4, "
+                    "or for random draws a range as 1e-4..1e-2 or log:1e-4..1e-2."
+                ),
+                "muted",
+                wrap=True,
+            )
+        )
         column.addLayout(self._axes())
         column.addLayout(self._rules())
         self.line = label("", wrap=True)
@@ -88,9 +89,7 @@ class SweepSheet(QDialog):
         self.seeds = spin_box("sweepSeeds", tr("Seeds a setting"), 1, MAX_SEEDS, texts.seeds)
         self.rule = _box("sweepRule", tr("Early end"), RULES, texts.rule)
         self.jobs = spin_box("sweepJobs", tr("Trials at a time"), 1, MAX_JOBS, texts.jobs)
-        self.steps = spin_box(
-            "sweepSteps", tr("Environment steps a trial"), 1, 2_000_000_000, texts.steps
-        )
+        self.steps = spin_box("sweepSteps", tr("Environment steps a trial"), 1, 2_000_000_000, texts.steps)
         self.steps.setSingleStep(10_000)
         self.steps.setGroupSeparatorShown(True)
         for box in (self.search, self.rule):
@@ -129,10 +128,13 @@ class SweepSheet(QDialog):
         self.consent.setChecked(False)  # it was given to another command
         self._draft.set(
             rows=[(str(box.currentData()), line.text()) for box, line in self._rows],
-            search=str(self.search.currentData()), trials=self.trials.value(),
-            seeds=self.seeds.value(), rule=str(self.rule.currentData()), jobs=self.jobs.value(),
+            search=str(self.search.currentData()),
+            trials=self.trials.value(),
+            seeds=self.seeds.value(),
+            rule=str(self.rule.currentData()),
+            jobs=self.jobs.value(),
             steps=self.steps.value(),
-        )  # fmt: skip
+        )
 
     def _show(self) -> None:
         draft, refusal = self._draft, self._refusal()

@@ -60,7 +60,4 @@ def way_words(side: VersusSide) -> str:
     if side.over:
         return tr("cut off after {steps} steps", steps=side.steps)
     action = action_name(side.action) if side.action >= 0 else ""
-    return tr(
-        "step {steps}   distance {dist:.3f}   {action}",
-        steps=side.steps, dist=side.dist, action=action,
-    )  # fmt: skip
+    return tr("step {steps}   distance {dist:.3f}   {action}", steps=side.steps, dist=side.dist, action=action)

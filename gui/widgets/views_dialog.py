@@ -16,9 +16,8 @@ MOST_LETTERS = 60
 
 class ViewsDialog(QDialog):
     def __init__(
-        self, parent: QWidget, views: SavedViews, save: Callable[[str], object],
-        show: Callable[[str], object],
-    ) -> None:  # fmt: skip
+        self, parent: QWidget, views: SavedViews, save: Callable[[str], object], show: Callable[[str], object]
+    ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("viewsDialog")
@@ -79,9 +78,8 @@ class ViewsDialog(QDialog):
         (self.keep if name else self.open_it).setDefault(True)  # Return presses it
         is_old = name in self._views.names()
         self.keep.setToolTip(
-            tr("The view of this name is replaced") if is_old
-            else "" if name else tr("Type a name first")
-        )  # fmt: skip
+            tr("The view of this name is replaced") if is_old else "" if name else tr("Type a name first")
+        )
 
     def _on_save(self) -> None:
         self._save(self.name.text())

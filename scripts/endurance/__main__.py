@@ -41,8 +41,7 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
         print(kills.table(results))
         failures = {name: found.failures for name, found in results.items() if found.failures}
-        result |= {"ok": not failures, "hits": sum(found.hits for found in results.values()),
-                   "failures": failures}  # fmt: skip
+        result |= {"ok": not failures, "hits": sum(found.hits for found in results.values()), "failures": failures}
     if options.minutes:
         rows, wrong = soak.soak(options.minutes)
         print(soak.table(rows))

@@ -16,9 +16,9 @@ def main() -> None:
     app = create_app(home, "dark")
     app.window.show()
     training = app.controllers.training
-    training.draft.set_values({
-        "task": "tiny_goal", "num_envs": 16, "threads": 1, "checkpoint_every": 5, "seconds": 120,
-    })  # fmt: skip
+    training.draft.set_values(
+        {"task": "tiny_goal", "num_envs": 16, "threads": 1, "checkpoint_every": 5, "seconds": 120}
+    )
     QTest.qWait(200)
     training.set_consent(True)
     training.start()

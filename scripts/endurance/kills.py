@@ -28,9 +28,7 @@ LOST = re.compile(r"^(training/runs/2|players/)[^/]+/|^(other/)?tasks/")
 """A run that was killed keeps its half-made checkpoint until it is resumed or removed, a recording
 its half until the app recovers it, a task until a new one is made an hour later: only then is it
 sure that nobody is at it."""
-OFTEN_CHANGED = re.compile(
-    r"/(lock|frames\.bin|.*\.lock|worker\.log.*|runs\.sqlite.*|queue\.json)$|^training/devices/"
-)
+OFTEN_CHANGED = re.compile(r"/(lock|frames\.bin|.*\.lock|worker\.log.*|runs\.sqlite.*|queue\.json)$|^training/devices/")
 MOST_TRIES = 6
 """Instants that may miss, for each that hits."""
 
@@ -70,9 +68,11 @@ def kill_all(folder: Path, least: int, seed: int, only: str) -> dict[str, Found]
             continue
         while found.hits < least and found.missed < MOST_TRIES * least:
             kill_once(verb, alone, template, folder, rng, found)
-        print(f"{verb.name:<18} {found.hits} hits, {found.missed} missed, "
-              f"{len(found.failures)} failed, slowest end {found.slowest_end_s:.2f} s",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"{verb.name:<18} {found.hits} hits, {found.missed} missed, "
+            f"{len(found.failures)} failed, slowest end {found.slowest_end_s:.2f} s",
+            file=sys.stderr,
+        )
     return results
 
 
@@ -91,9 +91,7 @@ def leave_alone(verb: Verb, template: Path, folder: Path) -> Alone:
     raise AssertionError
 
 
-def kill_once(
-    verb: Verb, alone: Alone, template: Path, folder: Path, rng: random.Random, found: Found
-) -> None:
+def kill_once(verb: Verb, alone: Alone, template: Path, folder: Path, rng: random.Random, found: Found) -> None:
     """Kill a command at one instant and judge what is left, unless it had ended before."""
     home, out = _fresh(verb, template, folder)
     before = hashes(home)
@@ -126,9 +124,7 @@ def kill_once(
     shutil.rmtree(home.parent, ignore_errors=True)
 
 
-def judge(
-    verb: Verb, home: Path, out: Path, before: dict[str, str], alone: Alone, folder: Path
-) -> list[str]:
+def judge(verb: Verb, home: Path, out: Path, before: dict[str, str], alone: Alone, folder: Path) -> list[str]:
     """Return what does not hold after a kill, and after the command was given again."""
     said = folder / "said.txt"
     wrong = changed(verb, before, hashes(home))
@@ -163,9 +159,7 @@ def hashes(home: Path) -> dict[str, str]:
         if path.is_file() and not path.is_symlink():
             name = str(path.relative_to(home))
             data = path.read_bytes()
-            found[name] = (
-                data.hex() if name.endswith(".jsonl") else hashlib.sha256(data).hexdigest()
-            )
+            found[name] = data.hex() if name.endswith(".jsonl") else hashlib.sha256(data).hexdigest()
     return found
 
 

@@ -53,9 +53,7 @@ def kill_all(folder: Path, least: int, seed: int, only: str) -> dict[str, Found]
     return results
 
 
-def kill_a_wish(
-    verb: str, home: Path, said: Path, rng: random.Random
-) -> tuple[str, list[str], float]:
+def kill_a_wish(verb: str, home: Path, said: Path, rng: random.Random) -> tuple[str, list[str], float]:
     """Kill `dmglab stop` or `pause` of a running training; the next one has to work."""
     start([*ENDLESS, str(home)], home / "run.txt")
     paths = _begun(home)

@@ -59,10 +59,17 @@ def soak(minutes: float) -> tuple[dict[str, list[Sample]], list[str]]:
 def _begin(app, until) -> None:  # type: ignore[no-untyped-def]
     """Train, keep a second run waiting, play the first checkpoint."""
     training = app.controllers.training
-    training.draft.set_values({
-        "task": "pocket_quest/leave_bedroom", "num_envs": 32, "threads": 1,
-        "checkpoint_every": 10, "eval_every": 20, "target_success": 0.0, "seconds": 0.0,
-    })  # fmt: skip
+    training.draft.set_values(
+        {
+            "task": "pocket_quest/leave_bedroom",
+            "num_envs": 32,
+            "threads": 1,
+            "checkpoint_every": 10,
+            "eval_every": 20,
+            "target_success": 0.0,
+            "seconds": 0.0,
+        }
+    )
     waiting = app.bridge.service.queue.entries
     for begun in (lambda: training.run_id and not training.starting, lambda: len(waiting()) == 1):
         training.set_consent(True)
@@ -151,15 +158,13 @@ def grown(rows: dict[str, list[Sample]], minutes: float) -> list[str]:
 
 def table(rows: dict[str, list[Sample]]) -> str:
     """Return Markdown: what each process had at a few times."""
-    lines = [
-        "| process | minute | own memory, MiB | descriptors | threads |",
-        "|---|---|---|---|---|",
-    ]
+    lines = ["| process | minute | own memory, MiB | descriptors | threads |", "|---|---|---|---|---|"]
     for name, samples in rows.items():
         step = max(1, len(samples) // 6)
         for sample in [*samples[::step], samples[-1]]:
-            lines.append(f"| {name} | {sample.minute:.1f} | {sample.own_mib:.0f} | "
-                         f"{sample.descriptors} | {sample.threads} |")  # fmt: skip
+            lines.append(
+                f"| {name} | {sample.minute:.1f} | {sample.own_mib:.0f} | {sample.descriptors} | {sample.threads} |"
+            )
     return "\n".join(lines)
 
 

@@ -60,10 +60,7 @@ VERBS = (
     Verb("queue move", f"queue move {QUEUED} 1 --home {{home}}"),
     Verb("queue release", f"queue release {QUEUED} --home {{home}}"),
     Verb(
-        "queue remove",
-        f"queue remove {QUEUED} --home {{home}}",
-        changes=(_run(QUEUED),),
-        refused_again="does not wait",
+        "queue remove", f"queue remove {QUEUED} --home {{home}}", changes=(_run(QUEUED),), refused_again="does not wait"
     ),
     Verb(
         "queue run",
@@ -74,13 +71,10 @@ VERBS = (
     Verb("rollout", "rollout --checkpoint tiny --out {out}/rollout --home {home}"),
     Verb(
         "league",
-        "league random checkpoint=tiny --task tiny_goal --episodes 2 --record "
-        "--out {out}/league --home {home}",
+        "league random checkpoint=tiny --task tiny_goal --episodes 2 --record --out {out}/league --home {home}",
     ),
     Verb(
-        "record",
-        "record --checkpoint tiny --episodes 4 --out {out}/recorded --home {home}",
-        refused_again="not empty",
+        "record", "record --checkpoint tiny --episodes 4 --out {out}/recorded --home {home}", refused_again="not empty"
     ),
     Verb("play", "play --checkpoint tiny --seconds 1 --speed 4 --record --home {home}"),
     Verb("plot", f"plot {{home}}/{_run('tiny')}/train_log.jsonl --out {{out}}/curves.png"),
@@ -92,31 +86,21 @@ VERBS = (
         refused_again="is archived",
     ),
     Verb(
-        "restore",
-        f"restore {{home}}/archives/{KILLED}.tar.gz --home {{out}}/other",
-        refused_again="is there already",
+        "restore", f"restore {{home}}/archives/{KILLED}.tar.gz --home {{out}}/other", refused_again="is there already"
     ),
     Verb("curves", "curves tiny --out {out}/events --home {home}"),
     Verb("import curves", "import {home}/exported/history.jsonl --home {out}/other"),
     Verb("import checkpoint", f"import {{home}}/{GAME_CHECKPOINT} --home {{out}}/other"),
     Verb("export", f"export {{home}}/{RECORDING} --out {{out}}/clip.gif"),
-    Verb(
-        "export PNGs", f"export {{home}}/{RECORDING} --out {{out}}/pictures", refused_again="exists"
-    ),
+    Verb("export PNGs", f"export {{home}}/{RECORDING} --out {{out}}/pictures", refused_again="exists"),
     Verb("clip", "clip {home}/rollout --out {out}/clip --home {home}", refused_again="exists"),
     Verb("query", "query 'SELECT run_id, state FROM runs' --home {home}"),
     Verb("runs", "runs --home {home}"),
     Verb("rom add", "rom add {rom} --home {home}", changes=("settings/roms.json",)),
-    Verb(
-        "rom remove",
-        "rom remove mirror_moths.gb --home {home}",
-        changes=("settings/roms.json",),
-        refused_again="no",
-    ),
+    Verb("rom remove", "rom remove mirror_moths.gb --home {home}", changes=("settings/roms.json",), refused_again="no"),
     Verb(
         "task capture",
-        "task capture {home}/walk.txt --rom {rom} --step 2 "
-        "--state {out}/state.npz --goal {out}/goal.npz --home {home}",
+        "task capture {home}/walk.txt --rom {rom} --step 2 --state {out}/state.npz --goal {out}/goal.npz --home {home}",
         changes=("settings/roms.json",),
     ),
     Verb(
@@ -132,8 +116,7 @@ VERBS = (
     Verb("sound", "sound {rom} --frames 300 --out {out}/sound.wav --home {home}"),
     Verb(
         "sweep",
-        f"sweep {SMALL} --vary ent_coef=0.01,0.02 --total-env-steps 256 "
-        "--first-rung 128 --home {home}",
+        f"sweep {SMALL} --vary ent_coef=0.01,0.02 --total-env-steps 256 --first-rung 128 --home {{home}}",
         calls=False,
     ),
     Verb("demo", "demo --seconds 6 --home {home}"),
@@ -148,9 +131,7 @@ def make_template(folder: Path) -> Path:
     with tarfile.open(OLD_HOME) as archive:
         archive.extractall(folder, filter="data")
     home = folder / "lab"
-    (home / "walk.txt").write_text(
-        "wait 180 START wait 60 START wait 60 RIGHT 2 LEFT 2 DOWN UP 3 A RIGHT\n"
-    )
+    (home / "walk.txt").write_text("wait 180 START wait 60 START wait 60 RIGHT 2 LEFT 2 DOWN UP 3 A RIGHT\n")
     where = ["--home", str(home)]
     capture = ["task", "capture", str(home / "walk.txt"), "--rom", str(ROM)]
     for words in (

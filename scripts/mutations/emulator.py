@@ -39,12 +39,7 @@ MUTATIONS = [
         "    request_interrupt(mem, U(4))",
         f"{MICRO} -k serial",
     ),
-    (
-        "emulator/kernels/io/joypad.py",
-        "DIRECTIONS_RISE = 6 ",
-        "DIRECTIONS_RISE = 3 ",
-        f"{MICRO} -k joypad",
-    ),
+    ("emulator/kernels/io/joypad.py", "DIRECTIONS_RISE = 6 ", "DIRECTIONS_RISE = 3 ", f"{MICRO} -k joypad"),
     (
         "emulator/kernels/executors/reset_kernels.py",
         "state == source[env] and cached_rom[state] == rom_of_env[env]",

@@ -97,8 +97,7 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
     (  # an import writes over what was learnt since
         "trainer_core/runs/import_run.py",
         "        if paths.config.is_file():\n",
-        "        shutil.rmtree(paths.root, ignore_errors=True)\n"
-        "        if paths.config.is_file():\n",
+        "        shutil.rmtree(paths.root, ignore_errors=True)\n        if paths.config.is_file():\n",
         TESTS + "test_runs_importing.py",
     ),
     (  # nobody looks whether the parent died before the signal was armed

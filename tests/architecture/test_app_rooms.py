@@ -53,10 +53,7 @@ def test_rooms_import_downwards() -> None:
         for name, targets in imports().items()
         for found in targets
         if (room := name.split(".")[1:2]) and room[0] in ROOMS and found != "gui"
-        if not any(
-            found == f"gui.{allowed}" or found.startswith(f"gui.{allowed}.")
-            for allowed in ROOMS[room[0]]
-        )
+        if not any(found == f"gui.{allowed}" or found.startswith(f"gui.{allowed}.") for allowed in ROOMS[room[0]])
     ]
     assert not wrong, "\n".join(sorted(wrong))
 

@@ -84,13 +84,17 @@ def test_a_command_that_runs_no_console_loads_neither_warp_nor_torch(
 
 
 READERS_OF_ENVIRONMENT = {
-    "gui/__main__.py", "gui/qt_check.py",
+    "gui/__main__.py",
+    "gui/qt_check.py",
     "emulator/hot_code/background_search.py",
-    "trainer_core/wire/environment.py", "trainer_core/wire/process_guard.py",
+    "trainer_core/wire/environment.py",
+    "trainer_core/wire/process_guard.py",
     "trainer_core/host/process_start.py",
-    "trainer_core/cli/main.py", "trainer_core/host/worker.py", "trainer_core/player.py",
+    "trainer_core/cli/main.py",
+    "trainer_core/host/worker.py",
+    "trainer_core/player.py",
     "trainer_core/runners/rllm/worker.py",
-}  # fmt: skip
+}
 """Programs, what they do first, and the one file that says what the environment means."""
 
 
@@ -115,9 +119,7 @@ def test_importing_a_package_changes_neither_environment_nor_collector(package: 
 
 def last_line(code: str) -> str:
     """What a new Python prints last when it runs `code`."""
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip().splitlines()[-1]
 

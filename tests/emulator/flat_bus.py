@@ -18,9 +18,12 @@ class FlatBus:
     def __init__(self, n: int, device: str, executor: str = "uniform") -> None:
         self.n, self.device, self.executor = n, device, executor
         self.batch = allocate(
-            Layout(n), np.zeros(n * 0x8000, np.uint8), np.zeros(n * 0x8000, np.uint32),
-            control_rows.control_words(), device,
-        )  # fmt: skip
+            Layout(n),
+            np.zeros(n * 0x8000, np.uint8),
+            np.zeros(n * 0x8000, np.uint32),
+            control_rows.control_words(),
+            device,
+        )
         self.buttons = wp.zeros(n, dtype=wp.uint8, device=device)
         self.low = np.zeros((n, 0x8000), np.uint8)
         """Addresses 0000-7FFF, uint8[n, 0x8000]."""

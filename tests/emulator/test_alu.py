@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 Z, N, H, C = 0x80, 0x40, 0x20, 0x10
 CASES = 64
 byte = st.integers(0, 255)
-flags = st.sampled_from([z | n | h | c for z in (0, Z) for n in (0, N) for h in (0, H)
-                         for c in (0, C)])  # fmt: skip
+flags = st.sampled_from([z | n | h | c for z in (0, Z) for n in (0, N) for h in (0, H) for c in (0, C)])
 
 pytestmark = pytest.mark.warp
 
@@ -98,8 +97,7 @@ def test_daa_repairs_decimal_addition(bus: FlatBus, cases: list) -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), flags),
-                min_size=CASES, max_size=CASES))  # fmt: skip
+@given(st.lists(st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), flags), min_size=CASES, max_size=CASES))
 def test_add_hl_carries_from_bits_11_and_15(bus: FlatBus, cases: list) -> None:
     before = [[0, f, bc >> 8, bc & 255, 0, 0, hl >> 8, hl & 255] for hl, bc, f in cases]
     after = run(bus, [[0x09]] * CASES, before)

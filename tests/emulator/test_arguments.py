@@ -30,9 +30,7 @@ def batch(device: str, mixed: tuple[list[Cartridge], list[Any]]) -> tuple[Emulat
 
 
 @pytest.mark.parametrize("index", [[0, 1, 0, 2], [0, 1, -1, 1], [0, 1, 0, 1 << 40]])
-def test_an_index_of_no_state_is_named(
-    batch: tuple[Emulator, StateCache], index: list[int]
-) -> None:
+def test_an_index_of_no_state_is_named(batch: tuple[Emulator, StateCache], index: list[int]) -> None:
     emulator, states = batch
     before = emulator.state_hash()
     with pytest.raises(EmulatorError, match=r"index .* for env [23]: there are states 0 to 1"):
@@ -52,9 +50,7 @@ def test_a_state_of_one_rom_never_goes_onto_another(batch: tuple[Emulator, State
     assert emulator.refused_resets == 0
 
 
-def test_the_device_refuses_and_counts_a_wrong_index(
-    batch: tuple[Emulator, StateCache], device: str
-) -> None:
+def test_the_device_refuses_and_counts_a_wrong_index(batch: tuple[Emulator, StateCache], device: str) -> None:
     emulator, states = batch
     before = emulator.state_hash()
     index = wp.array([1, 7, -1, 1], dtype=wp.int32, device=device)  # wrong ROM, two no states
@@ -65,12 +61,8 @@ def test_the_device_refuses_and_counts_a_wrong_index(
     assert emulator.refused_resets == 3
 
 
-@pytest.mark.parametrize(
-    "index", [[0.0, 1.0, 0.0, 1.0], [np.nan] * 4, [0, 1], [[0, 1, 0, 1]], ["0"] * 4]
-)
-def test_an_index_of_another_form_is_refused(
-    batch: tuple[Emulator, StateCache], index: list[Any], device: str
-) -> None:
+@pytest.mark.parametrize("index", [[0.0, 1.0, 0.0, 1.0], [np.nan] * 4, [0, 1], [[0, 1, 0, 1]], ["0"] * 4])
+def test_an_index_of_another_form_is_refused(batch: tuple[Emulator, StateCache], index: list[Any], device: str) -> None:
     emulator, states = batch
     with pytest.raises(EmulatorError, match="index: "):
         emulator.reset(None, states, np.array(index))
@@ -79,9 +71,7 @@ def test_an_index_of_another_form_is_refused(
 
 
 @pytest.mark.parametrize("mask", [[np.nan] * 4, [1.0, 0, 0, 1], [300, 0, 0, 0], [-1, 0, 0, 0], [1]])
-def test_a_mask_or_buttons_of_another_form_are_refused(
-    batch: tuple[Emulator, StateCache], mask: list[Any]
-) -> None:
+def test_a_mask_or_buttons_of_another_form_are_refused(batch: tuple[Emulator, StateCache], mask: list[Any]) -> None:
     emulator, _ = batch
     before = emulator.state_hash()
     for call in (emulator.reset, emulator.run):
@@ -106,10 +96,16 @@ def test_states_and_index_belong_together(
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"num_envs": 0}, {"num_envs": 1.5}, {"num_envs": 1 << 40}, {"serial_capacity": -1},
-     {"num_envs": 2, "rom_of_env": [0, 1]}, {"num_envs": 2, "rom_of_env": [0]},
-     {"num_envs": 2, "rom_of_env": [0, np.nan]}],
-)  # fmt: skip
+    [
+        {"num_envs": 0},
+        {"num_envs": 1.5},
+        {"num_envs": 1 << 40},
+        {"serial_capacity": -1},
+        {"num_envs": 2, "rom_of_env": [0, 1]},
+        {"num_envs": 2, "rom_of_env": [0]},
+        {"num_envs": 2, "rom_of_env": [0, np.nan]},
+    ],
+)
 def test_a_batch_that_cannot_be_is_refused(busy: Cartridge, arguments: dict[str, Any]) -> None:
     with pytest.raises(EmulatorError, match=r"num_envs|serial_capacity|rom_of_env"):
         Emulator(busy, **arguments)

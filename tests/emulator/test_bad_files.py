@@ -41,11 +41,9 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, fuzz_files.Kind
 
 
 @settings(
-    max_examples=150, deadline=None, derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)  # fmt: skip
-@given(name=st.sampled_from(["state", "set of states", "ROM", "jobs", "PyBoy state"]),
-       seed=st.integers(0, 2**32 - 1))  # fmt: skip
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(name=st.sampled_from(["state", "set of states", "ROM", "jobs", "PyBoy state"]), seed=st.integers(0, 2**32 - 1))
 def test_damaged_files_are_read_or_refused_in_one_line(
     kinds: dict[str, fuzz_files.Kind], tmp_path: Path, name: str, seed: int
 ) -> None:
@@ -90,9 +88,7 @@ def test_a_field_no_console_can_have_is_named(
         Emulator(busy).restore(state)
 
 
-def test_a_bad_state_among_good_ones_is_told_by_its_number(
-    state: Snapshot, busy: Cartridge
-) -> None:
+def test_a_bad_state_among_good_ones_is_told_by_its_number(state: Snapshot, busy: Cartridge) -> None:
     bad = dataclasses.replace(state, console=state.console.copy())
     bad.console["dma_done"] = 161
     short = dataclasses.replace(state, row=state.row[:-1])
@@ -126,17 +122,13 @@ CHANGES: dict[str, Callable[[Snapshot], dict[str, Any]]] = {
     "two consoles": lambda s: {"console": np.zeros((2, FIELDS), np.int64)},
     "no hash": lambda s: {"rom_sha256": np.array("x")},
     "no text": lambda s: {"rom_sha256": np.array([0x7FFFFFFF] * 64, np.uint32).view("<U64")[0:1]},
-    "no text at all": lambda s: {
-        "names": np.full((FIELDS, 8), 0x7FFFFFFF, np.uint32).view("<U8")[:, 0]
-    },
+    "no text at all": lambda s: {"names": np.full((FIELDS, 8), 0x7FFFFFFF, np.uint32).view("<U8")[:, 0]},
     "no version": lambda s: {"layout_version": np.array([1, 2])},
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_arrays_of_another_form_are_refused(
-    state: Snapshot, busy: Cartridge, tmp_path: Path, change: str
-) -> None:
+def test_arrays_of_another_form_are_refused(state: Snapshot, busy: Cartridge, tmp_path: Path, change: str) -> None:
     path = npz(tmp_path / "state.npz", state, **CHANGES[change](state))
     with pytest.raises(SnapshotError, match=r"state\.npz: ") as raised:
         Emulator(busy).load_state(path)
@@ -151,12 +143,16 @@ def declared(shape: str, more: bytes = b"") -> bytes:
 
 @pytest.mark.parametrize(
     "row",
-    [declared("(1 << 60,)"), declared(f"({10**18},)"), declared("(-5,)"), declared("(True,)"),
-     declared(f"({1 << 30},)", bytes(1 << 20)), declared(f"({MOST_ROW_BYTES},)", bytes(100))],
-)  # fmt: skip
-def test_a_declared_size_allocates_nothing_much(
-    state: Snapshot, tmp_path: Path, row: bytes
-) -> None:
+    [
+        declared("(1 << 60,)"),
+        declared(f"({10**18},)"),
+        declared("(-5,)"),
+        declared("(True,)"),
+        declared(f"({1 << 30},)", bytes(1 << 20)),
+        declared(f"({MOST_ROW_BYTES},)", bytes(100)),
+    ],
+)
+def test_a_declared_size_allocates_nothing_much(state: Snapshot, tmp_path: Path, row: bytes) -> None:
     path = tmp_path / "state.npz"
     state.save(path)
     with zipfile.ZipFile(path) as archive:
@@ -188,9 +184,7 @@ def test_a_bomb_is_not_unpacked(state: Snapshot, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [list(map(str, range(65))), ["n" * 9000, "m" * 9000]])
-def test_many_members_or_long_names_are_refused_before_they_are_read(
-    names: list[str], tmp_path: Path
-) -> None:
+def test_many_members_or_long_names_are_refused_before_they_are_read(names: list[str], tmp_path: Path) -> None:
     """Each alone: 65 short names make a small directory, two long ones a large one."""
     path = tmp_path / "state.npz"
     with zipfile.ZipFile(path, "w") as archive:
@@ -213,8 +207,15 @@ def test_only_regular_files_are_opened(kind: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")  # opening it for reading would wait for a writer
     (tmp_path / "huge").touch()
     os.truncate(tmp_path / "huge", 1 << 40)
-    paths = [tmp_path / "fifo", Path("/dev/zero"), tmp_path, tmp_path / "nothing",
-             tmp_path / ("x" * 300), tmp_path / "nul\0", tmp_path / "huge"]  # fmt: skip
+    paths = [
+        tmp_path / "fifo",
+        Path("/dev/zero"),
+        tmp_path,
+        tmp_path / "nothing",
+        tmp_path / ("x" * 300),
+        tmp_path / "nul\0",
+        tmp_path / "huge",
+    ]
     for path in paths:
         with pytest.raises(EmulatorError, match="cannot read"):
             READERS[kind](path)
@@ -257,9 +258,7 @@ def test_a_rom_that_lost_its_end_is_warned_of(busy: Cartridge) -> None:
     data[0x148] = 2
     data[0x14D] = -sum(byte + 1 for byte in data[0x134:0x14D]) & 0xFF
     cartridge = Cartridge.from_bytes(bytes(data), "cut.gb")
-    assert cartridge.warnings == (
-        "cut.gb: 32768 bytes, the header says 131072; the file may be cut off",
-    )
+    assert cartridge.warnings == ("cut.gb: 32768 bytes, the header says 131072; the file may be cut off",)
     with pytest.raises(CartridgeError, match="8 MiB"):
         Cartridge.from_bytes(bytes(data) + bytes(8 << 20), "big.gb")
 

@@ -28,9 +28,7 @@ def test_24_frames_at_once_equal_24_single_frames(device: str, busy: Cartridge) 
         assert np.array_equal(whole.screens.numpy(), cut.screens.numpy())
 
 
-def test_releasing_buttons_equals_a_second_launch_without_them(
-    device: str, busy: Cartridge
-) -> None:
+def test_releasing_buttons_equals_a_second_launch_without_them(device: str, busy: Cartridge) -> None:
     one, two = Emulator(busy, 1, device), Emulator(busy, 1, device)
     for buttons in STEP_BUTTONS:
         held = np.array([buttons], np.uint8)
@@ -51,9 +49,7 @@ def test_idle_skipping_changes_nothing_but_the_work(device: str, busy: Cartridge
     assert fast.work()[0] < slow.work()[0]
 
 
-def test_a_console_does_not_depend_on_its_batch(
-    device: str, busy: Cartridge, micro_roms: dict
-) -> None:
+def test_a_console_does_not_depend_on_its_batch(device: str, busy: Cartridge, micro_roms: dict) -> None:
     other = Cartridge.from_bytes(micro_roms["mbc5"].image, "mbc5")
     batch = Emulator([busy, other], 70, device, rom_of_env=[0] * 35 + [1] * 35)
     buttons = (np.arange(70) % 7 * 37).astype(np.uint8)
@@ -88,9 +84,7 @@ def test_cached_states_go_where_the_index_says(device: str, busy: Cartridge) -> 
     assert hashes[0] == hashes[2] != hashes[1]
 
 
-def test_a_saved_state_continues_as_if_nothing_had_happened(
-    device: str, busy: Cartridge, tmp_path: Path
-) -> None:
+def test_a_saved_state_continues_as_if_nothing_had_happened(device: str, busy: Cartridge, tmp_path: Path) -> None:
     emulator = Emulator(busy, 2, device)
     emulator.run(np.array([1, 16], np.uint8), 33)
     emulator.save_state(tmp_path / "state.npz", env=1)
@@ -105,9 +99,7 @@ def test_a_saved_state_continues_as_if_nothing_had_happened(
     assert other.state_hash() == [expected]
 
 
-def test_a_state_of_another_rom_is_refused(
-    busy: Cartridge, micro_roms: dict, tmp_path: Path
-) -> None:
+def test_a_state_of_another_rom_is_refused(busy: Cartridge, micro_roms: dict, tmp_path: Path) -> None:
     path = tmp_path / "state.npz"
     Emulator(busy).save_state(path)
     other = Emulator(Cartridge.from_bytes(micro_roms["mbc5"].image))

@@ -20,9 +20,15 @@ def rom(kind: int = 0, ram: int = 0, size: int = 0x8000) -> bytes:
 
 @pytest.mark.parametrize(
     ("kind", "mapper"),
-    [(0x00, MapperKind.NONE), (0x03, MapperKind.MBC1), (0x06, MapperKind.MBC2),
-     (0x10, MapperKind.MBC3), (0x1B, MapperKind.MBC5), (0x1E, MapperKind.MBC5)],
-)  # fmt: skip
+    [
+        (0x00, MapperKind.NONE),
+        (0x03, MapperKind.MBC1),
+        (0x06, MapperKind.MBC2),
+        (0x10, MapperKind.MBC3),
+        (0x1B, MapperKind.MBC5),
+        (0x1E, MapperKind.MBC5),
+    ],
+)
 def test_the_type_byte_names_the_mapper(kind: int, mapper: MapperKind) -> None:
     assert parse_header(rom(kind)).mapper is mapper
 

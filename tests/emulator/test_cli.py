@@ -35,9 +35,7 @@ def result(folder: Path) -> dict:
     return json.loads((folder / "result.json").read_text())
 
 
-def test_run_writes_result_and_screens(
-    roms: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_writes_result_and_screens(roms: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inputs = tmp_path / "inputs.json"
     inputs.write_text('[{"frame": 5, "buttons": ["a", "right"]}, {"frame": 9, "buttons": []}]')
     out = tmp_path / "out"
@@ -87,11 +85,18 @@ def test_run_many_goes_on_after_a_bad_job(roms: Path, tmp_path: Path) -> None:
     busy = str(roms / "busy.gb")
     jobs = [
         {"id": "a/short", "rom": str(tmp_path / "short.gb"), "frames": 10},
-        {"id": "a/busy", "rom": busy, "frames": 30, "screens": [12], "memory": [[49152, 2]],
-         "inputs": [{"frame": 1, "buttons": ["start"]}], "until": {}},
+        {
+            "id": "a/busy",
+            "rom": busy,
+            "frames": 30,
+            "screens": [12],
+            "memory": [[49152, 2]],
+            "inputs": [{"frame": 1, "buttons": ["start"]}],
+            "until": {},
+        },
         {"id": "b/stop", "rom": str(roms / "pop_af.gb"), "frames": 90, "until": {"ld_b_b": True}},
         {"id": "b/button", "rom": busy, "frames": 9, "inputs": [{"frame": 1, "buttons": ["x"]}]},
-    ]  # fmt: skip
+    ]
     path = tmp_path / "jobs.json"
     path.write_text(json.dumps({"jobs": jobs}))
     assert main(["run-many", str(path), "--out", str(tmp_path / "out")]) == 0
@@ -141,13 +146,13 @@ def test_each_bad_job_is_one_line_and_the_others_run(
     assert "until is" in result(tmp_path / "out/until_list")["error"]
 
 
-def test_many_jobs_run_as_several_batches(
-    roms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_jobs_run_as_several_batches(roms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools_jobs, "BATCH_LANES", 2)
     names = ("busy", "pop_af", "busy", "busy", "pop_af")
-    jobs = [{"id": str(n), "rom": str(roms / f"{name}.gb"), "frames": 20, "memory": [[0xFF80, 2]]}
-            for n, name in enumerate(names)]  # fmt: skip
+    jobs = [
+        {"id": str(n), "rom": str(roms / f"{name}.gb"), "frames": 20, "memory": [[0xFF80, 2]]}
+        for n, name in enumerate(names)
+    ]
     assert run_many(jobs, tmp_path, "cpu") == 0
     found = [result(tmp_path / str(n)) for n in range(len(names))]
     assert found[0]["registers"] == found[2]["registers"] == found[3]["registers"]
@@ -157,9 +162,7 @@ def test_many_jobs_run_as_several_batches(
 @pytest.mark.skipif(has_driver(), reason="an NVIDIA driver is installed")
 def test_no_word_about_a_gpu_that_is_not_there(roms: Path, tmp_path: Path) -> None:
     command = ["run", str(roms / "busy.gb"), "--frames", "1", "--out", str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, "-m", "emulator", *command], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-m", "emulator", *command], capture_output=True, text=True, check=True)
     assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
 
 
@@ -185,9 +188,13 @@ def test_no_word_about_a_gpu_that_is_not_there(roms: Path, tmp_path: Path) -> No
     ],
 )
 def test_bad_input_is_one_line_and_status_1(
-    arguments: list[str], message: str, roms: Path, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    arguments: list[str],
+    message: str,
+    roms: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(tmp_path)
     given = [argument.format(busy=roms / "busy.gb") for argument in arguments]
     assert main(given) == 1
@@ -197,18 +204,14 @@ def test_bad_input_is_one_line_and_status_1(
     assert not (tmp_path / "o").exists()
 
 
-def test_trace_prints_one_line_an_instruction(
-    roms: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_trace_prints_one_line_an_instruction(roms: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", str(roms / "busy.gb"), "--count", "3"]) == 0
     first, second, _ = capsys.readouterr().out.strip().splitlines()[-3:]
     assert first.startswith("A:01 F:B0 B:00 C:13 D:00 E:D8 H:01 L:4D SP:FFFE PC:0100 PCMEM:00,C3")
     assert " PC:0101 " in second
 
 
-def test_the_example_of_the_docs_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_example_of_the_docs_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     checkout = Path(__file__).resolve().parents[2]
     text = (checkout / "docs" / "python.md").read_text(encoding="utf-8")
     code = text.split("```python\n")[1].split("```")[0]

@@ -11,9 +11,7 @@ from emulator.launch.compile_watch import CompileWatch
 from emulator.launch.warp_start import start_warp
 
 
-def test_a_module_that_compiles_is_told_before_and_after(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_that_compiles_is_told_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from warp._src import build
 
     start_warp()

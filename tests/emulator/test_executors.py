@@ -20,14 +20,11 @@ CONSOLES = 20
 def test_random_roms_come_to_the_same_states(idle_skip: bool) -> None:
     random = np.random.default_rng(7)
     cartridges = [
-        Cartridge.from_bytes(
-            fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)), f"{i}"
-        )
+        Cartridge.from_bytes(fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)), f"{i}")
         for i in range(CONSOLES)
     ]
     pair = [
-        Emulator(cartridges, CONSOLES, executor=executor, idle_skip=idle_skip)
-        for executor in ("uniform", "native")
+        Emulator(cartridges, CONSOLES, executor=executor, idle_skip=idle_skip) for executor in ("uniform", "native")
     ]
     for launch in range(8):
         buttons = random.integers(0, 256, CONSOLES).astype(np.uint8)

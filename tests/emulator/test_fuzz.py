@@ -59,9 +59,7 @@ def test_random_bytes_neither_hang_nor_leave_their_memory(seed: int) -> None:
 def test_padding_survives_on_cuda(device: str) -> None:
     if device == "cpu":
         pytest.skip("fenced on the cpu")
-    assert (
-        fuzz_roms.fuzz_in_child(256, 300, 0, device, bounds_checks=False).instructions > 1_000_000
-    )
+    assert fuzz_roms.fuzz_in_child(256, 300, 0, device, bounds_checks=False).instructions > 1_000_000
 
 
 def test_a_fence_ends_the_process_that_touches_it_and_none_that_does_not() -> None:
@@ -87,8 +85,7 @@ def test_writes_into_padding_are_reported() -> None:
 
 def test_fenced_machines_compute_the_same() -> None:
     cartridges = [
-        Cartridge.from_bytes(fuzz_roms.random_rom(np.random.default_rng(seed), 0x10, True))
-        for seed in range(4)
+        Cartridge.from_bytes(fuzz_roms.random_rom(np.random.default_rng(seed), 0x10, True)) for seed in range(4)
     ]
     plain, fenced = (Emulator(cartridges, 4, rom_of_env=range(4)) for _ in range(2))
     fence = fuzz_roms.FencedBatch(fenced, at_end=True)

@@ -28,9 +28,7 @@ def pair(cartridge: Cartridge, device: str, shape: Shape | None) -> tuple[Emulat
 
 
 @pytest.mark.parametrize("shape", [None, BUILT_IN_LARGEST])
-def test_a_replay_does_what_the_launches_do(
-    device: str, busy: Cartridge, shape: Shape | None
-) -> None:
+def test_a_replay_does_what_the_launches_do(device: str, busy: Cartridge, shape: Shape | None) -> None:
     if shape and device == "cpu" and not os.environ.get("DMGLAB_SLOW_PROOFS"):
         shape = shape._replace(tail=0)  # of threaded code, which compiles for 20 s there
     plain, recorded = pair(busy, device, shape)

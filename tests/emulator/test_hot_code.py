@@ -87,26 +87,26 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     assert background_search.load_hot_code(cartridge, words, plain, False) is None
     good = json.loads(path.read_text())
     changes = (
-        {"rom": "0" * 64}, {"kernels": "0"}, {"format": 2}, {"pieces": [[0x150, 0x155]]},
-        {"pieces": [[0x150], [0x150]]}, {"pieces": 3}, {"pieces": [["x"]]},
-        {"asks": "often"}, {"asks": None}, {"asks": 10**400}, {"pieces": [[]]},
-    )  # fmt: skip
-    for content in [
-        *(json.dumps(good | change) for change in changes),
-        "{",
-        "[]",
-        "",
-        "[" * 100_000,
-    ]:
+        {"rom": "0" * 64},
+        {"kernels": "0"},
+        {"format": 2},
+        {"pieces": [[0x150, 0x155]]},
+        {"pieces": [[0x150], [0x150]]},
+        {"pieces": 3},
+        {"pieces": [["x"]]},
+        {"asks": "often"},
+        {"asks": None},
+        {"asks": 10**400},
+        {"pieces": [[]]},
+    )
+    for content in [*(json.dumps(good | change) for change in changes), "{", "[]", "", "[" * 100_000]:
         path.write_text(content)
         assert background_search.load_hot_code(cartridge, words, plain, True) is None, content
     path.write_bytes(b"\xff\xfe")
     assert background_search.load_hot_code(cartridge, words, plain, True) is None
 
 
-def test_a_full_disk_leaves_no_part_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -117,9 +117,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_a_search_gets_the_rom_and_leaves_no_copy_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_gets_the_rom_and_leaves_no_copy_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, places = tmp_path / "found", tmp_path / "temporary"
     places.mkdir()
     python = tmp_path / "python"
@@ -145,9 +143,7 @@ def test_without_room_for_a_search_a_batch_runs_on(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
-    said = background_search.search_arguments(
-        [tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True, True
-    )
+    said = background_search.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True, True)
     taken = parser().parse_args(said)
     assert (taken.device, taken.running, taken.many, taken.soon) == ("cuda:1", 4, True, True)
     assert taken.rom == [tmp_path / "a", tmp_path / "b"]
@@ -180,9 +176,7 @@ def test_threaded_code_of_a_rom_that_asks_often_is_compiled_twice(
     """Soon, then to faster code; what does not end well leaves what is there. `well` of them do."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
-    background_search.store_hot_code(
-        cartridge, piece_finder.HotCode(sorted(PIECES), asks), on_gpu=True
-    )
+    background_search.store_hot_code(cartridge, piece_finder.HotCode(sorted(PIECES), asks), on_gpu=True)
     searched: list[bool] = []
     adopted: list[bool] = []
 

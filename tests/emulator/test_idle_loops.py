@@ -8,11 +8,7 @@ from emulator.rom import control_rows
 from emulator.rom.idle_loops import mark_loops
 
 REGISTERS = {"b": 0x06, "c": 0x0E, "d": 0x16, "e": 0x1E, "h": 0x26, "l": 0x2E, "a": 0x3E}  # ld r, n
-PAIRS = {
-    "bc": (0x01, 0x0B, 0x78, 0xB1),
-    "de": (0x11, 0x1B, 0x7B, 0xB2),
-    "hl": (0x21, 0x2B, 0x7C, 0xB5),
-}
+PAIRS = {"bc": (0x01, 0x0B, 0x78, 0xB1), "de": (0x11, 0x1B, 0x7B, 0xB2), "hl": (0x21, 0x2B, 0x7C, 0xB5)}
 
 
 def marks(code: str) -> list[int]:
@@ -21,10 +17,7 @@ def marks(code: str) -> list[int]:
     body = bytes.fromhex(code)
     rom[0x150 : 0x150 + len(body)] = list(body)
     marked = mark_loops(rom, control_rows.predecode(rom))[0x150 : 0x150 + len(body)]
-    return [
-        int(word & (control_rows.WAITS | control_rows.COUNTS_8 | control_rows.COUNTS_16))
-        for word in marked
-    ]
+    return [int(word & (control_rows.WAITS | control_rows.COUNTS_8 | control_rows.COUNTS_16)) for word in marked]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +42,7 @@ def marks(code: str) -> list[int]:
         ("05 0d 20fc", 0),  # two registers
         ("0b 78 b2 20fb", 0),  # not the pair that is counted
     ],
-)  # fmt: skip
+)
 def test_what_a_branch_back_may_close(code: str, mark: int) -> None:
     found = marks(code)
     branch = len(found) - (3 if found and "c25001" in code else 2)
@@ -80,9 +73,7 @@ def counting_game(name: str, count: int, fill: bytes, timer: int, stores: bool) 
     turn += bytes([0x20, 254 - len(turn)])
     start = bytes([0x31, 0x00, 0xDF, 0x3E, timer, 0xE0, 0x06, 0xE0, 0x05, 0x3E, 0x05, 0xE0, 0x07])
     start += bytes([0x3E, 0x04, 0xE0, 0xFF, 0xAF, 0xE0, 0x0F, 0xFB])
-    after = (
-        bytes([0xFA, 0x00, 0xC0, 0x3C, 0xEA, 0x00, 0xC0, 0x37]) if stores else bytes(50)
-    )  # C000; scf
+    after = bytes([0xFA, 0x00, 0xC0, 0x3C, 0xEA, 0x00, 0xC0, 0x37]) if stores else bytes(50)  # C000; scf
     image = bytearray(0x8000)
     image[0x50:0x59] = bytes([0xF5, 0xC5, 0xD5, 0xE5, 0xE1, 0xD1, 0xC1, 0xF1, 0xD9])
     image[0x14D] = 0xE7  # checksum of an empty header

@@ -29,9 +29,7 @@ def test_m_cycles_are_those_of_the_timing_table() -> None:
     seen = "".join("0" if row.operation == "lock" else str(row.m_cycles) for row in INSTRUCTIONS)
     assert seen[:256] == M_CYCLES
     memory = ["3" if opcode >> 6 == 1 else "4" for opcode in range(256)]
-    assert seen[256:] == "".join(
-        memory[opcode] if opcode & 7 == 6 else "2" for opcode in range(256)
-    )
+    assert seen[256:] == "".join(memory[opcode] if opcode & 7 == 6 else "2" for opcode in range(256))
 
 
 @pytest.mark.parametrize(

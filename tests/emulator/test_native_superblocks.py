@@ -16,19 +16,7 @@ from emulator.verify import fuzz_roms
 CONSOLES = 16
 LAST = 0x7F00
 """Where a test program ends: JR to itself."""
-SOME_ADDRESSES = (
-    0x0200,
-    0x2100,
-    0x4100,
-    0x9000,
-    0xA100,
-    0xC200,
-    0xD300,
-    0xE000,
-    0xFE10,
-    0xFF44,
-    0xFF90,
-)
+SOME_ADDRESSES = (0x0200, 0x2100, 0x4100, 0x9000, 0xA100, 0xC200, 0xD300, 0xE000, 0xFE10, 0xFF44, 0xFF90)
 
 
 def assert_equal(plain: Emulator, hot: Emulator, when: object) -> None:
@@ -62,9 +50,7 @@ def pieces_of(cartridge: Cartridge, launches: int) -> list[tuple[int, ...]]:
 
 def random_cartridge(seed: int) -> Cartridge:
     random = np.random.default_rng(seed)
-    return Cartridge.from_bytes(
-        fuzz_roms.random_rom(random, fuzz_roms.KINDS[seed % 5], True), f"{seed}"
-    )
+    return Cartridge.from_bytes(fuzz_roms.random_rom(random, fuzz_roms.KINDS[seed % 5], True), f"{seed}")
 
 
 @pytest.mark.warp
@@ -151,9 +137,7 @@ def test_every_plain_instruction_does_what_its_own_function_does() -> None:
     arrived[[at for at in starts if plain_words[at]]] = 100
     pieces = [
         places
-        for places in piece_finder.pieces(
-            piece_finder.Counts(executed, arrived), words, plain_words
-        )
+        for places in piece_finder.pieces(piece_finder.Counts(executed, arrived), words, plain_words)
         if places[0] < LAST
     ]
     seen = {int(words[at]) & 511 for places in pieces for at in places}

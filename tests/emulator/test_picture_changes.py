@@ -38,10 +38,15 @@ def busy_picture(*more: tuple[int, int, int, int]) -> Bench:
     script.sort(key=lambda step: step[3])
     bench.play(
         [
-            (BEGIN, 2, 0, 0), (WRITE, 0x47, 0xE4, 1), (WRITE, 0x4A, 50, 2), (WRITE, 0x4B, 60, 3),
-            (WRITE, 0x40, 0x93, 10), *script, (END, 2 * FRAME, 0, TOP + 150 * 114),
+            (BEGIN, 2, 0, 0),
+            (WRITE, 0x47, 0xE4, 1),
+            (WRITE, 0x4A, 50, 2),
+            (WRITE, 0x4B, 60, 3),
+            (WRITE, 0x40, 0x93, 10),
+            *script,
+            (END, 2 * FRAME, 0, TOP + 150 * 114),
         ]
-    )  # fmt: skip
+    )
     return bench
 
 

@@ -131,9 +131,7 @@ def drawn() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
     rows = rng.integers(0, 256, (CASES, 0x2100)).astype(np.uint8)
     sparse = rng.random((CASES, 1)) < 0.5
-    rows[:, :0x1800] &= np.where(sparse, rng.integers(0, 256, (CASES, 0x1800)), 255).astype(
-        np.uint8
-    )
+    rows[:, :0x1800] &= np.where(sparse, rng.integers(0, 256, (CASES, 0x1800)), 255).astype(np.uint8)
     line = rng.integers(0, 144, CASES)
     oam = rows[:, 0x2000:0x20A0].reshape(CASES, 40, 4)
     near = rng.random((CASES, 40)) < 0.4
@@ -157,9 +155,13 @@ def drawn() -> dict[str, np.ndarray]:
     inputs = [memory.ptr, wp.array(cases, dtype=wp.int32, device="cpu"), plain.ptr, exact.ptr, ends]
     wp.launch(draw_both, dim=CASES, inputs=inputs, device="cpu")
     return {
-        "rows": rows, "registers": registers, "cases": cases, "ends": ends.numpy(),
-        "plain": unpack_lines(plain.numpy()), "exact": unpack_lines(exact.numpy()),
-    }  # fmt: skip
+        "rows": rows,
+        "registers": registers,
+        "cases": cases,
+        "ends": ends.numpy(),
+        "plain": unpack_lines(plain.numpy()),
+        "exact": unpack_lines(exact.numpy()),
+    }
 
 
 def test_the_exact_path_agrees_with_the_line_renderer_on_quiet_lines(drawn: dict) -> None:
@@ -307,10 +309,7 @@ def test_the_observation_is_the_rounded_mean_of_two_by_two() -> None:
     observe(bench.batch, apart)
     np.testing.assert_array_equal(apart.numpy(), observation.numpy())
     # As one thread does it
-    again, screen = (
-        wp.zeros_like(observation),
-        wp.zeros((1, 144, 160), dtype=wp.uint8, device="cpu"),
-    )
+    again, screen = (wp.zeros_like(observation), wp.zeros((1, 144, 160), dtype=wp.uint8, device="cpu"))
     render_serial.observe(bench.batch, again, wp.launch)
     render_serial.unpack(bench.batch, screen)
     np.testing.assert_array_equal(again.numpy(), observation.numpy())

@@ -27,18 +27,14 @@ class Reference:
     """PyBoy with buttons as masks and pictures as shades."""
 
     def __init__(self, rom: Path) -> None:
-        self.machine = pyboy.PyBoy(
-            str(rom), window="null", cgb=False, sound_emulated=True, log_level="CRITICAL"
-        )
+        self.machine = pyboy.PyBoy(str(rom), window="null", cgb=False, sound_emulated=True, log_level="CRITICAL")
         self.machine.set_emulation_speed(0)
         self.held = 0
 
     def run(self, mask: int, frames: int) -> None:
         for bit, name in enumerate(BUTTON_NAMES):
             if (self.held ^ mask) >> bit & 1:
-                press = (
-                    self.machine.button_press if mask >> bit & 1 else self.machine.button_release
-                )
+                press = self.machine.button_press if mask >> bit & 1 else self.machine.button_release
                 press(name)
         self.held = mask
         self.machine.tick(frames, True)
@@ -137,9 +133,7 @@ main:
 
 
 @pytest.mark.parametrize("kind", ["03", "06", "10", "1b"])
-def test_interrupts_banks_and_timer_go_on(
-    kind: str, tmp_path: Path, device: str, assemble_text
-) -> None:
+def test_interrupts_banks_and_timer_go_on(kind: str, tmp_path: Path, device: str, assemble_text) -> None:
     rom = tmp_path / "goes_on.gb"
     ram = "00" if kind == "06" else "03"
     rom.write_bytes(assemble_text(GOES_ON.format(type=kind, ram=ram)).image)
@@ -199,9 +193,7 @@ def test_command_writes_a_state_that_loads(state: bytes, tmp_path: Path) -> None
     assert isinstance(Snapshot.load(target), Snapshot)
 
 
-def test_bad_states_are_one_clear_line(
-    state: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_states_are_one_clear_line(state: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = {
         "empty": b"",
         "older": b"\x05" + state[1:],
@@ -211,9 +203,13 @@ def test_bad_states_are_one_clear_line(
         "color": state[:5] + b"\1" + state[6:],
     }
     words = {
-        "empty": "version -1", "older": "version 5", "short": "ends after", "long": "left over",
-        "boot": "boot program", "color": "Color",
-    }  # fmt: skip
+        "empty": "version -1",
+        "older": "version 5",
+        "short": "ends after",
+        "long": "left over",
+        "boot": "boot program",
+        "color": "Color",
+    }
     for name, data in cases.items():
         path = tmp_path / name
         path.write_bytes(data)

@@ -94,8 +94,7 @@ def copying_games(ends: bool) -> list[Cartridge]:
 def test_nothing_depends_on_launches_or_on_idle_skipping(executor: str) -> None:
     games = copying_games(ends=False)
     whole, parts, slow = (
-        Emulator(games, len(games), executor=executor, idle_skip=skip)
-        for skip in (True, True, False)
+        Emulator(games, len(games), executor=executor, idle_skip=skip) for skip in (True, True, False)
     )
     for frames in (1, 2):
         whole.run(None, frames)
@@ -132,14 +131,9 @@ def test_single_steps_come_to_the_same_bytes(executor: str, draws: bool) -> None
 @pytest.mark.parametrize("executor", ["uniform", "native"])
 def test_objects_that_change_before_mode_3_count(executor: str) -> None:
     games = [
-        hiding_game(delay, between, later)
-        for delay in range(90, 112)
-        for between in (13, 14, 15)
-        for later in range(5)
+        hiding_game(delay, between, later) for delay in range(90, 112) for between in (13, 14, 15) for later in range(5)
     ]
-    skipping, turning = (
-        Emulator(games, len(games), executor=executor, idle_skip=skip) for skip in (True, False)
-    )
+    skipping, turning = (Emulator(games, len(games), executor=executor, idle_skip=skip) for skip in (True, False))
     for emulator in (skipping, turning):
         emulator.run(None, 2)  # what is written and read is over on line 7 of the second
     assert skipping.state_hash() == turning.state_hash()

@@ -22,9 +22,7 @@ class Command:
         Command.runs += 1
 
 
-def test_first_launches_of_several_threads_are_prepared_one_after_another(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_first_launches_of_several_threads_are_prepared_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     inside = threading.Semaphore(1)
     overlaps = []
 

@@ -66,14 +66,10 @@ def test_hot_code_that_is_mostly_fetched_runs_the_tail_of_a_thousand_only() -> N
     assert not piece_finder.HotCode(many[:-1], piece_finder.OFTEN).fetches_much
     assert not piece_finder.HotCode(many, 0.99 * piece_finder.OFTEN).fetches_much
     most = launch_shapes.MANY_ALONE
-    chosen = [
-        launch_shapes.with_hot_code(launch_shapes.ALONE, n, True) for n in (256, most, most + 1)
-    ]
+    chosen = [launch_shapes.with_hot_code(launch_shapes.ALONE, n, True) for n in (256, most, most + 1)]
     assert chosen == [launch_shapes.ALONE, launch_shapes.ALONE, launch_shapes.TWO_PHASES]
     assert launch_shapes.with_hot_code(launch_shapes.ALONE, most + 1) == launch_shapes.ALONE
-    assert launch_shapes.built_in(most + 1) == launch_shapes.ALONE, (
-        "else the rule above is never asked"
-    )
+    assert launch_shapes.built_in(most + 1) == launch_shapes.ALONE, "else the rule above is never asked"
     assert not launch_shapes.impossible(launch_shapes.TWO_PHASES)
 
 
@@ -100,9 +96,7 @@ def test_storing_replaces_only_the_entry_of_this_device_and_these_kernels(own_ca
     own_cache.write_text(json.dumps(older))
     launch_shapes.store(GPU, TUNED)
     kept = json.loads(own_cache.read_text())["entries"]
-    assert [(e["device"], e["kernels"] == "older") for e in kept] == [
-        ("other", False), (GPU, True), (GPU, False)
-    ]  # fmt: skip
+    assert [(e["device"], e["kernels"] == "older") for e in kept] == [("other", False), (GPU, True), (GPU, False)]
     assert launch_shapes.tuned_table(GPU) == TUNED
 
 
@@ -118,13 +112,26 @@ def table(**changes: object) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "[]", "7", "null", '{"format": 1}', '{"format": 2, "entries": []}',
-        '{"format": 1, "entries": [3]}', '{"format": 1, "entries": [{}]}',
-        table(lanes=3), table(lanes="8"), table(running=True), table(serving=None),
-        table(warps=1), table(num_envs=0), table(num_envs=None), "\x00\xff",
+        "",
+        "{",
+        "[]",
+        "7",
+        "null",
+        '{"format": 1}',
+        '{"format": 2, "entries": []}',
+        '{"format": 1, "entries": [3]}',
+        '{"format": 1, "entries": [{}]}',
+        table(lanes=3),
+        table(lanes="8"),
+        table(running=True),
+        table(serving=None),
+        table(warps=1),
+        table(num_envs=0),
+        table(num_envs=None),
+        "\x00\xff",
         json.dumps({"format": 1, "entries": [{"device": GPU, "kernels": "x", "shapes": []}]}),
     ],
-)  # fmt: skip
+)
 @pytest.mark.usefixtures("gpu")
 def test_a_table_that_cannot_be_used_is_one_warning(text: str, own_cache: Path) -> None:
     own_cache.parent.mkdir(parents=True)
@@ -175,12 +182,8 @@ def test_on_a_cpu_there_is_nothing_to_tune(
 
 
 @pytest.mark.warp
-def test_every_measurement_runs_the_same_frames(
-    device: str, busy: Cartridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "emulator.tools.tune_shapes.GIVE_UP", math.inf
-    )  # a busy host cuts nothing short
+def test_every_measurement_runs_the_same_frames(device: str, busy: Cartridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emulator.tools.tune_shapes.GIVE_UP", math.inf)  # a busy host cuts nothing short
     course = Course(busy, device, 2, 3, 2)
     hashes = []
     for shape in (ONE, launch_shapes.BUILT_IN_LARGEST):

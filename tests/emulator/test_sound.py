@@ -73,9 +73,7 @@ def test_the_music_of_a_shipped_game_has_the_pitch_of_its_registers() -> None:
         assert frequency(samples) == pytest.approx(131072 / (2048 - x), rel=0.004)
 
 
-def piece(
-    *, on: int, triggered: int = 0, clocks: int = 0, write: dict[int, int] | None = None
-) -> Slice:
+def piece(*, on: int, triggered: int = 0, clocks: int = 0, write: dict[int, int] | None = None) -> Slice:
     """A slice with everything to both sides at full volume; `write` values by address."""
     registers = bytearray(REGISTERS)
     for address, value in {0xFF24: 0x77, 0xFF25: 0xFF, 0xFF26: 0x80, **(write or {})}.items():
@@ -96,13 +94,9 @@ def played(first: Slice, then: Slice, frames: int = 30) -> np.ndarray:
     [
         (0b0001, {0xFF11: 0x80, 0xFF12: 0xF0, 0xFF13: 0xD6, 0xFF14: 0x06}, 131072 / (2048 - 0x6D6)),
         (0b0010, {0xFF16: 0x40, 0xFF17: 0xF0, 0xFF18: 0x00, 0xFF19: 0x07}, 512.0),
-        (
-            0b0100,
-            {0xFF1C: 0x20, 0xFF1D: 0x00, 0xFF1E: 0x07, **{0xFF30 + i: 0xFF for i in range(8)}},
-            256.0,
-        ),
+        (0b0100, {0xFF1C: 0x20, 0xFF1D: 0x00, 0xFF1E: 0x07, **{0xFF30 + i: 0xFF for i in range(8)}}, 256.0),
     ],
-)  # fmt: skip
+)
 def test_a_channel_has_the_pitch_of_its_register(on: int, write: dict[int, int], hz: float) -> None:
     samples = played(piece(on=on, triggered=on, write=write), piece(on=on, write=write))
     assert frequency(samples[4000:]) == pytest.approx(hz, rel=0.002)
@@ -137,12 +131,8 @@ def test_an_envelope_falls_by_one_at_each_of_its_clocks() -> None:
 def test_a_frame_is_as_long_as_on_the_console_and_twice_as_long_at_half_speed() -> None:
     synthesiser, still = Synthesiser(RATE), [piece(on=0)] * SLICES
     seconds = 120 * SLICES * CYCLES / 1_048_576
-    assert sum(len(synthesiser.frame(still)) for _ in range(120)) == pytest.approx(
-        seconds * RATE, abs=2
-    )
-    assert sum(len(synthesiser.frame(still, 2.0)) for _ in range(120)) == pytest.approx(
-        2 * seconds * RATE, abs=2
-    )
+    assert sum(len(synthesiser.frame(still)) for _ in range(120)) == pytest.approx(seconds * RATE, abs=2)
+    assert sum(len(synthesiser.frame(still, 2.0)) for _ in range(120)) == pytest.approx(2 * seconds * RATE, abs=2)
 
 
 def test_a_wav_file_has_the_samples(tmp_path: Path) -> None:

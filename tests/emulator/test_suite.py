@@ -143,15 +143,11 @@ def verdicts(folder: Path, device: str) -> dict[str, rom_suite.Verdict]:
 
 
 @pytest.mark.parametrize("name", ROMS)
-def test_each_way_of_reporting_is_understood(
-    name: str, verdicts: dict[str, rom_suite.Verdict]
-) -> None:
+def test_each_way_of_reporting_is_understood(name: str, verdicts: dict[str, rom_suite.Verdict]) -> None:
     assert verdicts[name].outcome == ROMS[name][1]
 
 
-def test_an_unreadable_rom_is_named_and_stops_nothing(
-    verdicts: dict[str, rom_suite.Verdict],
-) -> None:
+def test_an_unreadable_rom_is_named_and_stops_nothing(verdicts: dict[str, rom_suite.Verdict]) -> None:
     assert verdicts["memory/broken"].outcome == rom_suite.ERROR
     assert "5 bytes" in verdicts["memory/broken"].detail
     assert len(verdicts) == len(ROMS) + 1
@@ -160,37 +156,40 @@ def test_an_unreadable_rom_is_named_and_stops_nothing(
 def test_verdicts_say_how_they_were_reached(verdicts: dict[str, rom_suite.Verdict]) -> None:
     ways = {name: verdict.how for name, verdict in verdicts.items() if name.endswith("/good")}
     assert ways == {
-        "memory/good": "memory", "serial/good": "serial", "registers/good": "registers",
-        "ff82/good": "FF82", "picture/good": "picture",
-    }  # fmt: skip
+        "memory/good": "memory",
+        "serial/good": "serial",
+        "registers/good": "registers",
+        "ff82/good": "FF82",
+        "picture/good": "picture",
+    }
     assert verdicts["memory/bad"].detail == "code 3"
 
 
 def test_reports_count_every_rom(verdicts: dict[str, rom_suite.Verdict]) -> None:
     listed = list(verdicts.values())
     assert rom_suite.totals(listed)["registers"] == {
-        rom_suite.PASS: 2, rom_suite.FAIL: 1, rom_suite.NONE: 0,
-        rom_suite.SKIP: 1, rom_suite.ERROR: 0,
-    }  # fmt: skip
+        rom_suite.PASS: 2,
+        rom_suite.FAIL: 1,
+        rom_suite.NONE: 0,
+        rom_suite.SKIP: 1,
+        rom_suite.ERROR: 0,
+    }
     assert "| serial | 3 | 1 | 1 | 1 | 0 |" in rom_suite.markdown(listed)
     assert all(verdict.name in rom_suite.table(listed) for verdict in listed)
 
 
-def test_command_exits_1_when_a_rom_failed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_exits_1_when_a_rom_failed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["suite", str(folder), "--match", "registers/good", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [(entry["name"], entry["outcome"]) for entry in printed] == [
-        ("registers/good", "pass"), ("registers/good-C", "skipped"),
-    ]  # fmt: skip
+        ("registers/good", "pass"),
+        ("registers/good-C", "skipped"),
+    ]
     assert main(["suite", str(folder), "--match", "registers/bad"]) == 1
 
 
 @pytest.mark.parametrize("extra", [["nowhere"], [".", "--match", "("], [".", "--match", "zzz"]])
-def test_bad_arguments_are_one_line(
-    extra: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_arguments_are_one_line(extra: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["suite", str(folder / extra[0]), *extra[1:]]) == 1
     message = capsys.readouterr().err
     assert message.startswith("error: ")
@@ -214,9 +213,16 @@ def test_device_tags_are_split_off(stem: str, parts: tuple[str, list[str]]) -> N
 
 @pytest.mark.parametrize(
     ("tags", "expected"),
-    [([], True), (["dmgABC"], True), (["GS"], True), (["cgb", "dmg"], True),
-     (["S"], False), (["dmg0"], False), (["cgb"], False)],
-)  # fmt: skip
+    [
+        ([], True),
+        (["dmgABC"], True),
+        (["GS"], True),
+        (["cgb", "dmg"], True),
+        (["S"], False),
+        (["dmg0"], False),
+        (["cgb"], False),
+    ],
+)
 def test_device_tags_name_the_dmg(tags: list[str], expected: bool) -> None:
     assert rom_suite.for_dmg(tags) is expected
 

@@ -55,18 +55,20 @@ def test_states_and_work_are_the_same_whatever_is_left(device: str, idle_skip: b
     if device == "cpu" and not os.environ.get("DMGLAB_SLOW_PROOFS"):
         pytest.skip("set DMGLAB_SLOW_PROOFS=1")
     random = np.random.default_rng(7)
-    roms = [
-        fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2))
-        for i in range(CONSOLES)
-    ]
+    roms = [fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)) for i in range(CONSOLES)]
     cartridges = [Cartridge.from_bytes(rom, f"{i}") for i, rom in enumerate(roms)]
     emulators = [
         Emulator(
-            cartridges, CONSOLES, device, executor="uniform", idle_skip=idle_skip,
-            shape=SERVED._replace(tail=left), cuda_graphs=left == 7,
+            cartridges,
+            CONSOLES,
+            device,
+            executor="uniform",
+            idle_skip=idle_skip,
+            shape=SERVED._replace(tail=left),
+            cuda_graphs=left == 7,
         )
         for left in (0, 1, 7, CONSOLES)
-    ]  # fmt: skip
+    ]
     for emulator in emulators:
         emulator.wait_for_kernels()
     for launch in range(12):

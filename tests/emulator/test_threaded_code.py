@@ -15,16 +15,7 @@ from emulator.kernels.executors.threaded import make_kernels
 from emulator.kernels.intrinsics import Q, U
 from emulator.kernels.sm83 import ptx_threaded_code
 from emulator.kernels.sm83.cpu_registers import Bases, Registers, load_row, load_word
-from emulator.kernels.sm83.data_path import (
-    CONTROL,
-    FETCH,
-    READ,
-    WATCH,
-    WRITE,
-    Operands,
-    execute,
-    watch_for_loop,
-)
+from emulator.kernels.sm83.data_path import CONTROL, FETCH, READ, WATCH, WRITE, Operands, execute, watch_for_loop
 from emulator.kernels.sm83.ptx_as_cpp import statements
 from emulator.kernels.sm83.ptx_instructions import LDH_A_N8, SETTLED, STATUS_PLAIN, WAITING
 from emulator.kernels.sm83.ptx_threaded_code import NOTHING_MORE
@@ -47,8 +38,7 @@ LOOPS = [
 PLAIN = 0x0140014F  # pages of ROM, WRAM and HRAM, two of which may be written
 VRAM_AND_RAM = (0x10, 0x100010, 0x200020, 0x300030)
 RARE = READ | WRITE | CONTROL | WATCH | FETCH  # control bits of what the data path leaves to others
-NAMES = ("lo", "hi", "sp", "pc", "now", "stable", "work",
-         "seen_lo", "seen_hi", "seen_place", "seen_time")  # fmt: skip
+NAMES = ("lo", "hi", "sp", "pc", "now", "stable", "work", "seen_lo", "seen_hi", "seen_place", "seen_time")
 
 
 @wp.func(inline=True)
@@ -100,10 +90,17 @@ def comparison(more: ptx_threaded_code.More, device: str) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique", module_options=options)
     def run_both(
-        rom: Q, words: Q, control: Q, code: Q, rows: Q,
-        values: wp.array2d[wp.uint32], found: wp.array2d[wp.uint32], wanted: wp.array2d[wp.uint32],
-        rare: wp.array[wp.uint32], threads: int,
-    ):  # fmt: skip
+        rom: Q,
+        words: Q,
+        control: Q,
+        code: Q,
+        rows: Q,
+        values: wp.array2d[wp.uint32],
+        found: wp.array2d[wp.uint32],
+        wanted: wp.array2d[wp.uint32],
+        rare: wp.array[wp.uint32],
+        threads: int,
+    ):
         """Run each start by threaded code, and for as many instructions by the data path: every
         `threads`-th thread one, alone in its warp."""
         run = wp.tid() / threads
@@ -249,9 +246,7 @@ def test_the_table_names_the_blocks_of_what_comes_next() -> None:
 
 def test_every_line_has_both_forms() -> None:
     """What is written for PTX says the same for a CPU: no line is left over or not understood."""
-    jumps = sum(
-        one.startswith("brx.idx.uni") for one in statements(ptx_threaded_code.text(NOTHING_MORE))
-    )
+    jumps = sum(one.startswith("brx.idx.uni") for one in statements(ptx_threaded_code.text(NOTHING_MORE)))
     assert jumps == ptx_threaded_code.as_cpp(NOTHING_MORE).count("goto dispatch;") == 1
     assert ptx_threaded_code.as_ptx(NOTHING_MORE).count("brx.idx.uni") == 1
     assert len(ptx_threaded_code.BLOCKS) == ptx_threaded_code.NUMBER.max() + len(WAITING)
@@ -283,9 +278,7 @@ def test_random_roms_come_to_the_same_states(device: str, idle_skip: bool) -> No
         pytest.skip("set DMGLAB_SLOW_PROOFS=1")
     random = np.random.default_rng(7)
     cartridges = [
-        Cartridge.from_bytes(
-            fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)), f"{i}"
-        )
+        Cartridge.from_bytes(fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)), f"{i}")
         for i in range(20)
     ]
     pair = [

@@ -119,9 +119,7 @@ def test_code_is_shown_around_pc_at_instruction_borders() -> None:
     assert compare.code_start(3) == 0
 
 
-def test_a_missing_pyboy_is_one_clear_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_pyboy_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "pyboy", None)
     assert main(["verify", str(POCKET_QUEST)]) == 1
     message = capsys.readouterr().err

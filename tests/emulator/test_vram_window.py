@@ -84,10 +84,7 @@ def status_game(lyc: int, line: int, delay: int) -> Cartridge:
 
 
 def test_status_changes_in_vblank_where_a_single_step_finds_it() -> None:
-    games = [
-        status_game(lyc, line, delay)
-        for lyc in (0, 10, 144, 153) for line in (143, 151) for delay in range(3)
-    ]  # fmt: skip
+    games = [status_game(lyc, line, delay) for lyc in (0, 10, 144, 153) for line in (143, 151) for delay in range(3)]
     launched, stepped = (Emulator(games, len(games), "cpu") for _ in range(2))
     for emulator in (launched, stepped):
         emulator.run(None, 1)
@@ -95,9 +92,7 @@ def test_status_changes_in_vblank_where_a_single_step_finds_it() -> None:
     launched.run(None, 2)
     for _ in range(STEPS):
         stepped.step()
-    found = [
-        emulator.batch.ram.numpy()[:, 0x4100 : 0x4100 + READS] for emulator in (stepped, launched)
-    ]
+    found = [emulator.batch.ram.numpy()[:, 0x4100 : 0x4100 + READS] for emulator in (stepped, launched)]
     assert (found[0] != 0).all(), "not done"
     assert len({row.tobytes() for row in found[0]}) > 5
     assert np.array_equal(*found)

@@ -11,11 +11,7 @@ import pytest
 
 GAMES = Path(__file__).resolve().parents[2] / "assets" / "games"
 NO_MAPPER, MBC1 = 0x00, 0x01
-ROMS = {
-    "pocket_quest": (0x8000, NO_MAPPER),
-    "nectar_run": (0x10000, MBC1),
-    "mirror_moths": (0x8000, NO_MAPPER),
-}
+ROMS = {"pocket_quest": (0x8000, NO_MAPPER), "nectar_run": (0x10000, MBC1), "mirror_moths": (0x8000, NO_MAPPER)}
 
 
 @pytest.fixture(params=ROMS)

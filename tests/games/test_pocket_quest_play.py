@@ -35,9 +35,7 @@ def act(game: GameBatch, *names: str) -> tuple[int, int, int, int] | None:
 
 def test_a_press_walks_exactly_one_square_whatever_the_facing(game):
     room, x, y, _ = act(game, "RIGHT")
-    for name, dx, dy, facing in (
-        ("RIGHT", 1, 0, 3), ("LEFT", -1, 0, 2), ("DOWN", 0, 1, 0), ("UP", 0, -1, 1)
-    ):  # fmt: skip
+    for name, dx, dy, facing in (("RIGHT", 1, 0, 3), ("LEFT", -1, 0, 2), ("DOWN", 0, 1, 0), ("UP", 0, -1, 1)):
         x, y = x + dx, y + dy
         assert act(game, name) == (room, x, y, facing)
 

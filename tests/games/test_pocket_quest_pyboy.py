@@ -40,9 +40,7 @@ class OurGame:
 
 class PyBoyGame:
     def __init__(self) -> None:
-        self.machine = pyboy.PyBoy(
-            str(ROM), window="null", sound_emulated=False, log_level="CRITICAL"
-        )
+        self.machine = pyboy.PyBoy(str(ROM), window="null", sound_emulated=False, log_level="CRITICAL")
 
     def frames(self, button: str | None, count: int) -> list[np.ndarray]:
         if button:
@@ -66,9 +64,7 @@ def last_pictures(game: OurGame | PyBoyGame, actions: tuple[str, ...]) -> list[n
 
 def assert_alike(ours: list[np.ndarray], theirs: list[np.ndarray], *parts: tuple) -> None:
     middle = ours[SLACK]
-    differing = min(
-        sum(int((middle[part] != picture[part]).sum()) for part in parts) for picture in theirs
-    )
+    differing = min(sum(int((middle[part] != picture[part]).sum()) for part in parts) for picture in theirs)
     assert differing == 0, f"{differing} pixels differ"
 
 

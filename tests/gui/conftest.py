@@ -184,9 +184,8 @@ def press(banner: Banner) -> None:
 def foreign_record(seq: int, **metrics: float) -> records.UpdateRecord:
     """What a trainer that knows nothing of ours writes: three numbers and names of its own."""
     return records.UpdateRecord(
-        run_id="r", seq=seq, time=0.0, env_steps=10 * (seq + 1), wall_time_s=seq / 4, sps=100.0,
-        metrics=metrics,
-    )  # fmt: skip
+        run_id="r", seq=seq, time=0.0, env_steps=10 * (seq + 1), wall_time_s=seq / 4, sps=100.0, metrics=metrics
+    )
 
 
 def replaced(record, **fields):  # type: ignore[no-untyped-def]

@@ -27,9 +27,7 @@ HEADER, SLOT = struct.Struct("<4sHBBHHHxxQ"), struct.Struct("<QQdfffBBbBQ")
 reward, dist, speed, buttons, who, action, flags, frame. Each lies in 64 bytes."""
 SLOTS, RECORDING_FLAG = 3, 8
 WIDTH, HEIGHT = 160, 144
-BOARD = bytes(
-    (x // 8 + y // 8) % 4 if y else 0 for y in range(HEIGHT) for x in range(WIDTH)
-)  # fmt: skip
+BOARD = bytes((x // 8 + y // 8) % 4 if y else 0 for y in range(HEIGHT) for x in range(WIDTH))
 HELD = BOARD[:WIDTH] + bytes(3 - shade for shade in BOARD[WIDTH:])
 
 
@@ -63,9 +61,7 @@ class Frames:
         start = 64 + self.seq % SLOTS * (64 + self.envs * WIDTH * HEIGHT)
         self.map[start : start + 8] = bytes(8)
         self.map[start + 64 : start + 64 + len(shades)] = shades
-        SLOT.pack_into(
-            self.map, start, self.seq, 0, time.monotonic(), 0.0, 0.0, speed, *fields
-        )  # fmt: skip
+        SLOT.pack_into(self.map, start, self.seq, 0, time.monotonic(), 0.0, 0.0, speed, *fields)
         self.head(self.seq)
 
 
@@ -75,8 +71,14 @@ class Recorded:
     def __init__(self, folder: Path, task: str, mode: str) -> None:
         folder.mkdir(parents=True)
         self.folder, self.frames = folder, 0
-        self.about = {"v": 1, "task": task, "rom_sha256": "", "state": "state.npz", "mode": mode,
-                      "created_at": time.time()}  # fmt: skip
+        self.about = {
+            "v": 1,
+            "task": task,
+            "rom_sha256": "",
+            "state": "state.npz",
+            "mode": mode,
+            "created_at": time.time(),
+        }
         (folder / "state.npz").write_bytes(b"state")
         self.pictures, self.buttons, self.steps = (
             self.open(name) for name in ("pictures.bin", "buttons.bin", "steps.jsonl")
@@ -92,9 +94,14 @@ class Recorded:
         self.frames += 1
         if self.frames % 4 == 0:
             step = self.frames // 4
-            line = {"step": step, "first_frame": self.frames - 4, "last_frame": self.frames - 1,
-                    "action": (step - 1) % 7, "reward": 0.01 * ((step - 1) % 3 - 1),
-                    "dist": 0.5}  # fmt: skip
+            line = {
+                "step": step,
+                "first_frame": self.frames - 4,
+                "last_frame": self.frames - 1,
+                "action": (step - 1) % 7,
+                "reward": 0.01 * ((step - 1) % 3 - 1),
+                "dist": 0.5,
+            }
             self.steps.write(json.dumps(line).encode() + b"\n")
 
     def finish(self) -> str:
@@ -131,8 +138,7 @@ class EchoPlayer:
         self.tell("ack", id=command, ok=ok, detail=detail)
 
     def tell(self, kind: str, **fields: Any) -> None:
-        line = {"type": kind, "v": 2, "run_id": self.folder.name, "seq": 0, "time": time.time(),
-                **fields}  # fmt: skip
+        line = {"type": kind, "v": 2, "run_id": self.folder.name, "seq": 0, "time": time.time(), **fields}
         self.events.write(json.dumps(line).encode() + b"\n")
         self.events.flush()
 
@@ -151,8 +157,15 @@ class EchoPlayer:
         threading.Thread(target=self.listen, daemon=True).start()
         self.writer = Frames(self.folder / "frames.bin", 2 if self.rival else 1)
         if self.rival:
-            side = {"steps": 9, "action": 3, "dist": 0.5, "episode_return": 0.0, "success": False,
-                    "over": False, "wins": 0}  # fmt: skip
+            side = {
+                "steps": 9,
+                "action": 3,
+                "dist": 0.5,
+                "episode_return": 0.0,
+                "success": False,
+                "over": False,
+                "wins": 0,
+            }
             quick = side | {"checkpoint": self.rival, "success": True, "over": True, "wins": 1}
             sides = [side | {"checkpoint": self.checkpoint}, quick]
             self.tell("versus", episode=2, start=1, draws=0, sides=sides)

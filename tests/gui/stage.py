@@ -68,9 +68,7 @@ class Stage:
             return [_crashed(item, status, self._why())]
         spent, told = pickle.loads(self._answer.read_bytes())
         hook = item.config.hook
-        reports = [
-            hook.pytest_report_from_serializable(config=item.config, data=data) for data in told
-        ]
+        reports = [hook.pytest_report_from_serializable(config=item.config, data=data) for data in told]
         properties = dict(reports[-1].user_properties) | {CPU: spent}
         reports[-1].user_properties = list(properties.items())
         return reports
@@ -87,9 +85,7 @@ class Stage:
 
     # -- in the stage -----------------------------------------------------------------------
 
-    def _serve(
-        self, session: pytest.Session, make: Callable[[Path], Any], asked: int, told: int
-    ) -> None:
+    def _serve(self, session: pytest.Session, make: Callable[[Path], Any], asked: int, told: int) -> None:
         global _app
         home, kept = self._root / "home", self._root / "kept"
         home.mkdir()
@@ -133,10 +129,7 @@ class Stage:
             item.session._setupstate = runner.SetupState()  # nothing here is anybody's to tear down
             reports = runner.runtestprotocol(item, log=False, nextitem=None)
             hook = item.config.hook
-            told = [
-                hook.pytest_report_to_serializable(config=item.config, report=report)
-                for report in reports
-            ]
+            told = [hook.pytest_report_to_serializable(config=item.config, report=report) for report in reports]
             self._answer.write_bytes(pickle.dumps(told))
             status = 0
         except BaseException:
@@ -160,6 +153,5 @@ def _crashed(item: pytest.Item, status: int, why: str) -> pytest.TestReport:
     name = signal.Signals(-status).name if status < 0 else f"status {status}"
     words = f"{item.nodeid}: its process ended with {name}\n{why}"
     return pytest.TestReport(
-        item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", words, "call",
-        duration=0.0,
-    )  # fmt: skip
+        item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", words, "call", duration=0.0
+    )

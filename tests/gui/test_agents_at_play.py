@@ -29,9 +29,17 @@ def card(folder: Path, steps: int) -> CheckpointCard:
     if not folder.is_dir():  # its files are looked at again when it is selected
         make_checkpoint(folder)
     return CheckpointCard(
-        folder=folder, run_id="run-beef", task="tiny_goal", algo="ppo", env_steps=steps,
-        success_rate=0.5, sha256="", size_bytes=0, created_at=float(steps), integrity="verified",
-    )  # fmt: skip
+        folder=folder,
+        run_id="run-beef",
+        task="tiny_goal",
+        algo="ppo",
+        env_steps=steps,
+        success_rate=0.5,
+        sha256="",
+        size_bytes=0,
+        created_at=float(steps),
+        integrity="verified",
+    )
 
 
 def deploy(app: App, shown: CheckpointCard) -> None:
@@ -91,8 +99,11 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     assert [name.text() for name in board.names] == ["1 steps, ppo, beef", "2 steps, ppo, beef"]
     assert board.ways[1].text() == "goal after 9 steps"
     assert board.ways[0].text().startswith("step 9   distance 0.500")
-    until(lambda: app.center.live.screen_view.picture is not None
-          and app.center.live.screen_view.picture.size > 2 * 144 * 160)  # fmt: skip
+    until(
+        lambda: (
+            app.center.live.screen_view.picture is not None and app.center.live.screen_view.picture.size > 2 * 144 * 160
+        )
+    )
     for name in ("record", "saveSlot", "captureGoal", "saliency"):
         assert not app.actions[name].isEnabled(), name
         assert "side by side" in app.actions[name].toolTip()
@@ -139,9 +150,12 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
     wall.source.open(path)
     publish(0)
     wall._timer.stop()
-    app.bridge.event_received.emit("r", records.WallEvent(
-        run_id="r", seq=0, time=0.0, dist=(0.4, 0.1, 0.3, 0.2), successes=(0, 1, 3, 1),
-        episodes=(2, 2, 3, 9)))  # fmt: skip
+    app.bridge.event_received.emit(
+        "r",
+        records.WallEvent(
+            run_id="r", seq=0, time=0.0, dist=(0.4, 0.1, 0.3, 0.2), successes=(0, 1, 3, 1), episodes=(2, 2, 3, 9)
+        ),
+    )
     sort = find(app, "wallSort", QComboBox)
 
     def shown() -> list[int]:
@@ -156,14 +170,12 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
         assert shown() == order
     assert wall.screen_view.marks[2].text == "0.30  3/3"
     target = wall.screen_view.target()
-    QTest.mouseClick(wall.screen_view, Qt.MouseButton.RightButton,
-                     pos=target.topLeft() + QPoint(4, 4))  # fmt: skip
+    QTest.mouseClick(wall.screen_view, Qt.MouseButton.RightButton, pos=target.topLeft() + QPoint(4, 4))
     publish(1)
     assert shown() == [0, 2, 3, 0], "env 0 is as it was, the others went on"
     assert [mark.is_framed for mark in wall.screen_view.marks] == [True, False, False, False]
     # Large, it says which, and can be let go.
-    QTest.mouseClick(wall.screen_view, Qt.MouseButton.LeftButton,
-                     pos=target.topLeft() + QPoint(4, 4))  # fmt: skip
+    QTest.mouseClick(wall.screen_view, Qt.MouseButton.LeftButton, pos=target.topLeft() + QPoint(4, 4))
     freeze = find(app, "wallFreezeButton", QPushButton)
     assert freeze.isChecked()
     assert wall.screen_view.picture.max() == 0
@@ -210,9 +222,7 @@ def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
     assert wall.screen_view.hint == wall.caption.text() == "The run waits in the queue"
 
 
-def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, problems = [], []
 
     async def request(run_id: str, *words: object, **more: object) -> None:

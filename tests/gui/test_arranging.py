@@ -89,8 +89,7 @@ def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
 def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> None:  # type: ignore[no-untyped-def]
     runs = RunList()
     table = RunFilter(runs)
-    named = [replaced(trial(number, 0.5), name=f"my rates learning_rate=0.{number} seed=1")
-             for number in (1, 2, 3)]  # fmt: skip
+    named = [replaced(trial(number, 0.5), name=f"my rates learning_rate=0.{number} seed=1") for number in (1, 2, 3)]
     runs.put_all(named)
     assert rows(table, "Run") == ["\u25b8 my rates \u00d73"]
     assert table.run_ids() == ["run-1", "run-2", "run-3"], "what 'every run in the list' shows"
@@ -179,14 +178,12 @@ def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app,
 
 
 def heights(app: App) -> dict[str, tuple[int, int]]:
-    docks = (app.docks.agent, app.docks.training, app.docks.telemetry, app.docks.checkpoints,
-             app.docks.runs)  # fmt: skip
+    docks = (app.docks.agent, app.docks.training, app.docks.telemetry, app.docks.checkpoints, app.docks.runs)
     return {dock.objectName(): (dock.width(), dock.height()) for dock in docks}
 
 
 @pytest.mark.parametrize(
-    "keys",
-    ["agent training " * 2, "training agent " * 2, "runs agent " * 2, "telemetry checkpoints " * 2],
+    "keys", ["agent training " * 2, "training agent " * 2, "runs agent " * 2, "telemetry checkpoints " * 2]
 )
 def test_docks_that_went_come_back_in_their_sizes(app: App, keys: str) -> None:
     app.window.resize(1280, 900)

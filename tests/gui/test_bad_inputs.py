@@ -70,9 +70,7 @@ def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Pa
     assert app.controllers.playing.is_active
 
 
-@pytest.mark.parametrize(
-    "packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
-)
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_damaged_archive_is_unpacked_or_refused_in_one_line(tmp_path: Path, packing: int) -> None:
     archive, places = tmp_path / "game.zip", np.random.default_rng(7)
     with zipfile.ZipFile(archive, "w", packing) as file:
@@ -112,9 +110,7 @@ def register(app: App, path: Path) -> None:
     """As `dmglab rom add` does, whose process would cost seconds."""
     file = roms_file(app.bridge.home)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(
-        msgspec.json.encode({sha256_of_rom(path): RegisteredRom(path=str(path), title="MINE")})
-    )
+    file.write_bytes(msgspec.json.encode({sha256_of_rom(path): RegisteredRom(path=str(path), title="MINE")}))
     app.models.library.reload()
 
 

@@ -38,19 +38,37 @@ from trainer_core.wire.shades import GREY_LEVELS, SCREENS
 def card(folder: Path, steps: int, rate: float, run_id: str = "r") -> CheckpointCard:
     folder.mkdir(parents=True, exist_ok=True)
     return CheckpointCard(
-        folder=folder, run_id=run_id, task="tiny_goal", algo="ppo", env_steps=steps,
-        success_rate=rate, sha256="", size_bytes=0, created_at=float(steps), integrity="verified",
-    )  # fmt: skip
+        folder=folder,
+        run_id=run_id,
+        task="tiny_goal",
+        algo="ppo",
+        env_steps=steps,
+        success_rate=rate,
+        sha256="",
+        size_bytes=0,
+        created_at=float(steps),
+        integrity="verified",
+    )
 
 
 def announce(app: App, steps: int) -> Path:
     """A live run's word that it wrote a checkpoint, which it did."""
     folder = make_checkpoint(app.bridge.home.run("r").checkpoint(steps))
     app.bridge.service.runs["r"] = run_record("r")
-    app.bridge.event_received.emit("r", records.CheckpointRecord(
-        run_id="r", seq=steps, time=float(steps), env_steps=steps,
-        path=f"checkpoints/{folder.name}", sha256="", size_bytes=1, success_rate=0.0,
-        reason="periodic"))  # fmt: skip
+    app.bridge.event_received.emit(
+        "r",
+        records.CheckpointRecord(
+            run_id="r",
+            seq=steps,
+            time=float(steps),
+            env_steps=steps,
+            path=f"checkpoints/{folder.name}",
+            sha256="",
+            size_bytes=1,
+            success_rate=0.0,
+            reason="periodic",
+        ),
+    )
     return folder
 
 
@@ -78,9 +96,12 @@ def test_a_checkpoint_that_its_run_thins_out_at_once_is_not_called_missing(app: 
 def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     model = CheckpointList()
     cards = [
-        card(tmp_path / "a1", 1, 0.5), card(tmp_path / "a2", 2, 0.9), card(tmp_path / "a3", 3, 0.9),
-        card(tmp_path / "b1", 4, 0.1, "other"), card(tmp_path / "c1", 5, 0.0, "nothing"),
-    ]  # fmt: skip
+        card(tmp_path / "a1", 1, 0.5),
+        card(tmp_path / "a2", 2, 0.9),
+        card(tmp_path / "a3", 3, 0.9),
+        card(tmp_path / "b1", 4, 0.1, "other"),
+        card(tmp_path / "c1", 5, 0.0, "nothing"),
+    ]
     model.put_all(cards)
     assert {c.folder.name for c in model.cards if model.is_best(c)} == {"a3", "b1"}
     model.put(replaced(cards[0], success_rate=1.0))
@@ -101,15 +122,10 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
     view = app.docks.checkpoints.list
     rect = view.visualRect(view.model().index(0, 0))
     rect.setTop(rect.bottom() + 1 - ROW_HEIGHT)  # above is the heading
-    QTest.mouseClick(
-        view.viewport(), Qt.MouseButton.LeftButton,
-        pos=rect.topLeft() + QPoint(200, THUMB.center().y()),
-    )  # fmt: skip
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + QPoint(200, THUMB.center().y()))
     QTest.qWait(50)
     assert not app.controllers.playing.busy
-    QTest.mouseClick(
-        view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + THUMB.center()
-    )
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + THUMB.center())
     until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
     badge = find(app, "playsBadge").text()
     assert badge.startswith("tiny_goal, success 75% greedy, "), "its end may be cut off"
@@ -130,10 +146,16 @@ def test_the_line_on_show_trains_the_same(preset: str) -> None:
     from trainer_core.cli.options import parse
     from trainer_core.cli.train import Options
 
-    config = RunConfig.from_dict({
-        **preset_config(preset).to_dict(), "task": "pocket_quest/leave_bedroom",
-        "learning_rate": 0.000123456789, "seed": 77, "num_minibatches": 2, "num_envs": 64,
-    })  # fmt: skip
+    config = RunConfig.from_dict(
+        {
+            **preset_config(preset).to_dict(),
+            "task": "pocket_quest/leave_bedroom",
+            "learning_rate": 0.000123456789,
+            "seed": 77,
+            "num_minibatches": 2,
+            "num_envs": 64,
+        }
+    )
     words = shlex.split(train_line(config))
     assert words[:2] == ["dmglab", "train"]
     assert len(words) < 20, "only what differs"
@@ -155,9 +177,7 @@ def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
     window = app.window
     window.resize(1280, 800)
     QTest.qWait(50)
-    before = [
-        (each, each.geometry()) for each in (window.centralWidget(), *window.findChildren(Dock))
-    ]
+    before = [(each, each.geometry()) for each in (window.centralWidget(), *window.findChildren(Dock))]
     for number in range(5):
         app.models.notices.tell(f"Told {number}", "x" * 300, "error", "Do it", lambda: None)
     QTest.qWait(50)
@@ -192,9 +212,7 @@ def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
     assert [told.is_over for told in notices.history] == [True] * 3
 
 
-def test_an_offer_that_nobody_takes_goes_into_the_list(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_offer_that_nobody_takes_goes_into_the_list(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OFFER_MS, "good", 20)
     app.models.notices.tell("Recorded", "", "good", "Open replay", lambda: None)
     assert app.window.banners.banners
@@ -214,9 +232,7 @@ def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> 
     assert app.window.banners.banners == []
 
 
-def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(
-    make_app,
-) -> None:  # type: ignore[no-untyped-def]
+def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=100_000, interval_s=0.02)
     demo, training = app.controllers.demo, app.controllers.training
     demo.clock.setInterval(300)
@@ -339,9 +355,7 @@ def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:  # type:
     assert cards.way_to(by_steps[50]) == ([0.5], 0)
 
 
-def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(
-    app: App, tmp_path: Path
-) -> None:
+def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(app: App, tmp_path: Path) -> None:
     several, draft = app.docks.agent.several, app.controllers.training.draft
     both = ("pocket_quest/leave_bedroom", "mirror_moths/level_2")
     app.models.session.set_task(both[0])
@@ -358,9 +372,7 @@ def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(
     assert draft.config.task == both[1], "a run has a task"
     # A policy of both: it plays the chosen one, and goes over to the other when that is chosen.
     playing = app.controllers.playing
-    app.controllers.checkpoints.import_folder(
-        make_checkpoint(tmp_path / "mail", task=",".join(both))
-    )
+    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail", task=",".join(both)))
     until(lambda: app.models.checkpoints.rowCount() == 1)
     click(app, names.DEPLOY_BUTTON)
     until(lambda: playing.request and not playing.busy)
@@ -374,15 +386,16 @@ def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(
     assert playing.request.task == both[0], "another task is none of its own"
 
 
-def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(
-    app: App, tmp_path: Path
-) -> None:
+def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(app: App, tmp_path: Path) -> None:
     model, view = app.models.checkpoints, app.docks.checkpoints.list
-    model.put_all([
-        card(tmp_path / "a1", 1, 0.5, "alone"), card(tmp_path / "a2", 2, 0.9, "alone"),
-        replaced(card(tmp_path / "b1", 4, 0.1, "other"), task="zoo/feed"),
-        replaced(card(tmp_path / "b2", 3, 0.1, "other"), task="zoo/feed"),
-    ])  # fmt: skip
+    model.put_all(
+        [
+            card(tmp_path / "a1", 1, 0.5, "alone"),
+            card(tmp_path / "a2", 2, 0.9, "alone"),
+            replaced(card(tmp_path / "b1", 4, 0.1, "other"), task="zoo/feed"),
+            replaced(card(tmp_path / "b2", 3, 0.1, "other"), task="zoo/feed"),
+        ]
+    )
 
     def heights() -> list[int]:
         shown = [row for row in range(model.rowCount()) if not view.isRowHidden(row)]
@@ -408,9 +421,7 @@ def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(
     assert len(heights()) == 5
 
 
-def test_pictures_of_checkpoints_have_the_colours_of_the_games_screen(
-    app: App, tmp_path: Path
-) -> None:
+def test_pictures_of_checkpoints_have_the_colours_of_the_games_screen(app: App, tmp_path: Path) -> None:
     path = tmp_path / "thumbnail.png"
     Image.fromarray(np.repeat(np.array(GREY_LEVELS, np.uint8), 40)[None]).save(path)
     palette = app.models.palette

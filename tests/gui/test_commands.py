@@ -192,14 +192,11 @@ def test_menus_fit_a_screen_of_800_pixels_and_hold_no_remedies(app: App) -> None
         shown = [entry for entry in menu.actions() if not entry.isSeparator()]
         assert len(shown) <= 22, action.text()
     assert not {"useCpu", "fewerGameBoys", "openReceipt", "copyInstall"} & menu_entries(app).keys()
-    assert all(menu.actions() or menu.title() == "Recent games"
-               for menu in app.window.menuBar().findChildren(QMenu))  # fmt: skip
+    assert all(menu.actions() or menu.title() == "Recent games" for menu in app.window.menuBar().findChildren(QMenu))
 
 
 def test_games_that_were_played_are_played_again_from_the_menu(app: App) -> None:
-    menu = next(
-        menu for menu in app.window.menuBar().findChildren(QMenu) if menu.title() == "Recent games"
-    )
+    menu = next(menu for menu in app.window.menuBar().findChildren(QMenu) if menu.title() == "Recent games")
     menu.aboutToShow.emit()
     (none,) = menu.actions()
     assert (none.text(), none.isEnabled()) == ("No game was played yet", False)

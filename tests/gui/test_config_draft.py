@@ -11,8 +11,7 @@ from gui.widgets.config_form import ConfigForm
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("threads", "100000"), ("seed", "1" + "0" * 26), ("gamma", "1.5"), ("eval_episodes", "1000m")],
+    ("name", "text"), [("threads", "100000"), ("seed", "1" + "0" * 26), ("gamma", "1.5"), ("eval_episodes", "1000m")]
 )
 def test_a_value_beyond_its_range_names_label_and_limit(qapp, name: str, text: str) -> None:  # type: ignore[no-untyped-def]
     spec = next(spec for spec in field_specs() if spec.name == name)

@@ -32,10 +32,7 @@ def test_an_eye_shows_a_run_without_changing_the_focus(app: App) -> None:
     app.controllers.runs.show("run-aaaa")
     dock = app.docks.runs
     index = dock.proxy.index(dock.proxy.row_of("run-bbbb"), 0)
-    QTest.mouseClick(
-        dock.table.viewport(), Qt.MouseButton.LeftButton,
-        pos=dock.table.visualRect(index).center(),
-    )  # fmt: skip
+    QTest.mouseClick(dock.table.viewport(), Qt.MouseButton.LeftButton, pos=dock.table.visualRect(index).center())
     assert app.models.telemetry.focus == "run-aaaa"
     assert app.models.telemetry.pinned == ["run-bbbb"]
     assert app.models.telemetry.slots == {"run-aaaa": 0, "run-bbbb": 1}
@@ -110,13 +107,22 @@ def test_configurations_are_compared_field_by_field(app: App) -> None:
     for name, rate in (("run-aaaa", 1e-3), ("run-bbbb", 5e-4)):
         config = {"learning_rate": rate, "seed": 1, "options": {"depth": rate}}
         app.models.telemetry.run(name).meta = records.MetaRecord(
-            run_id=name, seq=0, time=0.0, runner="native", task="t", algo="ppo", config=config,
-            argv=[], seed=1, device="cpu",
-        )  # fmt: skip
+            run_id=name,
+            seq=0,
+            time=0.0,
+            runner="native",
+            task="t",
+            algo="ppo",
+            config=config,
+            argv=[],
+            seed=1,
+            device="cpu",
+        )
     app.models.telemetry.toggle_pin("run-bbbb")
     assert app.controllers.runs.differences() == [
-        ("learning_rate", ["0.001", "0.0005"]), ("options.depth", ["0.001", "0.0005"]),
-    ]  # fmt: skip
+        ("learning_rate", ["0.001", "0.0005"]),
+        ("options.depth", ["0.001", "0.0005"]),
+    ]
     app.actions["compareRuns"].trigger()
     table = find(app, "comparison").table
     assert table.item(0, 1).text() == "0.0005"

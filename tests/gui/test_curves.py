@@ -81,9 +81,7 @@ def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) ->
     until(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
 
 
-def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(
-    app: App, view
-) -> None:  # type: ignore[no-untyped-def]
+def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app: App, view) -> None:  # type: ignore[no-untyped-def]
     model, choices = app.models.telemetry, app.models.plots
     long = "losses/" + "a name that no header has room for " * 3
     told = {f"losses/{name}": 1.0 for name in "abc"} | {"charts/return": 0.5, long: 2.0}
@@ -287,8 +285,10 @@ def test_the_crosshair_names_x_and_every_run_that_was_there(qapp) -> None:  # ty
     assert texts == ["step 61,440", "long own starts  0.600", "hort own starts  0.600"]
     card.set_hover(80 * 2048.0, tell=True)
     assert [text for _, text in card.canvas.legend] == [
-        "step 163,840", "long own starts  1", "hort own starts  0.800, until 81,920"
-    ]  # fmt: skip
+        "step 163,840",
+        "long own starts  1",
+        "hort own starts  0.800, until 81,920",
+    ]
     assert card.canvas.legend[-1][0].name() == theme.current().muted, "it was not there"
     model.set_focus("run-short")
     card.redraw()
@@ -304,9 +304,19 @@ def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:  # typ
     run = model.run("r")
     assert "validation" not in card_of(model, "success_rate").values.text()
     for number in range(90):
-        run.take(records.CheckpointRecord(
-            run_id="r", seq=run.next_seq, time=0.0, env_steps=number * 2048, path="c", sha256="",
-            size_bytes=1, success_rate=0.0, reason="periodic"))  # fmt: skip
+        run.take(
+            records.CheckpointRecord(
+                run_id="r",
+                seq=run.next_seq,
+                time=0.0,
+                env_steps=number * 2048,
+                path="c",
+                sha256="",
+                size_bytes=1,
+                success_rate=0.0,
+                reason="periodic",
+            )
+        )
     run.take(records.EvalRecord(
         run_id="r", seq=run.next_seq, time=0.0, env_steps=90 * 2048, task="t", mode="greedy",
         episodes=8, distinct_starts=8, success_rate=0.7, pass_at_1=0.7, pass_at_n=0.7, n=1,
@@ -323,8 +333,14 @@ def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:  # typ
 def test_any_number_is_a_short_text() -> None:
     shown = (1e308, -3.4e38, 5e-324, 1e15, 123456789.0, float("nan"), float("-inf"))
     assert [short_number(value) for value in shown] == [
-        "1.00e+308", "-3.40e+38", "4.94e-324", "1.00e+15", "123.46M", "nan", "-inf",
-    ]  # fmt: skip
+        "1.00e+308",
+        "-3.40e+38",
+        "4.94e-324",
+        "1.00e+15",
+        "123.46M",
+        "nan",
+        "-inf",
+    ]
     assert short_number(0.5) == "0.500"
 
 
@@ -431,9 +447,15 @@ def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> 
     def turn(modifiers: Qt.KeyboardModifier) -> bool:
         middle = QPointF(canvas.rect().center())
         event = QWheelEvent(
-            middle, canvas.mapToGlobal(middle), QPoint(), QPoint(0, 120),
-            Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
-        )  # fmt: skip
+            middle,
+            canvas.mapToGlobal(middle),
+            QPoint(),
+            QPoint(0, 120),
+            Qt.MouseButton.NoButton,
+            modifiers,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )
         QApplication.sendEvent(canvas, event)
         return event.isAccepted()
 
@@ -452,9 +474,7 @@ def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> 
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
-def test_a_plot_is_written_and_the_banner_opens_its_folder(
-    app: App, view, tmp_path: Path, kind: str
-) -> None:  # type: ignore[no-untyped-def]
+def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_path: Path, kind: str) -> None:  # type: ignore[no-untyped-def]
     grow(app.models.telemetry, "a", 60)
     app.models.telemetry.set_focus("a")
     app.models.plots.speak_of("reward_mean")
@@ -504,9 +524,7 @@ def test_a_plot_in_a_file_has_its_axis_and_its_lowest_point(app: App, view, kind
     assert written.max() > 1000
 
 
-def test_names_have_the_colours_of_their_lines_also_where_one_has_no_value(
-    qapp: QApplication,
-) -> None:
+def test_names_have_the_colours_of_their_lines_also_where_one_has_no_value(qapp: QApplication) -> None:
     model = TelemetryModel()
     grow(model, "a", 3)
     model.set_focus("a")

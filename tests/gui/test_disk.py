@@ -16,20 +16,23 @@ from trainer_core.wire.run_record import RunRecord, RunState
 def test_the_newest_and_the_young_are_spared() -> None:
     now = time.time()
     run = RunRecord(
-        run_id="r", runner="native", task="t", algo="ppo", device="cpu",
-        state=RunState.FINISHED, created_at=0.0, config_sha256="",
-    )  # fmt: skip
+        run_id="r",
+        runner="native",
+        task="t",
+        algo="ppo",
+        device="cpu",
+        state=RunState.FINISHED,
+        created_at=0.0,
+        config_sha256="",
+    )
     rows = [
-        DiskRow(replaced(run, run_id=str(days), finished_at=now - 86_400 * days), "", 1, 0)
-        for days in (50, 40, 35, 1)
+        DiskRow(replaced(run, run_id=str(days), finished_at=now - 86_400 * days), "", 1, 0) for days in (50, 40, 35, 1)
     ]
     moving = DiskRow(replaced(run, state=RunState.RUNNING), "", 1, 0)
     gone = DiskRow(run, "", 0, 0)
     chosen = old_rows([*rows, moving, gone], days=30, keep=2, now=now)
     assert [row.run.run_id for row in chosen] == ["50", "40"]
-    assert [size_text(size) for size in (12_300, 1.24e6, 3.4e8, 2.5e9)] == [
-        "12 kB", "1.2 MB", "340 MB", "2.5 GB",
-    ]  # fmt: skip
+    assert [size_text(size) for size in (12_300, 1.24e6, 3.4e8, 2.5e9)] == ["12 kB", "1.2 MB", "340 MB", "2.5 GB"]
 
 
 def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> None:  # type: ignore[no-untyped-def]

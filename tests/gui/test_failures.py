@@ -61,9 +61,7 @@ def unknown_rom(folder: Path) -> str:
     home = HomePaths(folder)
     task = list_tasks(home)[0]
     replace = msgspec.structs.replace
-    foreign = replace(
-        task, manifest=replace(task.manifest, rom=replace(task.manifest.rom, path=""))
-    )
+    foreign = replace(task, manifest=replace(task.manifest, rom=replace(task.manifest.rom, path="")))
     return refused(lambda: rom_path(foreign, home))
 
 
@@ -140,9 +138,7 @@ def test_every_code_has_its_source_and_what_nobody_knows_has_none() -> None:
     assert found.code == "E07"
 
 
-def test_every_code_is_one_banner_with_a_button_that_can_be_pressed(
-    app: App, tmp_path: Path
-) -> None:
+def test_every_code_is_one_banner_with_a_button_that_can_be_pressed(app: App, tmp_path: Path) -> None:
     """The context that a button needs is there: a failed run with a receipt, a game that plays."""
     training = app.controllers.training
     fail_a_run(app)
@@ -169,10 +165,14 @@ def fail_a_run(app: App) -> None:
     app.bridge.event_received.emit(
         training.run_id,
         records.ErrorRecord(
-            run_id=training.run_id, seq=10**6, time=0.0, kind="NonFiniteLossError",
-            message="policy_loss is nan at update 7", receipt="receipts/7",
+            run_id=training.run_id,
+            seq=10**6,
+            time=0.0,
+            kind="NonFiniteLossError",
+            message="policy_loss is nan at update 7",
+            receipt="receipts/7",
         ),
-    )  # fmt: skip
+    )
     assert telemetry.runs[telemetry.focus].error is not None
 
 
@@ -202,9 +202,7 @@ def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
     assert ("no checkpoint" in banners[0].accessibleName()) == (not checkpoint)
 
 
-def test_plots_of_a_run_whose_folder_was_deleted_say_so(
-    make_app: Callable[..., App], tmp_path: Path
-) -> None:
+def test_plots_of_a_run_whose_folder_was_deleted_say_so(make_app: Callable[..., App], tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", 3, 2)
     app = make_app(home.root)
     for run_id, words in (("run-00000", "folder is gone"), ("run-00001", "is archived")):

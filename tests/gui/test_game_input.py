@@ -114,9 +114,7 @@ def test_keys_and_pad_buttons_are_changed_remembered_and_never_shared(qapp, tmp_
     home = HomePaths(tmp_path)
     settings = Settings(home)
     keys = GameKeys(settings)
-    assert {keys.act_of_key(key) for act in PLAY_ACTS for key in act.keys} == {
-        act.name for act in PLAY_ACTS
-    }
+    assert {keys.act_of_key(key) for act in PLAY_ACTS for key in act.keys} == {act.name for act in PLAY_ACTS}
     keys.set_key("a", Qt.Key.Key_K)
     keys.set_pad("turbo", "rightstick")
     with pytest.raises(ValueError, match="b"):
@@ -174,15 +172,14 @@ def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.Mo
     sound.toggle_channel(2)
     app.actions["mute"].trigger()
     assert sent[1:] == [
-        {"volume": 0.8, "channels": 15}, {"volume": 0.8, "channels": 11},
+        {"volume": 0.8, "channels": 15},
+        {"volume": 0.8, "channels": 11},
         {"volume": 0.0, "channels": 11},
-    ]  # fmt: skip
+    ]
     button = find(app, "soundButton")
     assert button.toolTip() == "The sound is off"
     app.actions["mute"].trigger()
-    event = records.SoundEvent(
-        run_id="p", seq=0, time=0.0, device="", reason="this computer has no sound"
-    )
+    event = records.SoundEvent(run_id="p", seq=0, time=0.0, device="", reason="this computer has no sound")
     service.on_event(event)
     assert button.text() == "No sound"
     assert "no sound" in button.toolTip()

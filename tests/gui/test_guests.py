@@ -147,11 +147,7 @@ def test_an_installation_shows_progress_and_can_be_cancelled(
         assert find(app, "installProgress").value() == 500
         click(app, "cancelInstallButton")
     until(lambda: runners.installing is None)
-    titles = {
-        "cancelled": [],
-        "done": ["DMG Lab is ready"],
-        "failed": ["DMG Lab was not installed"],
-    }
+    titles = {"cancelled": [], "done": ["DMG Lab is ready"], "failed": ["DMG Lab was not installed"]}
     assert [notice.title for notice in told] == titles[ends]
     assert made.exists() == (ends == "done"), "what it wrote is removed unless it is whole"
 
@@ -178,9 +174,10 @@ def _episode(answer: str, reward: float) -> str:
     said = [{"role": "user", "content": "3,3=6"}, {"role": "assistant", "content": answer}]
     step = {"observation": None, "reward": reward, "chat_completions": said}
     found = {
-        "task": {"question": "3,3=6", "target": 6}, "is_correct": str(reward == 1.0),
+        "task": {"question": "3,3=6", "target": 6},
+        "is_correct": str(reward == 1.0),
         "trajectories": [{"reward": reward, "steps": [step]}],
-    }  # fmt: skip
+    }
     return json.dumps(found)
 
 
@@ -190,9 +187,17 @@ def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> Non
     model.set_focus("r")
     assert not tab.is_wanted
     model.run("r").meta = records.MetaRecord(
-        run_id="r", seq=0, time=0.0, runner="rllm", task="countdown", algo="grpo", config={},
-        argv=[], seed=1, device="cpu",
-    )  # fmt: skip
+        run_id="r",
+        seq=0,
+        time=0.0,
+        runner="rllm",
+        task="countdown",
+        algo="grpo",
+        config={},
+        argv=[],
+        seed=1,
+        device="cpu",
+    )
     until(lambda: tabs.isTabVisible(tabs.indexOf(tab)))
     tabs.setCurrentWidget(tab)
     kept = app.bridge.home.run("r").root / "episodes"

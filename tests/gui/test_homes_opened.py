@@ -42,9 +42,7 @@ def test_the_app_opens_whatever_every_file_of_its_home_is(
     assert "task.toml" in tasks.itemData(row, Qt.ItemDataRole.ToolTipRole)
 
 
-def test_a_bad_entry_of_the_roms_is_a_card_with_its_reason(
-    make_app: Callable[..., App], tmp_path: Path
-) -> None:
+def test_a_bad_entry_of_the_roms_is_a_card_with_its_reason(make_app: Callable[..., App], tmp_path: Path) -> None:
     home = rich_home(tmp_path / "home")
     roms = home.settings / "roms.json"
     known = json.loads(roms.read_text())
@@ -60,10 +58,7 @@ def test_a_bad_entry_of_the_roms_is_a_card_with_its_reason(
 
 @pytest.mark.parametrize("home", ["loop", "loop/deeper", "~nobody-of-that-name/x"])
 def test_a_home_that_is_a_loop_of_links_is_one_line(
-    home: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "loop").symlink_to("loop")
     monkeypatch.chdir(tmp_path)

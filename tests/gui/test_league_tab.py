@@ -96,8 +96,15 @@ def test_an_empty_league_says_what_it_is_for(app: App) -> None:
     assert "ranks them" in find(app, "leagueEmpty").text()
     assert find(app, "leagueEmpty").isVisible()
     app.controllers.league.rows = [
-        {"player": "random", "episodes": 1, "success_rate": 0.0, "mean_return": 0.0,
-         "seconds_per_step": 0.0, "error": "", "note": ""}
-    ]  # fmt: skip
+        {
+            "player": "random",
+            "episodes": 1,
+            "success_rate": 0.0,
+            "mean_return": 0.0,
+            "seconds_per_step": 0.0,
+            "error": "",
+            "note": "",
+        }
+    ]
     app.controllers.league.changed.emit()
     assert find(app, names.LEAGUE_TABLE).isVisible()

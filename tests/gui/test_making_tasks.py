@@ -27,10 +27,8 @@ from trainer_core.lab.paths import ASSETS
 from trainer_core.lab.roms import registered_roms
 from trainer_core.wire.buttons import TWO_BUTTONS_ID
 
-PROBE = {"ok": True, "tau": 0.004, "suggested_tau": 0.004, "false_positive_rate": 0.125,
-         "consoles": 16, "why": ""}  # fmt: skip
-AUDIT = {"ok": True, "random_success": 0.03, "one_button_success": {"A": 0.0, "UP": 0.02},
-         "shortest_demonstration": 21}  # fmt: skip
+PROBE = {"ok": True, "tau": 0.004, "suggested_tau": 0.004, "false_positive_rate": 0.125, "consoles": 16, "why": ""}
+AUDIT = {"ok": True, "random_success": 0.03, "one_button_success": {"A": 0.0, "UP": 0.02}, "shortest_demonstration": 21}
 
 
 @pytest.fixture
@@ -70,8 +68,7 @@ class Tools:
 
     def verbs(self) -> list[str]:
         """`play` is the probe's random play, which needs no goal."""
-        return ["play" if argv[0] == "probe" and "--goal" not in argv else argv[0]
-                for argv in self.asked]  # fmt: skip
+        return ["play" if argv[0] == "probe" and "--goal" not in argv else argv[0] for argv in self.asked]
 
 
 @pytest.fixture
@@ -82,9 +79,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> Tools:
 
 
 @pytest.fixture(autouse=True)
-def register_only_where_asked(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def register_only_where_asked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """`dmglab rom add` loads the emulator: seconds, which one test spends for all."""
 
     async def run(argv: list[str], on_progress: object = None) -> dict[str, Any]:
@@ -119,9 +114,7 @@ def hold_a(app: App) -> None:
 
 
 @pytest.mark.slow
-def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(
-    app: App, own_rom: Path
-) -> None:
+def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(app: App, own_rom: Path) -> None:
     open_rom(app, own_rom)
     assert app.models.session.mode is Mode.HUMAN
     assert app.controllers.playing.request.task == str(own_rom)
@@ -152,15 +145,13 @@ def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(own_rom))])
     enter = QDragEnterEvent(
-        QPoint(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )  # fmt: skip
+        QPoint(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
     QApplication.sendEvent(app.window, enter)
     assert enter.isAccepted()
     drop = QDropEvent(
-        QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )  # fmt: skip
+        QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
     QApplication.sendEvent(app.window, drop)
     until(lambda: app.center.live.screen_view.has_picture)
     assert app.models.session.rom == str(own_rom)
@@ -175,9 +166,7 @@ def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
         ("noise.gb", "no Game Boy ROM"),
     ],
 )
-def test_what_is_no_rom_is_one_line_with_a_way_out(
-    app: App, tmp_path: Path, name: str, said: str
-) -> None:
+def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "folder.gb").mkdir()
     (tmp_path / "noise.gb").write_bytes(bytes(range(256)) * 160)
     (tmp_path / "text.txt").write_text("no game")
@@ -207,9 +196,7 @@ def register(app: App, path: Path, title: str) -> str:
     return sha256
 
 
-def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(
-    app: App, own_rom: Path, tmp_path: Path
-) -> None:
+def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(app: App, own_rom: Path, tmp_path: Path) -> None:
     sha256 = register(app, own_rom, "MINE")
     asked: list[Callable[[Path], None]] = []
     app.controllers.library.file_wanted.disconnect()
@@ -241,9 +228,7 @@ def test_a_rom_that_was_changed_is_not_played_under_its_old_name(app: App, own_r
     assert not app.controllers.playing.is_active
 
 
-def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(
-    app: App, own_rom: Path
-) -> None:
+def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(app: App, own_rom: Path) -> None:
     app.controllers.library.open_rom(own_rom)
     until(lambda: app.center.live.screen_view.has_picture)
     bad = own_rom.with_name("bad.gb")
@@ -302,9 +287,7 @@ def test_observe_rounds_as_the_emulator_does() -> None:
         np.testing.assert_array_equal(observe(emulator.screens.numpy()[0]), seen)
 
 
-def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
+def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
     model = app.models.task_draft
     assert app.controllers.playing.paused, "the game waits while the goal is looked at"
@@ -341,9 +324,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert app.controllers.training.draft.config.gamma == 0.98
 
 
-def test_the_distance_follows_the_game_and_the_region(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
+def test_the_distance_follows_the_game_and_the_region(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
     model, shown = app.models.task_draft, app.docks.task.distance
     until(lambda: shown.text() == "distance now 0.0000  goal")
@@ -441,9 +422,7 @@ def test_another_game_begins_another_draft(app: App, own_rom: Path, tools: Tools
     assert app.models.task_draft.goal is None
 
 
-def test_a_name_is_kept_with_its_draft_and_goes_with_it(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
+def test_a_name_is_kept_with_its_draft_and_goes_with_it(app: App, own_rom: Path, tools: Tools) -> None:
     box = find(app, names.TASK_NAME, QLineEdit)
     model = app.models.task_draft
     open_rom(app, own_rom)
@@ -465,9 +444,7 @@ def test_a_name_is_kept_with_its_draft_and_goes_with_it(
     assert not app.docks.task.audit.text(), "nothing is left of the other game's task"
 
 
-def test_what_is_measured_moves_nothing_under_the_mouse(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
+def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
     box, model, dock = find(app, names.TASK_NAME), app.models.task_draft, app.docks.task
     QTest.qWait(0)
@@ -498,9 +475,7 @@ def game_with_keys(app: App, rom: Path) -> Screen:
     return screen
 
 
-def test_a_click_beside_a_box_takes_the_keys_from_the_game(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
+def test_a_click_beside_a_box_takes_the_keys_from_the_game(app: App, own_rom: Path, tools: Tools) -> None:
     screen = game_with_keys(app, own_rom)
     QTest.mouseClick(app.docks.task.finding, Qt.MouseButton.LeftButton)
     assert QApplication.focusWidget() is not screen
@@ -510,21 +485,20 @@ def test_a_click_beside_a_box_takes_the_keys_from_the_game(
     assert app.controllers.playing.paused == paused, "Space went nowhere"
 
 
-def test_the_buttons_of_a_task_are_chosen_in_the_dock(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
+def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
     box, model = find(app, "taskButtons"), app.models.task_draft
     assert box.currentData() == "", "the tool finds out what the way needs"
     box.setCurrentIndex(box.findData(TWO_BUTTONS_ID))
     assert box.currentText() == "combinations"
     tools.answers["new"] = {
-        "ok": True, "starts": "1: one start only, validation repeats it; --around makes more",
+        "ok": True,
+        "starts": "1: one start only, validation repeats it; --around makes more",
         "buttons": "buttons7.v1: as asked",
         "way": "left out: /d/drafts/2/way_1.npz: 0 frames hold SELECT and 72 hold two buttons, "
         "which buttons7.v1 does not have; cut them away (--from-frame, --to-frame), or make the "
         "task with --codec buttons21.v1, which has them",
-    }  # fmt: skip
+    }
     click(app, names.MAKE_TASK_BUTTON)
     until(lambda: model.audit)
     new = next(asked for asked in tools.asked if asked[0] == "new")
@@ -556,9 +530,7 @@ def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Too
 # -- the keyboard ----------------------------------------------------------------------------
 
 
-def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
+def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(app: App, own_rom: Path, tools: Tools) -> None:
     screen = game_with_keys(app, own_rom)
     QTest.keyClick(screen, Qt.Key.Key_F7)
     until(lambda: app.models.task_draft.starts)
@@ -582,9 +554,7 @@ def test_a_held_key_rewinds_and_leaving_the_screen_lets_go(app: App, own_rom: Pa
     until(lambda: live.info.frame > 45)
 
 
-def test_the_steps_of_a_task_are_in_sight_in_a_window_of_1280_by_800(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
+def test_the_steps_of_a_task_are_in_sight_in_a_window_of_1280_by_800(app: App, own_rom: Path, tools: Tools) -> None:
     app.window.resize(1280, 800)
     captured(app, own_rom)
     app.docks.task.painter.painted.emit(0, 0, 40, 40, True)

@@ -46,9 +46,7 @@ def test_the_average_of_a_prefix_is_the_prefix_of_the_average(cut: int, more: in
 
 
 @given(st.integers(0, 99_999), st.integers(50, 1500), st.floats(0.001, 1.0))
-def test_a_spike_of_one_sample_survives_at_every_zoom(
-    place: int, columns: int, zoom: float
-) -> None:
+def test_a_spike_of_one_sample_survives_at_every_zoom(place: int, columns: int, zoom: float) -> None:
     x = np.arange(100_000, dtype=np.float64)
     y = np.zeros(100_000)
     y[place] = 1.0
@@ -67,9 +65,7 @@ def test_a_column_that_grows_is_smoothed_as_if_it_had_always_been_whole() -> Non
     for update in range(1, 700):
         table.append(update_record("r", update, update, float(rng.normal())))
         if update % 37 == 0 or update in (1, 2, 256, 257):
-            np.testing.assert_allclose(
-                smoothed.values(0.9), smooth(table.column("sps"), 0.9), atol=1e-12
-            )
+            np.testing.assert_allclose(smoothed.values(0.9), smooth(table.column("sps"), 0.9), atol=1e-12)
     table.rewind(300 * 2048)
     table.append(update_record("r", 300, 301, 5.0))
     np.testing.assert_allclose(smoothed.values(0.9), smooth(table.column("sps"), 0.9), atol=1e-12)
@@ -144,15 +140,10 @@ def test_a_metric_that_comes_late_and_now_and_then_has_a_point_for_each_measurem
     assert np.isnan(run.table.raw("novelty")[:100]).all()
     np.testing.assert_allclose(run.curve("novelty", "env_steps", 0.9)[1], smooth(y, 0.9))
     run.take(
-        records.ResumeRecord(
-            run_id="r", seq=300, time=0.0, env_steps=1500, update=0, checkpoint="c",
-            previous_seq=299,
-        )
-    )  # fmt: skip
-    run.take(foreign_record(301, novelty=7.0))
-    np.testing.assert_array_equal(
-        run.curve("novelty", "env_steps")[1], [100, 110, 120, 130, 140, 7]
+        records.ResumeRecord(run_id="r", seq=300, time=0.0, env_steps=1500, update=0, checkpoint="c", previous_seq=299)
     )
+    run.take(foreign_record(301, novelty=7.0))
+    np.testing.assert_array_equal(run.curve("novelty", "env_steps")[1], [100, 110, 120, 130, 140, 7])
     assert len(run.table.column("loss/aux")) == 150
 
 
@@ -202,9 +193,7 @@ def test_the_clock_never_goes_back_and_is_read_as_times_of_day() -> None:
     assert table.column(CLOCK).tolist() == [100.0, 200.0, 200.0, 300.0]
     assert CLOCK not in table.names, "it is an axis, no metric"
     noon = time.mktime((2026, 11, 23, 12, 0, 0, 0, 0, -1))
-    assert [text for _, text in x_ticks(noon - 10, noon + 3700, 4, by_clock=True)] == [
-        "12:00", "12:30", "13:00",
-    ]  # fmt: skip
+    assert [text for _, text in x_ticks(noon - 10, noon + 3700, 4, by_clock=True)] == ["12:00", "12:30", "13:00"]
     night = noon + 12 * 3600
     marks = x_ticks(night - 3700, night + 3700, 3, by_clock=True)
     assert (night, "11-24") in marks

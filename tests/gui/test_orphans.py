@@ -44,9 +44,12 @@ run_until_quit()
 
 def test_the_app_opens_no_port_and_killing_it_leaves_no_process(tmp_path: Path) -> None:
     app = subprocess.Popen(
-        [sys.executable, "-c", APP, str(tmp_path)], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", APP, str(tmp_path)],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
-    )  # fmt: skip
+    )
     try:
         assert app.stdout is not None
         trainer, player = (int(word) for word in app.stdout.readline().split())
@@ -96,10 +99,13 @@ run_until_quit()
 def test_the_app_with_its_real_trainer_opens_no_port_but_tensorboards_own(tmp_path: Path) -> None:
     extra_library("tensorboard")
     app = subprocess.Popen(
-        [sys.executable, "-c", REAL, str(tmp_path)], cwd=CHECKOUT, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-c", REAL, str(tmp_path)],
+        cwd=CHECKOUT,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
-    )  # fmt: skip
+    )
     try:
         assert app.stdout is not None
         assert app.stdin is not None

@@ -34,10 +34,7 @@ def decorated(node: ast.FunctionDef) -> set[str]:
 def faults(path: Path) -> Iterator[str]:
     """Places of a module that paint without the border."""
     tree = ast.parse(path.read_text("utf-8"))
-    opened = {
-        id(item.context_expr)
-        for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items
-    }  # fmt: skip
+    opened = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             is_item = node.name == "paint" and "painter" in {one.arg for one in node.args.args}
@@ -101,9 +98,8 @@ def test_a_failed_paint_is_told_once_and_shows_a_placeholder(
 
 
 def test_a_scroll_area_has_its_placeholder_in_the_viewport(
-    qapp: QApplication, told: list[BaseException], qt_warnings: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    qapp: QApplication, told: list[BaseException], qt_warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     roll = PianoRoll()
     roll.show_masks(bytes(9), 9, 9)
 
@@ -135,15 +131,11 @@ def test_an_item_that_fails_leaves_its_neighbours_alone(
     assert not qt_warnings
 
 
-def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: PlotCanvas, painter: QPainter) -> None:
         raise ZeroDivisionError("no room")
 
-    monkeypatch.setattr(
-        sys, "excepthook", lambda kind, error, trace: app.bridge.tell_unexpected(error)
-    )
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: app.bridge.tell_unexpected(error))
     monkeypatch.setattr(PlotCanvas, "_paint_marks", fail)
     telemetry = app.models.telemetry
     telemetry.set_focus("r")

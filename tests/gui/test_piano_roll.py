@@ -95,9 +95,13 @@ def mouse(piano: PianoRoll, kind: QEvent.Type, at: QPoint) -> None:
     button = none if kind == QEvent.Type.MouseMove else left
     view = piano.viewport()
     event = QMouseEvent(
-        kind, QPointF(at), QPointF(view.mapToGlobal(at)), button, left if is_held else none,
+        kind,
+        QPointF(at),
+        QPointF(view.mapToGlobal(at)),
+        button,
+        left if is_held else none,
         Qt.KeyboardModifier.NoModifier,
-    )  # fmt: skip
+    )
     QApplication.sendEvent(view, event)
 
 
@@ -275,8 +279,7 @@ def test_changed_buttons_are_saved_as_a_branch_and_played_on(app: App, game: Con
     second = read_recording(replay.replay.folder)
     assert (second.parent, second.forked_at) == ("take-b1", 100)
     assert roll.player._child is player
-    np.testing.assert_array_equal(replay.replay.picture(143),
-                                  pressed(game, replay.replay.folder, 144))  # fmt: skip
+    np.testing.assert_array_equal(replay.replay.picture(143), pressed(game, replay.replay.folder, 144))
     assert view.panel.tree.topLevelItem(0).child(0).text(1) == "61"
     roll.close()
     until(lambda: not roll.player.is_active)
@@ -349,9 +352,7 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     assert not replay.opening
 
 
-def test_recordings_are_called_by_game_and_length_or_by_their_folder(
-    game: ConsoleGame, tmp_path: Path
-) -> None:
+def test_recordings_are_called_by_game_and_length_or_by_their_folder(game: ConsoleGame, tmp_path: Path) -> None:
     assert "leave_bedroom, 0.4 s" in recording_name(record(game, tmp_path / "take", [A_RIGHT], 1))
     odd = record(game, tmp_path / "odd", [A_RIGHT], 1)
     told = json.loads((odd / MANIFEST).read_text()) | {"created_at": 1e300}

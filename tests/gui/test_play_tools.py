@@ -33,10 +33,7 @@ def frame(app: App) -> int:
 
 
 def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:  # type: ignore[no-untyped-def]
-    steps = [
-        SimpleNamespace(first_frame=first, last_frame=first + 9, action=3, reward=0.0)
-        for first in (0, 10, 20)
-    ]
+    steps = [SimpleNamespace(first_frame=first, last_frame=first + 9, action=3, reward=0.0) for first in (0, 10, 20)]
     replay = SimpleNamespace(steps=steps, has_goal=False, buttons=np.zeros(60, np.uint8))
     lane = ActionLane()
     lane.resize(600, 64)  # ten pixels a frame
@@ -45,8 +42,17 @@ def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:  
     cells = [shown.pixelColor(x, ACTION[1] - 2).name() for x in range(0, 600)]
     free = cells[599]
     assert [cells[x] == free for x in (2, 95, 99, 102, 195, 199, 202, 295, 300, 450)] == [
-        False, False, True, False, False, True, False, False, True, True
-    ]  # fmt: skip
+        False,
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(app: App) -> None:
@@ -103,9 +109,8 @@ def test_what_the_policy_thinks_is_shown_while_it_plays(app: App) -> None:
     bars = find(app, names.POLICY_BARS, PolicyBars)
     assert bars.isHidden() or bars.event_shown is None
     event = records.PolicyEvent(
-        run_id="p", seq=0, time=0.0, step=4, action=3, value=0.25,
-        probabilities=(0.0, 0.1, 0.0, 0.6, 0.1, 0.1, 0.1),
-    )  # fmt: skip
+        run_id="p", seq=0, time=0.0, step=4, action=3, value=0.25, probabilities=(0.0, 0.1, 0.0, 0.6, 0.1, 0.1, 0.1)
+    )
     app.controllers.playing._on_event(event)
     assert bars.event_shown is event
     assert "Step 4" in bars.accessibleName()
@@ -115,9 +120,7 @@ def test_what_the_policy_thinks_is_shown_while_it_plays(app: App) -> None:
     assert not bars.grab().isNull()
 
 
-def test_a_recording_is_begun_with_the_end_that_was_chosen(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_is_begun_with_the_end_that_was_chosen(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     play(app)
     asked: list[dict[str, Any]] = []
     playing = app.controllers.playing
@@ -159,9 +162,8 @@ def play_event(**fields: Any) -> records.PlayEvent:
 def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> None:
     exported: list[tuple[Path, list[str]]] = []
     sheet = ExportSheet(
-        app.window, 100, tmp_path / "clip", False, "pocket",
-        lambda place, options: exported.append((place, options)),
-    )  # fmt: skip
+        app.window, 100, tmp_path / "clip", False, "pocket", lambda place, options: exported.append((place, options))
+    )
     sheet.show()
     assert sheet.format.findData(".mp4") == -1, "nothing here encodes MP4"
     assert any("ffmpeg" in found.text() for found in sheet.findChildren(QLabel)), "and it says so"
@@ -170,12 +172,21 @@ def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> 
     sheet.last.setValue(500)
     assert sheet.last.minimum() == 11
     sheet.speed.setValue(2)
-    QTest.mouseClick(sheet.findChild(type(app.docks.task.clear), "exportButton"),
-                     Qt.MouseButton.LeftButton)  # fmt: skip
+    QTest.mouseClick(sheet.findChild(type(app.docks.task.clear), "exportButton"), Qt.MouseButton.LeftButton)
     ((place, options),) = exported
     assert place == tmp_path / "clip.apng"
-    assert options == ["--scale", "3", "--palette", "screen-pocket", "--from-frame", "10",
-                       "--to-frame", "99", "--speed", "2"]  # fmt: skip
+    assert options == [
+        "--scale",
+        "3",
+        "--palette",
+        "screen-pocket",
+        "--from-frame",
+        "10",
+        "--to-frame",
+        "99",
+        "--speed",
+        "2",
+    ]
 
 
 def test_a_full_disk_under_a_recording_is_told(app: App) -> None:

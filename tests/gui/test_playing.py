@@ -30,9 +30,17 @@ from trainer_core.wire.shades import SCREENS
 def card(folder: Path, integrity: str = "verified") -> CheckpointCard:
     folder.mkdir(parents=True, exist_ok=True)
     return CheckpointCard(
-        folder=folder, run_id="r", task="tiny_goal", algo="ppo", env_steps=1, success_rate=0.5,
-        sha256="", size_bytes=0, created_at=0.0, integrity=integrity,
-    )  # fmt: skip
+        folder=folder,
+        run_id="r",
+        task="tiny_goal",
+        algo="ppo",
+        env_steps=1,
+        success_rate=0.5,
+        sha256="",
+        size_bytes=0,
+        created_at=0.0,
+        integrity=integrity,
+    )
 
 
 def play(app: App, mode: Mode = Mode.HUMAN) -> None:
@@ -86,8 +94,9 @@ def test_without_whole_pixels_a_picture_fills_its_room_and_stays_crisp(qapp) -> 
     assert (target.width(), target.height()) == (630, 284)
     got = screen.grab().toImage().pixelColor(target.center())
     assert screen.pixel_at(target.right(), target.bottom()) == (319, 143)
-    colors = {screen.grab().toImage().pixelColor(x, target.center().y()).name()
-              for x in range(target.left(), target.right())}  # fmt: skip
+    colors = {
+        screen.grab().toImage().pixelColor(x, target.center().y()).name() for x in range(target.left(), target.right())
+    }
     crisp = {QColor(SCREENS["green"][shade]).name() for shade in (0, 3)}
     assert crisp <= colors, "whole colours between edges that are one pixel soft"
     assert got.isValid()
@@ -99,10 +108,7 @@ def test_a_wall_fills_its_room_and_leaves_few_holes(count: int, room: tuple[int,
     rows = -(-count // columns)
     assert (rows * columns - count) <= 1, "no green blanks"
     scale = min(room[0] / (162 * columns), room[1] / (146 * rows))
-    every = [
-        min(room[0] / (162 * across), room[1] / (146 * -(-count // across)))
-        for across in range(1, count + 1)
-    ]
+    every = [min(room[0] / (162 * across), room[1] / (146 * -(-count // across))) for across in range(1, count + 1)]
     assert scale >= 0.9 * max(every)
 
 
@@ -165,8 +171,16 @@ def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) ->
     play(app)
     until(lambda: app.center.live.strip.who.text() == "HUMAN")
     config = json.loads((app.controllers.playing.player.directory / "config.json").read_text())
-    assert config == {"task": "tiny_goal", "checkpoint": "", "mode": "human", "device": "cpu",
-                      "speed": 1.0, "seed": 1, "rival": "", "recording": ""}  # fmt: skip
+    assert config == {
+        "task": "tiny_goal",
+        "checkpoint": "",
+        "mode": "human",
+        "device": "cpu",
+        "speed": 1.0,
+        "seed": 1,
+        "rival": "",
+        "recording": "",
+    }
     click(app, names.MODE_AGENT)
     until(lambda: not app.controllers.playing.is_active)
 
@@ -210,9 +224,7 @@ def test_speed_keys_move_through_the_offered_speeds(app: App) -> None:
 # -- deploying -------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_that_cannot_be_loaded_leaves_the_old_policy_playing(
-    app: App,
-) -> None:
+def test_a_checkpoint_that_cannot_be_loaded_leaves_the_old_policy_playing(app: App) -> None:
     play(app, Mode.AGENT)
     directory = app.controllers.playing.player.directory
     app.controllers.playing.deploy("tiny_goal", Path("/no/such/checkpoint"))
@@ -234,9 +246,7 @@ def test_a_damaged_checkpoint_cannot_be_deployed(app: App, tmp_path: Path) -> No
     assert "does not match" in deploy.toolTip()
     app.models.checkpoints.put(card(tmp_path / "bad", "verified"))
     assert deploy.isEnabled()
-    app.controllers.checkpoints.deploy(
-        card(tmp_path / "bad", "verified")
-    )  # the file vanished meanwhile
+    app.controllers.checkpoints.deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile
     until(lambda: not deploy.isEnabled())
     assert not app.controllers.playing.is_active
     assert app.models.checkpoints.selected.integrity == "missing"
@@ -272,9 +282,7 @@ def recorded(app: App) -> App:
 def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
     replay, view = recorded.controllers.replay.replay, recorded.center.replay
     assert len(replay) > 5
-    assert recorded.center.replay.choices.currentText().endswith(
-        f"tiny_goal, {len(replay) / 59.7275:.1f} s"
-    )
+    assert recorded.center.replay.choices.currentText().endswith(f"tiny_goal, {len(replay) / 59.7275:.1f} s")
     slider = find(recorded, names.REPLAY_SLIDER)
     packed = np.fromfile(replay.folder / "pictures.bin", np.uint8).reshape(len(replay), -1)
     for frame in (0, 3, len(replay) - 1):
@@ -340,9 +348,7 @@ def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
 
 
 @pytest.mark.slow
-def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
-    recorded: App,
-) -> None:
+def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(recorded: App) -> None:
     from PIL import Image, ImageSequence
 
     done = []
@@ -359,9 +365,9 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
         assert set(rgb.tolist()) <= set(SCREENS["pocket"]), "the colours on show"
     first = np.asarray(frames[0])[::scale, ::scale]
     shades = replay.picture(0)
-    assert len({(a, b) for a, b in zip(first.ravel(), shades.ravel(), strict=True)}) == len(
-        np.unique(shades)
-    ), "one grey for each shade, pixel by pixel"
+    assert len({(a, b) for a, b in zip(first.ravel(), shades.ravel(), strict=True)}) == len(np.unique(shades)), (
+        "one grey for each shade, pixel by pixel"
+    )
     done[0].unlink()
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: recorded.controllers.replay.is_exporting)
@@ -383,9 +389,7 @@ def test_an_imported_checkpoint_appears_selected_and_verified(app: App, tmp_path
     assert find(app, names.DEPLOY_BUTTON).isEnabled()
 
 
-def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(
-    app: App, tmp_path: Path
-) -> None:
+def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(app: App, tmp_path: Path) -> None:
     app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
     until(lambda: app.models.checkpoints.rowCount() == 1)
     click(app, names.DEPLOY_BUTTON)
@@ -400,9 +404,7 @@ def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(
     assert app.controllers.playing.player.directory == directory
 
 
-def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(
-    app: App, tmp_path: Path
-) -> None:
+def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(app: App, tmp_path: Path) -> None:
     app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
     until(lambda: app.models.checkpoints.rowCount() == 1)
     click(app, names.WARM_START_BUTTON)

@@ -55,8 +55,11 @@ def test_a_home_that_cannot_be_made_is_one_line_and_status_1(tmp_path: Path) -> 
     (tmp_path / "file").write_text("x")
     done = subprocess.run(
         [sys.executable, "-m", "gui", "--home", str(tmp_path / "file" / "home")],
-        cwd=CHECKOUT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert len(done.stderr.strip().splitlines()) == 1
     assert "--home" in done.stderr
@@ -77,9 +80,13 @@ print(heavy, used.ru_utime + used.ru_stime, window.isVisible(), flush=True)
 import os; os._exit(0)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=CHECKOUT, capture_output=True, text=True,
-        check=False, env={**__import__("os").environ, "QT_QPA_PLATFORM": "offscreen"},
-    )  # fmt: skip
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**__import__("os").environ, "QT_QPA_PLATFORM": "offscreen"},
+    )
     assert done.returncode == 0, done.stderr
     heavy, cpu_s, visible = done.stdout.strip().rsplit(" ", 2)
     assert (heavy, visible) == ("[]", "True")
@@ -111,9 +118,8 @@ def test_without_a_display_there_is_one_line_and_no_abort(
     for name, value in display.items():
         monkeypatch.setenv(name, value)
     done = subprocess.run(
-        [sys.executable, "-m", "gui", "--home", str(tmp_path)],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        [sys.executable, "-m", "gui", "--home", str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 1
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -125,10 +131,7 @@ def test_a_display_that_somebody_serves_is_no_fault(monkeypatch: pytest.MonkeyPa
     for name in ("QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_SOCKET"):
         monkeypatch.delenv(name, raising=False)
     # The path of a socket may have 107 letters.
-    with (
-        tempfile.TemporaryDirectory(prefix="dmglab-", dir="/tmp") as folder,
-        socket.socket(socket.AF_UNIX) as server,
-    ):
+    with tempfile.TemporaryDirectory(prefix="dmglab-", dir="/tmp") as folder, socket.socket(socket.AF_UNIX) as server:
         monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-7")
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         assert "no display answers" in display_fault()

@@ -26,8 +26,7 @@ def put(app: App, run_id: str, rate: float, *log: records.Record) -> None:
     paths = app.bridge.home.run(run_id)
     paths.root.mkdir(parents=True)
     config = {"rate": rate, "envs": 8}
-    meta = records.MetaRecord(run_id=run_id, seq=0, time=1.0, runner="native", task="t",
-                              config=config)  # fmt: skip
+    meta = records.MetaRecord(run_id=run_id, seq=0, time=1.0, runner="native", task="t", config=config)
     lines = [meta, *(replaced(record, seq=seq) for seq, record in enumerate(log, 1))]
     paths.train_log.write_bytes(b"".join(map(records.encode, lines)))
     paths.config.write_text(f'{{"run": {{"rate": {rate}}}}}')
@@ -77,9 +76,7 @@ def test_a_report_has_runs_tables_notes_and_the_plots_on_the_page(
     assert "http" not in text.replace("http://www.w3.org", ""), "it needs nothing from elsewhere"
 
 
-def test_every_record_and_every_run_go_into_tables(
-    two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_every_record_and_every_run_go_into_tables(two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = written(two, monkeypatch, "curvesCsv", tmp_path / "curves.csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["run_id"] for row in rows] == ["r-aaaa"] * 3 + ["r-bbbb"] * 4
@@ -112,8 +109,9 @@ def test_a_place_that_cannot_be_written_is_named_and_another_is_asked_for(
     device.symlink_to("/dev/null")
     refused = {
         tmp_path / "no_folder" / "report.html": "Not a directory",
-        pipe: "is no regular file", device: "is no regular file",
-    }  # fmt: skip
+        pipe: "is no regular file",
+        device: "is no regular file",
+    }
     places = [*refused, tmp_path / "other.html"]
     asked: list[str] = []
 
@@ -125,9 +123,7 @@ def test_a_place_that_cannot_be_written_is_named_and_another_is_asked_for(
     two.actions["writeReport"].trigger()
     for path, why in refused.items():
         said = f"The file was not written: {path}: {why}; name another file"
-        until(
-            lambda said=said: [b for b in two.window.banners.banners if b.accessibleName() == said]
-        )
+        until(lambda said=said: [b for b in two.window.banners.banners if b.accessibleName() == said])
         two.window.banners.banners[-1].button.click()
     until(lambda: places[-1].is_file())
     assert asked == ["report.html", "report.html", "pipe", "device"]

@@ -29,10 +29,15 @@ def banners(app: App) -> list[str]:
 
 
 def test_a_configuration_comes_back_from_the_form_as_it_was() -> None:
-    config = RunConfig.from_dict({
-        **RunConfig(task="tiny_goal").to_dict(), "learning_rate": 0.00031415926535,
-        "gamma": 0.9912345678, "seed": 2**32 - 5, "seconds": 1234567.5,
-    })  # fmt: skip
+    config = RunConfig.from_dict(
+        {
+            **RunConfig(task="tiny_goal").to_dict(),
+            "learning_rate": 0.00031415926535,
+            "gamma": 0.9912345678,
+            "seed": 2**32 - 5,
+            "seconds": 1234567.5,
+        }
+    )
     draft = ConfigDraft()
     draft.set_values(config.to_dict())
     assert draft.config == config
@@ -121,12 +126,16 @@ def test_a_full_disk_under_a_workers_log_costs_the_log_only(tmp_path: Path) -> N
 
     async def train() -> int | None:
         child = await start_child(
-            ["bash", "-c", 'echo noise >&2; echo more >&2; exec "$@"', "-",
-             *runner.command(home.run("r").root)],
-            cwd=tmp_path, env=dict(os.environ), log_path=Path("/dev/full"), decode=runner.parse,
-            on_event=seen.append, on_bad_line=print, on_output=said.extend,
+            ["bash", "-c", 'echo noise >&2; echo more >&2; exec "$@"', "-", *runner.command(home.run("r").root)],
+            cwd=tmp_path,
+            env=dict(os.environ),
+            log_path=Path("/dev/full"),
+            decode=runner.parse,
+            on_event=seen.append,
+            on_bad_line=print,
+            on_output=said.extend,
             on_exit=lambda code: None,
-        )  # fmt: skip
+        )
         return await child.wait(20.0)
 
     asyncio.run(train())

@@ -27,10 +27,7 @@ from trainer_core.wire.run_record import RunState
 def many() -> tuple[RunList, RunFilter]:
     source = RunList()
     view = RunFilter(source)
-    source.put_all([
-        replaced(run_record(f"run-{n:05}", RunState.FINISHED), created_at=float(n))
-        for n in range(10_000)
-    ])  # fmt: skip
+    source.put_all([replaced(run_record(f"run-{n:05}", RunState.FINISHED), created_at=float(n)) for n in range(10_000)])
     return source, view
 
 
@@ -156,9 +153,7 @@ def test_a_log_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(read_run("r", log).table) == 200, "a line gone mad costs only itself"
 
 
-def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_history, "READ_BYTES", 5000)
     made = make_home(app.bridge.home.root, 2, 500)
     log = made.run("run-00000").train_log

@@ -95,9 +95,7 @@ def test_seeds_become_one_curve_with_a_band(model: TelemetryModel) -> None:
     assert card.readout() == {"score": pytest.approx(5.5)}, "of those that got there"
 
 
-def test_a_group_has_one_colour_and_a_member_that_comes_later_takes_it(
-    model: TelemetryModel,
-) -> None:
+def test_a_group_has_one_colour_and_a_member_that_comes_later_takes_it(model: TelemetryModel) -> None:
     model.set_spread(RANGE)
     slots = model.slots
     assert slots["fast-1"] == slots["fast-2"] == slots["fast-3"] != slots["slow-1"]
@@ -244,9 +242,7 @@ def test_the_longest_run_goes_on_where_the_mean_ends(model: TelemetryModel) -> N
     assert rest.x[0] > mean.x[-1]
     assert card.canvas.scene.y_range[1] > 8.0
     card.set_hover(float(rest.x[-1]), tell=True)
-    assert [text for _, text in card.canvas.legend[1:]] == [f"{model.label('fast-2')}  8"], (
-        "whose value it is"
-    )
+    assert [text for _, text in card.canvas.legend[1:]] == [f"{model.label('fast-2')}  8"], "whose value it is"
     card.set_hover(float(mean.x[-1]), tell=True)
     assert model.label("fast-2") not in card.canvas.legend[1][1]
 

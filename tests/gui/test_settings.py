@@ -68,9 +68,13 @@ def test_a_home_of_somebody_else_runs_nothing(home: HomePaths, tmp_path: Path) -
     before = ini.read_bytes()
     assert b"PyObjectWrapper" in before
     child = subprocess.run(
-        [sys.executable, "-c", OPEN_APP, str(home.root)], capture_output=True, text=True,
-        timeout=60, env={**os.environ, "QT_QPA_PLATFORM": "offscreen"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", OPEN_APP, str(home.root)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        check=False,
+    )
     assert child.returncode == 0, child.stderr
     assert child.stdout.split() == ["grey", "grey"]
     assert not sign.exists()
@@ -81,9 +85,10 @@ def test_a_home_of_somebody_else_runs_nothing(home: HomePaths, tmp_path: Path) -
 def test_no_part_of_the_app_has_qt_read_settings() -> None:
     sources = Path(gui.__file__).parent.rglob("*.py")
     users = [
-        path.name for path in sources
+        path.name
+        for path in sources
         if any("QSettings" in line and "import" in line for line in path.read_text().splitlines())
-    ]  # fmt: skip
+    ]
     assert users == []
 
 
@@ -109,10 +114,26 @@ def test_an_old_file_is_read_as_qt_wrote_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "\\", '"', "[", "[view", "=", "a", "a=\\", 'a="', "a=\\x", "a=\\xffffffffffffffff",
-     "%UD800=\\xd800", "[%General]\na=@ByteArray(", ";x", "a=@Variant(\\0\\0)", "\\\n" * 9999,
-     'a="' + "\\" * 9999],
-)  # fmt: skip
+    [
+        "",
+        "\\",
+        '"',
+        "[",
+        "[view",
+        "=",
+        "a",
+        "a=\\",
+        'a="',
+        "a=\\x",
+        "a=\\xffffffffffffffff",
+        "%UD800=\\xd800",
+        "[%General]\na=@ByteArray(",
+        ";x",
+        "a=@Variant(\\0\\0)",
+        "\\\n" * 9999,
+        'a="' + "\\" * 9999,
+    ],
+)
 def test_an_old_file_may_hold_anything(text: str) -> None:
     values, blobs = read_ini(text)
     for found in (*values, *values.values(), *blobs):
@@ -148,14 +169,24 @@ def test_two_apps_keep_each_others_values(home: HomePaths) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{", b"[" * 100_000, b'{"v":2}', b'{"values":{"a":1}}', b'{"values":[]}', b"\xff\xfe",
-     b'{"blobs":{"a":"%%"}}', b'{"values":{"a":"\\ud800"}}', b" " * (MOST_BYTES + 1),
-     b'{"values":{"a":"' + b"x" * (LONGEST_TEXT + 1) + b'"}}', "pipe", "folder"],
+    [
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b'{"v":2}',
+        b'{"values":{"a":1}}',
+        b'{"values":[]}',
+        b"\xff\xfe",
+        b'{"blobs":{"a":"%%"}}',
+        b'{"values":{"a":"\\ud800"}}',
+        b" " * (MOST_BYTES + 1),
+        b'{"values":{"a":"' + b"x" * (LONGEST_TEXT + 1) + b'"}}',
+        "pipe",
+        "folder",
+    ],
     ids="",
-)  # fmt: skip
-def test_a_damaged_file_reads_as_the_defaults_and_is_kept_aside(
-    home: HomePaths, data: bytes | str
-) -> None:
+)
+def test_a_damaged_file_reads_as_the_defaults_and_is_kept_aside(home: HomePaths, data: bytes | str) -> None:
     path = home.settings / "app.json"
     if data == "pipe":
         os.mkfifo(path)
@@ -215,9 +246,19 @@ RUBBISH = [
 @pytest.mark.parametrize("rubbish", RUBBISH, ids=lambda text: text[:12])
 def test_rubbish_under_any_key_is_the_default(home: HomePaths, rubbish: str, qapp: object) -> None:
     settings = Settings(home)
-    keys = ("runs/columns", "curves/views", "curves/pinned", "curves/colors", "curves/order",
-            "curves/smoothing", "curves/x_axis", "session/mode", "session/task", "session/runner",
-            "sound/channels")  # fmt: skip
+    keys = (
+        "runs/columns",
+        "curves/views",
+        "curves/pinned",
+        "curves/colors",
+        "curves/order",
+        "curves/smoothing",
+        "curves/x_axis",
+        "session/mode",
+        "session/task",
+        "session/runner",
+        "sound/channels",
+    )
     for key in keys:
         settings.set(key, rubbish)
     RunColumns(settings, RunConfigs(home))
@@ -242,8 +283,16 @@ def test_one_damaged_view_takes_no_other_with_it(home: HomePaths) -> None:
 
 def test_layouts_that_qt_saved_are_sound_and_no_others(app: App) -> None:
     window = app.window
-    docks = [app.docks.agent, app.docks.training, app.docks.task, app.docks.telemetry,
-             app.docks.checkpoints, app.docks.runs, app.docks.log, app.docks.memory]  # fmt: skip
+    docks = [
+        app.docks.agent,
+        app.docks.training,
+        app.docks.task,
+        app.docks.telemetry,
+        app.docks.checkpoints,
+        app.docks.runs,
+        app.docks.log,
+        app.docks.memory,
+    ]
     names = [dock.objectName() for dock in docks]
     app.docks.log.setFloating(True)
     app.docks.runs.close()

@@ -153,17 +153,20 @@ def drag(app: App, moved: str, on: str, monkeypatch: pytest.MonkeyPatch) -> None
     for step in range(1, 5):
         middle = places[0] + (places[1] - places[0]) * step / 4 + QPoint(4 * step, 0)
         moved_on = QMouseEvent(
-            QMouseEvent.Type.MouseMove, QPointF(middle), QPointF(view.mapToGlobal(middle)),
-            Qt.MouseButton.NoButton, button, Qt.KeyboardModifier.NoModifier,
-        )  # fmt: skip
+            QMouseEvent.Type.MouseMove,
+            QPointF(middle),
+            QPointF(view.mapToGlobal(middle)),
+            Qt.MouseButton.NoButton,
+            button,
+            Qt.KeyboardModifier.NoModifier,
+        )
         QApplication.sendEvent(view, moved_on)
     QTest.mouseRelease(view, button, pos=places[1])
 
 
 def test_runs_that_wait_change_places_in_every_app(
-    make_app: Callable[..., App], home: Path, other: TrainerService,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    make_app: Callable[..., App], home: Path, other: TrainerService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = make_app(home)
     first = running(app, other)
     use_echo(app)
@@ -198,9 +201,7 @@ def test_runs_that_wait_change_places_in_every_app(
     done(app.bridge.service.stop(before))
 
 
-def test_an_app_that_closes_leaves_its_run_to_a_keeper(
-    make_app: Callable[..., App], home: Path
-) -> None:
+def test_an_app_that_closes_leaves_its_run_to_a_keeper(make_app: Callable[..., App], home: Path) -> None:
     called: list[HomePaths] = []
     app = make_app(home, updates=100_000, interval_s=0.01)
     service = app.bridge.service

@@ -27,9 +27,8 @@ def start(app: App) -> None:
 
 def test_every_object_name_is_there(app: App) -> None:
     wanted = [
-        value for key, value in vars(names).items()
-        if key.isupper() and key not in ("MAIN_WINDOW", "PLOT_PREFIX")
-    ]  # fmt: skip
+        value for key, value in vars(names).items() if key.isupper() and key not in ("MAIN_WINDOW", "PLOT_PREFIX")
+    ]
     missing = [name for name in wanted if not app.window.findChildren(QObject, name)]
     assert not missing
     assert app.window.objectName() == names.MAIN_WINDOW
@@ -154,9 +153,7 @@ def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
     assert fix.isVisible()
     QTest.mouseClick(fix, Qt.MouseButton.LeftButton)
     assert app.controllers.training.draft.config.device == "cpu"
-    until(
-        lambda: len(app.controllers.training.checks) == 6 and not app.controllers.training.checking
-    )
+    until(lambda: len(app.controllers.training.checks) == 6 and not app.controllers.training.checking)
     assert not any(check.status == "fail" for check in app.controllers.training.checks)
 
 
@@ -179,12 +176,7 @@ def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
     sizes: list[int] = []
     app.controllers.gauges.disk_use_read.connect(lambda _, size: sizes.append(size))
     start(app)
-    until(
-        lambda: (
-            app.models.telemetry.focus
-            and len(app.models.telemetry.run(app.models.telemetry.focus).table) > 20
-        )
-    )
+    until(lambda: app.models.telemetry.focus and len(app.models.telemetry.run(app.models.telemetry.focus).table) > 20)
     card = app.docks.telemetry.cards["reward_mean"]
     until(lambda: card.redraws > 1)
     assert card.readout()["reward"] > -0.01
@@ -223,9 +215,7 @@ def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(app: App) -> None:
     assert found.detail.startswith("A2C does not learn Pocket Quest's first stage: 19 % after")
 
 
-def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(
-    app: App,
-) -> None:
+def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(app: App) -> None:
     start(app)
     until(lambda: app.controllers.training.state is RunState.RUNNING)
     click(app, names.PAUSE_TRAINING_BUTTON)
@@ -268,9 +258,7 @@ def test_a_second_window_sees_what_the_first_one_ran(make_app, tmp_path: Path) -
     assert second.controllers.training.state is RunState.FINISHED
 
 
-def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
-    app: App,
-) -> None:
+def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(app: App) -> None:
     start(app)
     until(lambda: app.controllers.training.state is RunState.RUNNING)
     record = app.controllers.training.record
@@ -285,15 +273,10 @@ def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
     click(app, "stopAndCloseButton")
     until(lambda: app.controllers.shutdown.has_ended)
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    assert (
-        app.bridge.service.registry.load()[app.controllers.training.run_id].state
-        is RunState.STOPPED
-    )
+    assert app.bridge.service.registry.load()[app.controllers.training.run_id].state is RunState.STOPPED
 
 
-def test_keep_running_closes_the_app_and_hands_its_runs_over(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keep_running_closes_the_app_and_hands_its_runs_over(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     start(app)
     until(lambda: app.controllers.training.state is RunState.RUNNING)
     service, kept = app.bridge.service, []
@@ -425,9 +408,7 @@ def test_a_double_click_on_resume_resumes_once(make_app) -> None:  # type: ignor
     assert not training.resuming
 
 
-def test_the_second_half_of_a_double_click_is_not_for_other_words(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_second_half_of_a_double_click_is_not_for_other_words(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
     words = ["Stop"]
     action = app.actions.add("both", lambda: words[0], lambda: done.append(words[0]))

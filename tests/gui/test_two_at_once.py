@@ -37,9 +37,7 @@ def test_two_presses_of_space_leave_the_game_going(played: App) -> None:
     assert played.center.live.screen_view.hint.startswith("Paused")
 
 
-def test_a_state_saved_while_it_goes_back_is_the_one_on_its_picture(
-    played: App, tmp_path: Path
-) -> None:
+def test_a_state_saved_while_it_goes_back_is_the_one_on_its_picture(played: App, tmp_path: Path) -> None:
     playing, live = played.controllers.playing, played.center.live
     playing.set_speed(8.0)
     until(lambda: live.info.frame > 600)
@@ -51,10 +49,8 @@ def test_a_state_saved_while_it_goes_back_is_the_one_on_its_picture(
         asked = [playing.capture(commands.SaveState, path=str(path)) for path in states]
         pictures = [picture for _, picture in await asyncio.gather(*asked)]
         # Sixteen pixels in, the echo player shows the bits of its frame.
-        shown = [sum(int(pixel > 0) << bit for bit, pixel in enumerate(picture[0, 16:24]))
-                 for picture in pictures]  # fmt: skip
-        return [frame - int(path.read_text().split()[1]) % 256
-                for frame, path in zip(shown, states, strict=True)]  # fmt: skip
+        shown = [sum(int(pixel > 0) << bit for bit, pixel in enumerate(picture[0, 16:24])) for picture in pictures]
+        return [frame - int(path.read_text().split()[1]) % 256 for frame, path in zip(shown, states, strict=True)]
 
     found: list[list[int]] = []
     played.bridge.spawn(both(), then=found.append)

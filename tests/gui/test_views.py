@@ -144,20 +144,29 @@ def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: Teleme
     lines = card_for(model).to_csv().splitlines()
     assert lines[0] == "run,env_steps,reward_mean"
     assert len(lines) == 5001
-    assert float(lines[3000].split(",")[2]) == pytest.approx(
-        model.run("a").table.column("reward_mean")[2999], rel=1e-9
-    )
+    assert float(lines[3000].split(",")[2]) == pytest.approx(model.run("a").table.column("reward_mean")[2999], rel=1e-9)
 
 
 def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
     run = model.run("r")
     for update in range(1, 11):
         run.take(update_record("r", update - 1, update, 100.0))
-    run.take(records.CheckpointRecord(
-        run_id="r", seq=10, time=0.0, env_steps=4096, path="c", sha256="", size_bytes=1,
-        success_rate=0.0, reason="periodic"))  # fmt: skip
-    run.take(records.ResumeRecord(run_id="r", seq=11, time=0.0, env_steps=20480, update=10,
-                                  checkpoint="c", previous_seq=10))  # fmt: skip
+    run.take(
+        records.CheckpointRecord(
+            run_id="r",
+            seq=10,
+            time=0.0,
+            env_steps=4096,
+            path="c",
+            sha256="",
+            size_bytes=1,
+            success_rate=0.0,
+            reason="periodic",
+        )
+    )
+    run.take(
+        records.ResumeRecord(run_id="r", seq=11, time=0.0, env_steps=20480, update=10, checkpoint="c", previous_seq=10)
+    )
     model.set_focus("r")
     card = card_for(model)
     card.redraw()
@@ -174,9 +183,7 @@ def test_another_trainers_scalars_get_plots_under_more(app: App, tmp_path: Path)
     assert not dock.tabs.isTabVisible(more)
     assert not command.isEnabled()
     for seq in range(20):
-        telemetry.take(
-            "r", foreign_record(seq, success_rate=seq / 20, **{"novelty/mean": 1.0 * seq})
-        )
+        telemetry.take("r", foreign_record(seq, success_rate=seq / 20, **{"novelty/mean": 1.0 * seq}))
     telemetry.set_focus("r")
     assert dock.tabs.isTabVisible(more)
     command.trigger()
@@ -338,8 +345,7 @@ def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path
 
 
 def luminance(color: str) -> float:
-    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
-             for c in QColor(color).getRgbF()[:3]]  # fmt: skip
+    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in QColor(color).getRgbF()[:3]]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
@@ -408,9 +414,7 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
     assert found[0].pixelColor(3, 400).name() == theme.LIGHT.window
 
 
-def test_a_switch_amid_the_rest_of_another_waits_for_its_own(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_switch_amid_the_rest_of_another_waits_for_its_own(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the switch before took the mark of the new one for done."""
     app.controllers.appearance.set_theme("light")
     until(lambda: len(theme._waiting) > 10)  # its rest is under way

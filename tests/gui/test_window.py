@@ -28,9 +28,7 @@ def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
     assert window.minimumWidth() <= room.width()
 
 
-def test_a_first_window_leaves_room_for_its_frame(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_window_leaves_room_for_its_frame(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     window, room = app.window, QGuiApplication.primaryScreen().availableGeometry()
     window.hide()
     window.setMinimumSize(room.size())

@@ -9,16 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import (
-    QApplication,
-    QComboBox,
-    QLabel,
-    QLineEdit,
-    QPlainTextEdit,
-    QPushButton,
-    QTabBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QTabBar, QWidget
 
 import gui
 from gui import words
@@ -31,10 +22,19 @@ LEAST_SHARE = 0.85
 SAID = re.compile(r"\u27e6[^\u27e6\u27e7]*\u27e7")
 KEYS = re.compile(r"\((?:(?:Ctrl|Shift|Alt)\+)*[^()\s]+\)$")
 DATA = {
-    "agentCatalog", "taskCatalog", "equivalentLine", "startReason", "commandPreview",
-    "mainWindow", "qt_dockwidget_closebutton", "qt_dockwidget_floatbutton", "ScrollLeftButton",
-    "ScrollRightButton", "openWandbButton", "speedBox",
-}  # fmt: skip
+    "agentCatalog",
+    "taskCatalog",
+    "equivalentLine",
+    "startReason",
+    "commandPreview",
+    "mainWindow",
+    "qt_dockwidget_closebutton",
+    "qt_dockwidget_floatbutton",
+    "ScrollLeftButton",
+    "ScrollRightButton",
+    "openWandbButton",
+    "speedBox",
+}
 """Widgets whose text is data (tasks, libraries, commands, brands) or Qt's own."""
 
 

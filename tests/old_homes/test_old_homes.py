@@ -63,9 +63,15 @@ def result(said: tuple[int, str]) -> dict[str, Any]:
 def test_every_list_names_what_is_there(dmglab: Call) -> None:
     runs = {run["run_id"]: run for run in result(dmglab("runs", "--json"))["runs"]}
     assert {run_id: run["state"] for run_id, run in runs.items()} == {
-        GAME_RUN: "finished", KILLED: "lost", GONE: "lost", QUEUED: "queued", IMPORTED: "finished",
-        CURVES: "finished", f"{SWEEP}-t000": "finished", f"{SWEEP}-t001": "finished",
-    }  # fmt: skip
+        GAME_RUN: "finished",
+        KILLED: "lost",
+        GONE: "lost",
+        QUEUED: "queued",
+        IMPORTED: "finished",
+        CURVES: "finished",
+        f"{SWEEP}-t000": "finished",
+        f"{SWEEP}-t001": "finished",
+    }
     assert runs[GAME_RUN]["env_steps"] == 320
     assert QUEUED in dmglab("queue", "list")[1]
     assert GAME_RUN in dmglab("disk")[1]
@@ -118,9 +124,7 @@ def test_recordings_play_again_and_are_exported(home: Path, tmp_path: Path) -> N
 def test_a_task_works_once_its_game_is_registered_again(dmglab: Call) -> None:
     assert CHECKOUT is not None
     result(dmglab("rom", "add", CHECKOUT / "assets/games/mirror_moths/mirror_moths.gb"))
-    found = result(
-        dmglab("eval", "--policy", "random", "--task", "mine/first_moth", "--episodes", 2)
-    )
+    found = result(dmglab("eval", "--policy", "random", "--task", "mine/first_moth", "--episodes", 2))
     assert found["task"] == "mine/first_moth"
 
 

@@ -21,8 +21,17 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LOCKS = ("scripts/lock.txt", "scripts/lock-dev.txt")
-PACKED = ("run", "scripts/setup.sh", "scripts/installed.py", "scripts/constraints.txt", *LOCKS,
-          "pyproject.toml", "setup.py", "gui/__init__.py", "gui/qt_check.py")  # fmt: skip
+PACKED = (
+    "run",
+    "scripts/setup.sh",
+    "scripts/installed.py",
+    "scripts/constraints.txt",
+    *LOCKS,
+    "pyproject.toml",
+    "setup.py",
+    "gui/__init__.py",
+    "gui/qt_check.py",
+)
 TORCH = "torch==2.13.0"
 PYTORCH = "--index-url https://download.pytorch.org/whl/cpu"
 LOCKED = "-r scripts/lock.txt"
@@ -59,9 +68,7 @@ class Machine:
     def program(self, name: str, text: str = "exit 0") -> None:
         """Put a program of this name first on PATH; its calls are written down."""
         path = self.programs / name
-        path.write_text(
-            f'#!/bin/sh\necho "{name} $*" >>{shlex.quote(str(self.state / "called"))}\n{text}\n'
-        )
+        path.write_text(f'#!/bin/sh\necho "{name} $*" >>{shlex.quote(str(self.state / "called"))}\n{text}\n')
         path.chmod(0o755)
 
     def set_up(self, *locks: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -73,9 +80,14 @@ class Machine:
     def call(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         path = f"{self.programs}:{os.environ['PATH']}"
         return subprocess.run(
-            words, env={"PATH": path, "HOME": str(self.state), **environment}, cwd="/",
-            capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
+            words,
+            env={"PATH": path, "HOME": str(self.state), **environment},
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
 
     def write(self, **texts: str) -> None:
         for name, text in texts.items():
@@ -164,9 +176,7 @@ def test_what_dmglab_torch_says_counts_more_than_what_is_there(machine: Machine)
 def test_another_build_is_installed_when_dmglab_torch_asks_for_it(machine: Machine) -> None:
     machine.write(missing="", build="cuda")
     done = machine.set_up(DMGLAB_TORCH="cpu")
-    assert machine.pip_calls()[0] == (
-        f"--no-deps --force-reinstall --retries 1 --timeout 10 {PYTORCH} {TORCH}"
-    )
+    assert machine.pip_calls()[0] == (f"--no-deps --force-reinstall --retries 1 --timeout 10 {PYTORCH} {TORCH}")
     assert "going on with the cuda build" in done.stderr, "the stand-in's build stays"
     machine.set_up(DMGLAB_TORCH="cpu")
     assert machine.pip_calls() == [], "and it is asked for once"
@@ -214,9 +224,7 @@ def test_a_checkout_that_was_moved_is_linked_anew(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("has_venv", [True, False])
-def test_an_environment_that_cannot_be_made_is_told_from_a_missing_module(
-    has_venv: bool, machine: Machine
-) -> None:
+def test_an_environment_that_cannot_be_made_is_told_from_a_missing_module(has_venv: bool, machine: Machine) -> None:
     (machine.checkout / ".venv" / "bin" / "python").unlink()
     machine.state = machine.programs
     said = "Error: [Errno 30] Read-only file system"
@@ -253,9 +261,7 @@ def test_a_pip_that_fails_is_the_end_only_where_something_is_missing(machine: Ma
 
 
 @pytest.mark.parametrize("name", ["DISPLAY", "WAYLAND_DISPLAY"])
-def test_a_display_that_nobody_serves_is_one_line_before_anything_is_installed(
-    name: str, machine: Machine
-) -> None:
+def test_a_display_that_nobody_serves_is_one_line_before_anything_is_installed(name: str, machine: Machine) -> None:
     machine.program("apt-get")
     value = ":7777" if name == "DISPLAY" else "wayland-7777"
     done = machine.call(str(machine.checkout / "run"), **{name: value}, XDG_RUNTIME_DIR="/run/none")
@@ -272,18 +278,14 @@ def test_a_display_that_nobody_serves_is_one_line_before_anything_is_installed(
 @pytest.mark.parametrize(
     "said", ["qt.qpa.xcb: could not connect to display :0", "Failed to create wl_display (No such"]
 )
-def test_what_qt_says_of_a_display_is_not_taken_for_missing_libraries(
-    said: str, machine: Machine
-) -> None:
+def test_what_qt_says_of_a_display_is_not_taken_for_missing_libraries(said: str, machine: Machine) -> None:
     machine.program("apt-get")
     machine.program("dpkg-query", "echo install ok installed")
     machine.write(missing="", qt=f"{said}\nFrom 6.5.0, xcb-cursor0 or libxcb-cursor0 is needed\n")
     code = '. "$CHECKOUT/scripts/setup.sh"; need_qt_libraries'
     done = machine.call("sh", "-c", code, CHECKOUT=str(machine.checkout))
     assert done.returncode == 1
-    assert done.stderr.splitlines() == [
-        "dmglab: no display answers. Without a window:  ./run --headless"
-    ]
+    assert done.stderr.splitlines() == ["dmglab: no display answers. Without a window:  ./run --headless"]
     assert "apt-get" not in machine.called()
 
 
@@ -325,9 +327,7 @@ def test_what_is_not_installed_is_told_from_metadata(installed: ModuleType, tmp_
     assert installed.usable(["one", "two"]) == [], "this environment has what the tests need"
 
 
-def test_the_build_of_torch_is_read_without_importing_it(
-    installed: ModuleType, tmp_path: Path
-) -> None:
+def test_the_build_of_torch_is_read_without_importing_it(installed: ModuleType, tmp_path: Path) -> None:
     for text in ("cuda: Optional[str] = None\nhip = None\n", "cuda = None"):
         assert installed.build_said(f"__version__ = '2.13.0'\n{text}") == "cpu"
     for text in ("cuda: Optional[str] = '13.0'\nhip = None\n", "cuda = '12.8'"):
@@ -337,9 +337,12 @@ def test_the_build_of_torch_is_read_without_importing_it(
     (package / "__init__.py").write_text("raise RuntimeError('imported')")
     (package / "version.py").write_text("cuda = '12.8'\n")
     done = subprocess.run(
-        [sys.executable, CHECKOUT / "scripts" / "installed.py", "torch"], capture_output=True,
-        text=True, check=True, env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+        [sys.executable, CHECKOUT / "scripts" / "installed.py", "torch"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
     assert done.stdout == "cuda\n"
 
 
@@ -378,7 +381,5 @@ def test_the_locks_hold_what_pyproject_asks_for_with_hashes_and_no_address() -> 
 def test_no_private_index_is_named() -> None:
     for name in (*PACKED, "test", "README.md"):
         text = (CHECKOUT / name).read_text()
-        hosts = [
-            word for word in text.split() if "://" in word and "download.pytorch.org" not in word
-        ]
+        hosts = [word for word in text.split() if "://" in word and "download.pytorch.org" not in word]
         assert not hosts, (name, hosts)

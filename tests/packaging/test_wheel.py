@@ -84,9 +84,7 @@ def test_the_wheel_carries_the_pins_and_examples_of_every_guest(wheel: zipfile.Z
     assert wanted - set(wheel.namelist()) == set()
 
 
-def test_the_wheel_carries_what_runs_need_of_the_assets_and_no_sources_of_games(
-    wheel: zipfile.ZipFile,
-) -> None:
+def test_the_wheel_carries_what_runs_need_of_the_assets_and_no_sources_of_games(wheel: zipfile.ZipFile) -> None:
     assets = CHECKOUT / "assets"
     wanted = {*assets.glob("games/*/*.gb"), *assets.glob("icons/*"), *assets.glob("desktop/*")}
     wanted |= {path for path in assets.glob("tasks/**/*") if path.is_file()}
@@ -99,9 +97,7 @@ def test_the_wheel_carries_what_runs_need_of_the_assets_and_no_sources_of_games(
     assert not endings & {".c", ".s", ".py", ".sh"}
 
 
-def test_the_metadata_name_a_range_of_torch_the_licence_and_both_programs(
-    wheel: zipfile.ZipFile,
-) -> None:
+def test_the_metadata_name_a_range_of_torch_the_licence_and_both_programs(wheel: zipfile.ZipFile) -> None:
     (info,) = {name.split("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
     metadata = wheel.read(f"{info}/METADATA").decode()
     (torch,) = {
@@ -142,9 +138,8 @@ print(json.dumps([[task.id for task in tasks], str(home.root), str(paths.child_f
     environment = {name: text for name, text in os.environ.items() if name != "DMGLAB_HOME"}
     environment |= {"HOME": str(user), "XDG_DATA_HOME": str(user / "data")}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd="/", env=environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code], cwd="/", env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     tasks, home, children = json.loads(done.stdout)
     shipped = (CHECKOUT / "assets" / "tasks").rglob("task.toml")
@@ -198,20 +193,19 @@ def test_a_module_has_one_name_and_one_copy(
         zipfile.ZipFile(next(tmp_path.glob("*.whl"))).extractall(tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", ONE_COPY, str(root), str(CHECKOUT), str(tmp_path)],
-        cwd="/" if root != CHECKOUT else CHECKOUT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd="/" if root != CHECKOUT else CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("count") > 50
     version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
-    assert found == {
-        "twice": [], "elsewhere": [], "second": [], "version": version, "packages": str(packages),
-    }  # fmt: skip
+    assert found == {"twice": [], "elsewhere": [], "second": [], "version": version, "packages": str(packages)}
 
 
-def test_a_gui_of_somebody_else_is_theirs_and_our_programs_have_ours(
-    wheel: zipfile.ZipFile, tmp_path: Path
-) -> None:
+def test_a_gui_of_somebody_else_is_theirs_and_our_programs_have_ours(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     site, other = tmp_path / "site", tmp_path / "other"
     wheel.extractall(site)
     for name in ("gui", "emulator"):
@@ -221,17 +215,20 @@ def test_a_gui_of_somebody_else_is_theirs_and_our_programs_have_ours(
 
     def say(code: str) -> str:
         return subprocess.run(
-            [sys.executable, "-c", code], cwd=other, env=environment, capture_output=True,
-            text=True, check=True,
-        ).stdout.strip()  # fmt: skip
+            [sys.executable, "-c", code], cwd=other, env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     assert say("import dmglab, gui, emulator; print(gui.THEIRS, emulator.THEIRS)") == "True True"
     code = "from dmglab import programs; programs._stand_first(); import gui; print(gui.__file__)"
     assert say(code) == str(site / SHELF / "gui" / "__init__.py")
     done = subprocess.run(
-        [sys.executable, "-m", "dmglab", "--version"], cwd=other, env=environment,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "dmglab", "--version"],
+        cwd=other,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "0." in done.stdout
 
 
@@ -239,8 +236,11 @@ def test_a_read_only_installation_trains_plays_and_opens_the_app() -> None:
     """Minutes, and the network where pip's settings name no folder of wheels."""
     need_extras()
     done = subprocess.run(
-        ["sh", str(CHECKOUT / "scripts" / "prove_wheel.sh")], capture_output=True, text=True,
-        check=False, env={**os.environ, "DMGLAB_PYTHON": sys.executable},
-    )  # fmt: skip
+        ["sh", str(CHECKOUT / "scripts" / "prove_wheel.sh")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "DMGLAB_PYTHON": sys.executable},
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     assert json.loads(done.stdout.splitlines()[-1])["success_rate"] >= 0.9

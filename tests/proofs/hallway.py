@@ -66,12 +66,14 @@ class HallwayRunner(AgentRunner):
 
 
 HALLWAY = HallwayRunner(
-    id="hallway", title="Hallway", summary="Counts.", algorithms=("counting",),
-    capabilities=RunnerCapabilities(
-        pause=True, graceful_stop=True, checkpoints=True, exact_resume=True
-    ),
-    config_type=HallwayConfig, writes_log=True,
-)  # fmt: skip
+    id="hallway",
+    title="Hallway",
+    summary="Counts.",
+    algorithms=("counting",),
+    capabilities=RunnerCapabilities(pause=True, graceful_stop=True, checkpoints=True, exact_resume=True),
+    config_type=HallwayConfig,
+    writes_log=True,
+)
 
 
 def chain(digest: str, update: int) -> str:
@@ -105,9 +107,12 @@ class Hallway:
             self.update += 1
             self.digest = chain(self.digest, self.update)
             self.writer.append(
-                records.UpdateRecord, env_steps=self.update * STEPS,
-                wall_time_s=self.update * INTERVAL_S, sps=1.0, update=self.update,
-            )  # fmt: skip
+                records.UpdateRecord,
+                env_steps=self.update * STEPS,
+                wall_time_s=self.update * INTERVAL_S,
+                sps=1.0,
+                update=self.update,
+            )
             if self.update % SAVE_EVERY == 0:
                 self._save("periodic")
             if self.control.paused:
@@ -124,15 +129,23 @@ class Hallway:
         seq = self.writer.seq
         if not seq:
             self.writer.append(
-                records.MetaRecord, runner="hallway", task="tiny_goal", algo="counting", config={},
-                argv=sys.orig_argv, device="cpu",
-            )  # fmt: skip
+                records.MetaRecord,
+                runner="hallway",
+                task="tiny_goal",
+                algo="counting",
+                config={},
+                argv=sys.orig_argv,
+                device="cpu",
+            )
         else:
             saved = HALLWAY.find_checkpoints(self.paths.root)
             self.writer.append(
-                records.ResumeRecord, env_steps=self.update * STEPS, update=self.update,
-                checkpoint=f"checkpoints/{saved[-1].name}" if saved else "", previous_seq=seq - 1,
-            )  # fmt: skip
+                records.ResumeRecord,
+                env_steps=self.update * STEPS,
+                update=self.update,
+                checkpoint=f"checkpoints/{saved[-1].name}" if saved else "",
+                previous_seq=seq - 1,
+            )
 
     def _save(self, reason: str) -> None:
         target = self.paths.checkpoint(self.update * STEPS)
@@ -147,10 +160,14 @@ class Hallway:
             durable_files.rename(partial, target)
         self.saved = self.update
         self.writer.append(
-            records.CheckpointRecord, env_steps=self.update * STEPS,
-            path=f"checkpoints/{target.name}", sha256=hashlib.sha256(data).hexdigest(),
-            size_bytes=len(data), success_rate=0.0, reason=reason,
-        )  # fmt: skip
+            records.CheckpointRecord,
+            env_steps=self.update * STEPS,
+            path=f"checkpoints/{target.name}",
+            sha256=hashlib.sha256(data).hexdigest(),
+            size_bytes=len(data),
+            success_rate=0.0,
+            reason=reason,
+        )
 
 
 def run(run_dir: Path, inherited: str) -> int:

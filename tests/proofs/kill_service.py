@@ -66,7 +66,7 @@ ROWS = (
     *(("keeper", state) for state in BUSY),
     *(("worker", state) for state in BUSY),
     *(("child of worker", state) for state in ("training", "checkpointing", "stopping")),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -91,20 +91,34 @@ def main() -> int:
         style, jitter_s = rng.choice(styles_of(*row)), rng.uniform(0, 0.05)
         began = time.monotonic()
         wrong, hit = one_instant(*row, style, jitter_s)
-        done.append({
-            "victim": row[0], "state": row[1], "style": style, "jitter_ms": round(1000 * jitter_s),
-            "hit": hit, "wrong": wrong, "seconds": round(time.monotonic() - began, 1),
-        })  # fmt: skip
+        done.append(
+            {
+                "victim": row[0],
+                "state": row[1],
+                "style": style,
+                "jitter_ms": round(1000 * jitter_s),
+                "hit": hit,
+                "wrong": wrong,
+                "seconds": round(time.monotonic() - began, 1),
+            }
+        )
         if options.results:
             with Path(options.results).open("a") as file:
                 file.write(json.dumps(done[-1]) + "\n")
         print(f"{number + 1}: {done[-1]}", file=sys.stderr, flush=True)
     print(table(done))
     failures = [one for one in done if one["wrong"]]
-    print(json.dumps({
-        "ok": not failures, "instants": len(done), "held": len(done) - len(failures),
-        "seconds": round(sum(one["seconds"] for one in done)), "failures": failures,
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "ok": not failures,
+                "instants": len(done),
+                "held": len(done) - len(failures),
+                "seconds": round(sum(one["seconds"] for one in done)),
+                "failures": failures,
+            }
+        )
+    )
     return 0 if not failures else 1
 
 
@@ -171,8 +185,7 @@ def _end(cast: Cast, pid: int, victim: str, state: str, style: str, first: str) 
     if victim == "child of worker" and _pid_of(cast, "worker", first) == pid:
         return ["the worker's child is the worker"]
     if not cast.until(lambda: not any(_there(number) for number in gone), patience_s):
-        return [f"still there {patience_s:g} s after {style}: "
-                f"{[number for number in gone if _there(number)]}"]  # fmt: skip
+        return [f"still there {patience_s:g} s after {style}: {[number for number in gone if _there(number)]}"]
     return []
 
 
@@ -203,9 +216,7 @@ def _set_up(cast: Cast, victim: str, state: str) -> str:
     cast.must(lambda: goal() or _state(cast, first).is_end, state)
     if state == "stopping":
         cast.order_stop(first, by="second app" if victim == "second app" else "")
-        cast.must(
-            lambda: _state(cast, first) is RunState.STOPPING or _state(cast, first).is_end, state
-        )
+        cast.must(lambda: _state(cast, first) is RunState.STOPPING or _state(cast, first).is_end, state)
     return first
 
 
@@ -237,9 +248,7 @@ def _stop_from_outside(cast: Cast, run_id: str) -> list[str]:
     """Whoever is stopped does not answer, and must not have to."""
 
     async def stop() -> list[str]:
-        service = TrainerService(
-            cast.home, runners=(HALLWAY,), ladder=stage.LADDER, works_queue=False
-        )
+        service = TrainerService(cast.home, runners=(HALLWAY,), ladder=stage.LADDER, works_queue=False)
         service.open()
         await asyncio.wait_for(service.stop(run_id), LIMIT_S)
         state = service.runs[run_id].state
@@ -352,9 +361,7 @@ async def _resume_faults(cast: Cast, run_id: str) -> list[str]:
             return [f"{run_id}: resumed, it ended as {run.state}: {run.reason}"]
         if last_state(cast.home.run(run_id).root) != (UPDATES, digest):
             return [f"{run_id}: it came to another end"]
-        return [
-            f"resumed log: {text}" for text in check_log(cast.home.run(run_id).train_log).errors
-        ]
+        return [f"resumed log: {text}" for text in check_log(cast.home.run(run_id).train_log).errors]
     finally:
         await service.close()
 
@@ -386,12 +393,13 @@ def table(done: list[dict[str, Any]]) -> str:
         styles = collections.Counter(one["style"] for one in row)
         cells = [len(row), *(styles[style] for style in STYLES), sum(not r["wrong"] for r in row)]
         lines.append(f"| {victim} | {state} | {' | '.join(map(str, cells))} |")
-    cells = [len(hit), *(sum(o["style"] == s for o in hit) for s in STYLES),
-             sum(not o["wrong"] for o in hit)]  # fmt: skip
+    cells = [len(hit), *(sum(o["style"] == s for o in hit) for s in STYLES), sum(not o["wrong"] for o in hit)]
     lines.append(f"| all | | {' | '.join(map(str, cells))} |")
     late = [one for one in done if not one["hit"]]
-    lines += ["", f"{len(late)} more came after their victim had ended, "
-              f"{sum(not one['wrong'] for one in late)} of them held."]  # fmt: skip
+    lines += [
+        "",
+        f"{len(late)} more came after their victim had ended, {sum(not one['wrong'] for one in late)} of them held.",
+    ]
     return "\n".join(lines)
 
 

@@ -18,13 +18,7 @@ from tests.proofs.hallway import HALLWAY, fill_disk_on_request
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.command_files import Mailbox
 from trainer_core.runs.device_lock import DeviceLock
-from trainer_core.service import (
-    EventReceived,
-    Notice,
-    RunChanged,
-    StopLadder,
-    TrainerService,
-)
+from trainer_core.service import EventReceived, Notice, RunChanged, StopLadder, TrainerService
 from trainer_core.service.detached import DetachedLock
 from trainer_core.service.detached_host import keep
 from trainer_core.wire import commands, records
@@ -142,9 +136,8 @@ class Cast:
 def _opened(home: HomePaths, **how: Any) -> TrainerService:
     """A service that notes every record it was told, and ends as an app does on SIGTERM."""
     service = TrainerService(
-        home, runners=(HALLWAY,), ladder=LADDER,
-        start_detached_host=lambda home: (home.root / "call").touch(), **how,
-    )  # fmt: skip
+        home, runners=(HALLWAY,), ladder=LADDER, start_detached_host=lambda home: (home.root / "call").touch(), **how
+    )
     states = os.open(home.root / "states.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     told = os.open(home.root / "told.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 

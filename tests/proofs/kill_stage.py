@@ -49,10 +49,18 @@ class Stage:
 
     def config(self, ranks: int) -> RunConfig:
         return RunConfig(
-            task="tiny_goal", num_envs=NUM_ENVS, num_steps=NUM_STEPS, num_minibatches=2,
-            update_epochs=1, threads=1, eval_every=5, eval_episodes=4, checkpoint_every=2,
-            keep_checkpoints=2, total_env_steps=NUM_ENVS * NUM_STEPS * UPDATES * ranks,
-        )  # fmt: skip
+            task="tiny_goal",
+            num_envs=NUM_ENVS,
+            num_steps=NUM_STEPS,
+            num_minibatches=2,
+            update_epochs=1,
+            threads=1,
+            eval_every=5,
+            eval_episodes=4,
+            checkpoint_every=2,
+            keep_checkpoints=2,
+            total_env_steps=NUM_ENVS * NUM_STEPS * UPDATES * ranks,
+        )
 
     @property
     def announced(self) -> Path:
@@ -218,9 +226,18 @@ def _words(stage: Stage, ranks: int) -> list[str]:
         return ["resume", str(paths.root), *home]
     config = stage.config(ranks)
     names = (
-        "task", "num_envs", "num_steps", "num_minibatches", "update_epochs", "threads",
-        "eval_every", "eval_episodes", "checkpoint_every", "keep_checkpoints", "total_env_steps",
-    )  # fmt: skip
+        "task",
+        "num_envs",
+        "num_steps",
+        "num_minibatches",
+        "update_epochs",
+        "threads",
+        "eval_every",
+        "eval_episodes",
+        "checkpoint_every",
+        "keep_checkpoints",
+        "total_env_steps",
+    )
     pairs = ((f"--{name.replace('_', '-')}", str(getattr(config, name))) for name in names)
     return ["train", *(word for pair in pairs for word in pair), *home]
 

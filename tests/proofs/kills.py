@@ -120,14 +120,11 @@ def main() -> int:
     print(table(rows))
     instants = sum(row["instants"] for row in rows.values())
     held = sum(row["held"] for row in rows.values())
-    print(json.dumps({"ok": not failures, "instants": instants, "held": held,
-                      "failures": failures}))  # fmt: skip
+    print(json.dumps({"ok": not failures, "instants": instants, "held": held, "failures": failures}))
     return 0 if not failures else 1
 
 
-def prove(
-    options: Options, folder: Path
-) -> tuple[dict[str, collections.Counter[str]], list[dict[str, Any]]]:
+def prove(options: Options, folder: Path) -> tuple[dict[str, collections.Counter[str]], list[dict[str, Any]]]:
     """(counts by scenario, what did not hold)."""
     rng = random.Random(options.seed)
     rows: dict[str, collections.Counter[str]] = {}
@@ -171,9 +168,7 @@ def left_alone(scenario: Scenario, folder: Path) -> Measured:
     return Measured(seconds, found["calls"])
 
 
-def one_instant(
-    scenario: Scenario, measured: Measured, folder: Path, rng: random.Random
-) -> tuple[dict[str, Any], str]:
+def one_instant(scenario: Scenario, measured: Measured, folder: Path, rng: random.Random) -> tuple[dict[str, Any], str]:
     """({"wrong": what did not hold, "counts": columns of the table}, the instant in words)."""
     while True:
         home = HomePaths(Path(tempfile.mkdtemp(prefix="instant-", dir=made(folder))))
@@ -300,9 +295,7 @@ def whole_lines(path: Path) -> bytes:
 
 def _checkpoint_faults(paths: RunPaths, log: bytes, ranks: int) -> tuple[list[str], int]:
     """(what does not hold, steps of the last announced checkpoint)."""
-    told = [
-        record for line in log.splitlines() if (record := json.loads(line))["type"] == "checkpoint"
-    ]
+    told = [record for line in log.splitlines() if (record := json.loads(line))["type"] == "checkpoint"]
     wrong = []
     for folder in list_checkpoints(paths):
         try:
@@ -330,9 +323,7 @@ def _index_faults(stage: Stage, run_id: str, last: int) -> list[str]:
     return wrong
 
 
-def _resume_faults(
-    scenario: Scenario, stage: Stage, paths: RunPaths, before: bytes, last: int
-) -> list[str]:
+def _resume_faults(scenario: Scenario, stage: Stage, paths: RunPaths, before: bytes, last: int) -> list[str]:
     role = kill_stage.launcher if scenario.ranks > 1 else kill_stage.app
     if scenario.role is kill_stage.service:
         role = kill_stage.ranks_of_one

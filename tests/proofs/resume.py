@@ -102,14 +102,17 @@ def prove(options: Options, folder: Path) -> dict[str, Any]:
         print(f"kill {len(verdicts)}: {dataclasses.asdict(verdict)}", file=sys.stderr, flush=True)
     held = sum(verdict.holds for verdict in verdicts)
     return {
-        "ok": held == len(verdicts), "task": options.task, "num_envs": options.num_envs,
+        "ok": held == len(verdicts),
+        "task": options.task,
+        "num_envs": options.num_envs,
         "validate_on": options.validate_on,
-        "kills": len(verdicts), "equal": held,
+        "kills": len(verdicts),
+        "equal": held,
         "records_compared": sum(verdict.equal_records for verdict in verdicts),
         "before_the_first_checkpoint": sum(not verdict.resumed_from for verdict in verdicts),
         "run_seconds": round(seconds, 1),
         "failures": [dataclasses.asdict(v) for v in verdicts if not v.holds],
-    }  # fmt: skip
+    }
 
 
 def left_alone(options: Options, home: Path) -> tuple[dict[int, dict[str, Any]], float]:
@@ -122,9 +125,7 @@ def left_alone(options: Options, home: Path) -> tuple[dict[int, dict[str, Any]],
     return {record["update"]: record for record in updates(log)}, time.monotonic() - began
 
 
-def kill_and_resume(
-    options: Options, home: Path, instant_s: float, whole: dict[int, dict[str, Any]]
-) -> Verdict | None:
+def kill_and_resume(options: Options, home: Path, instant_s: float, whole: dict[int, dict[str, Any]]) -> Verdict | None:
     """None when the run was nearly over at its instant."""
     worker = start(options, home)
     log = wait_for_log(worker, home)
@@ -166,15 +167,18 @@ def kill_and_resume(
 def start(options: Options, home: Path) -> subprocess.Popen[bytes]:
     """A run of its own home, its checkpoints and validations between the updates."""
     options_of_run = {
-        "--task": options.task, "--num-envs": options.num_envs, "--num-steps": options.num_steps,
-        "--checkpoint-every": options.checkpoint_every, "--eval-every": options.eval_every,
-        "--eval-episodes": 16, "--validate-on": options.validate_on, "--threads": 1,
+        "--task": options.task,
+        "--num-envs": options.num_envs,
+        "--num-steps": options.num_steps,
+        "--checkpoint-every": options.checkpoint_every,
+        "--eval-every": options.eval_every,
+        "--eval-episodes": 16,
+        "--validate-on": options.validate_on,
+        "--threads": 1,
         "--total-env-steps": options.updates * options.batch_size,
-    }  # fmt: skip
+    }
     words = [str(word) for pair in options_of_run.items() for word in pair]
-    return subprocess.Popen(
-        command("train", *words, home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    return subprocess.Popen(command("train", *words, home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def command(verb: str, *words: str | Path) -> list[str]:

@@ -1,7 +1,7 @@
 """Stable-Baselines3 and CleanRL themselves, where their environments are; else skipped, and why.
 
 dmglab runner install sb3; dmglab runner install cleanrl; pytest -rs tests/runners/test_guest_runners.py
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
@@ -42,18 +42,24 @@ from trainer_core.wire.spec import RunSpec
 
 SMALL: dict[str, dict[str, Any]] = {
     "ppo": {"num_envs": 8, "n_steps": 16, "batch_size": 64},
-    "dqn": {"num_envs": 8, "batch_size": 32, "buffer_size": 800, "learning_starts": 64,
-            "train_freq": 4, "gradient_steps": 2, "target_update_interval": 64},
+    "dqn": {
+        "num_envs": 8,
+        "batch_size": 32,
+        "buffer_size": 800,
+        "learning_starts": 64,
+        "train_freq": 4,
+        "gradient_steps": 2,
+        "target_update_interval": 64,
+    },
     "recurrent_ppo": {"num_envs": 8, "n_steps": 16, "batch_size": 64, "lstm_hidden_size": 16},
-}  # fmt: skip
+}
 
 
 def sb3_spec(algo: str, steps: int, **options: Any) -> RunSpec:
     every = {"eval_every": 0, "checkpoint_every": 0, "policy": "MlpPolicy", "threads": 1}
     return RunSpec(
-        runner="sb3", task="tiny_goal", total_env_steps=steps,
-        options={"algo": algo, **SMALL[algo], **every, **options},
-    )  # fmt: skip
+        runner="sb3", task="tiny_goal", total_env_steps=steps, options={"algo": algo, **SMALL[algo], **every, **options}
+    )
 
 
 def sb3_weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -133,13 +139,11 @@ def test_sb3_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
         one, other = sb3_weights(folder), sb3_weights(newest(home, heir.run_id))
         assert all(torch.allclose(one[name], other[name], atol=1e-4) for name in one)
         refused = [
-            check async for check in run_checks(
-                sb3_spec("dqn", 64, warm_start=str(folder)), home, find_runner("sb3")
-            ) if check.status == "fail"
-        ]  # fmt: skip
-        assert ["made by sb3 ppo, this run is sb3 dqn" in check.detail for check in refused] == [
-            True
+            check
+            async for check in run_checks(sb3_spec("dqn", 64, warm_start=str(folder)), home, find_runner("sb3"))
+            if check.status == "fail"
         ]
+        assert ["made by sb3 ppo, this run is sb3 dqn" in check.detail for check in refused] == [True]
         await plays(home, folder)
 
     in_service(home, body)
@@ -187,9 +191,8 @@ def test_recurrent_ppo_is_validated_plays_and_remembers_as_sb3_does(tmp_path: Pa
         await plays(home, folder)
         python = home.root / "envs" / "sb3" / "bin" / "python"
         done = subprocess.run(
-            [str(python), "-P", "-c", REMEMBERING, str(folder)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [str(python), "-P", "-c", REMEMBERING, str(folder)], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
 
     in_service(home, body)
@@ -201,9 +204,7 @@ def cleanrl_spec(algo: str, task: str, steps: int, **options: Any) -> RunSpec:
 
 
 @pytest.mark.slow
-def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(
-    tmp_path: Path,
-) -> None:
+def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(tmp_path: Path) -> None:
     """Phase 1: no user interface is touched, and their script is not either."""
     home = home_with("cleanrl", tmp_path)
     spec = cleanrl_spec("dqn", "CartPole-v1", 400_000, arguments="--learning-starts 200")
@@ -242,15 +243,11 @@ def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(
         ("ppo_atari", "--num-envs 2 --num-steps 8"),
     ],
 )
-def test_cleanrl_trains_on_our_task_is_validated_and_plays(
-    algo: str, arguments: str, tmp_path: Path
-) -> None:
+def test_cleanrl_trains_on_our_task_is_validated_and_plays(algo: str, arguments: str, tmp_path: Path) -> None:
     home = home_with("cleanrl", tmp_path)
 
     async def body(service: TrainerService) -> None:
-        spec = cleanrl_spec(
-            algo, "tiny_goal", 256, arguments=arguments, eval_every=128, eval_episodes=4
-        )
+        spec = cleanrl_spec(algo, "tiny_goal", 256, arguments=arguments, eval_every=128, eval_episodes=4)
         record = await run_to_end(service, spec)
         assert record.state is RunState.FINISHED, record.reason
         evals = await history(service, record.run_id, records.EvalRecord)
@@ -261,14 +258,12 @@ def test_cleanrl_trains_on_our_task_is_validated_and_plays(
         if algo != "ppo":
             return
         warm = cleanrl_spec(
-            algo, "tiny_goal", 128, warm_start=str(folder), eval_every=0,
-            arguments=f"{arguments} --learning-rate 1e-9",
-        )  # fmt: skip
+            algo, "tiny_goal", 128, warm_start=str(folder), eval_every=0, arguments=f"{arguments} --learning-rate 1e-9"
+        )
         heir = await run_to_end(service, warm)
         assert read_spec(home.run(heir.run_id)).options["warm_start"] == str(folder)
         one, other = (
-            torch.load(path / "model.pt", weights_only=True)["agent"]
-            for path in (folder, newest(home, heir.run_id))
+            torch.load(path / "model.pt", weights_only=True)["agent"] for path in (folder, newest(home, heir.run_id))
         )
         assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
 

@@ -76,9 +76,13 @@ def add_distribution(site: Path, name: str, points: dict[str, str]) -> None:
 
 def dmglab(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "trainer_core.cli.main", *words], cwd=CHECKOUT, text=True,
-        capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(site)},
-    )  # fmt: skip
+        [sys.executable, "-m", "trainer_core.cli.main", *words],
+        cwd=CHECKOUT,
+        text=True,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    )
 
 
 def test_a_plug_in_is_listed_and_each_broken_one_is_a_line(site: Path, tmp_path: Path) -> None:
@@ -110,9 +114,7 @@ def test_asking_for_a_broken_one_says_why(site: Path, tmp_path: Path) -> None:
 def test_ours_are_registered_as_the_catalogue_has_them() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     assert project["entry-points"][catalog.GROUP] == catalog.OURS
-    assert [runner.id for runner in catalog.registered_runners()][: len(catalog.OURS)] == [
-        *catalog.OURS
-    ]
+    assert [runner.id for runner in catalog.registered_runners()][: len(catalog.OURS)] == [*catalog.OURS]
 
 
 def test_listing_the_runners_loads_their_descriptions_alone() -> None:
@@ -126,9 +128,7 @@ catalog.registered_runners()
 after = sorted(name for name in sys.modules if name.startswith("trainer_core.runners."))
 print(before); print([name for name in after if name.count(".") > 2])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     before, modules = map(eval, done.stdout.splitlines())
     assert before == [f"trainer_core.runners.{name}" for name in ("base", "catalog", "native")]
     guests = [value.partition(":")[0] for value in catalog.OURS.values() if ".runner:" in value]

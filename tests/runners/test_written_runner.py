@@ -57,9 +57,7 @@ def order(steps: int) -> RunSpec:
     return RunSpec(runner="climber", task="valley", total_env_steps=steps)
 
 
-def test_it_streams_stops_and_goes_on_with_the_same_numbers(
-    climber: AgentRunner, tmp_path: Path
-) -> None:
+def test_it_streams_stops_and_goes_on_with_the_same_numbers(climber: AgentRunner, tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
         service.runners = catalog.registered_runners()
         seen: list[records.Event] = []

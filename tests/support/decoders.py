@@ -161,11 +161,19 @@ def _sealed(folder: Path) -> None:
     """The manifest, with the hashes of the files as they are."""
     names = (checkpoint_manifest.POLICY, checkpoint_manifest.TRAINER, checkpoint_manifest.MACHINES)
     meta = checkpoint_manifest.CheckpointMeta(
-        run_id=RUN, task="tiny_goal", env_steps=4096, update=2, policy="small",
-        obs_shape=(1, 72, 80), num_actions=7, codec="buttons7.v1", observation_rule="mean2x2.v1",
-        config=RunConfig(task="tiny_goal", num_envs=2).to_dict(), hashes={},
+        run_id=RUN,
+        task="tiny_goal",
+        env_steps=4096,
+        update=2,
+        policy="small",
+        obs_shape=(1, 72, 80),
+        num_actions=7,
+        codec="buttons7.v1",
+        observation_rule="mean2x2.v1",
+        config=RunConfig(task="tiny_goal", num_envs=2).to_dict(),
+        hashes={},
         files={name: checkpoint_manifest.file_sha256(folder / name) for name in names},
-    )  # fmt: skip
+    )
     _put(folder / checkpoint_manifest.META, msgspec.json.encode(meta))
 
 
@@ -190,9 +198,7 @@ def _both(*reads: Callable[[], Any]) -> None:
 def _recording(folder: Path) -> None:
     game = TinyGame()
     game.restart(0)
-    writer = RecordingWriter(
-        folder / "rec", game, mode="human", checkpoint="", checkpoint_sha256=""
-    )
+    writer = RecordingWriter(folder / "rec", game, mode="human", checkpoint="", checkpoint_sha256="")
     for frame in range(72):
         held = 8 if frame % 24 < 8 else 0
         game.frame(held)
@@ -215,21 +221,39 @@ def _look_at_frames(folder: Path) -> None:
 
 
 def _receipt(folder: Path) -> None:
-    _json("receipt.json", {
-        "error": "ValueError: x", "wrong": {"step": 1, "env": 3, "what": "dist is nan"},
-        "config": {"task": "tiny_goal"}, "dist": {"p10": 0.5},
-    })(folder)  # fmt: skip
+    _json(
+        "receipt.json",
+        {
+            "error": "ValueError: x",
+            "wrong": {"step": 1, "env": 3, "what": "dist is nan"},
+            "config": {"task": "tiny_goal"},
+            "dist": {"p10": 0.5},
+        },
+    )(folder)
     zeros = np.zeros((2, 3), np.float32)
     _npz(
-        folder / "last_steps.npz", pictures=np.zeros((2, 3, 72, 80), np.uint8),
-        actions=np.zeros((2, 3), np.int64), rewards=zeros, values=zeros, dist=zeros,
-        done=zeros.astype(bool), trunc=zeros.astype(bool), success=zeros.astype(bool),
-    )  # fmt: skip
+        folder / "last_steps.npz",
+        pictures=np.zeros((2, 3, 72, 80), np.uint8),
+        actions=np.zeros((2, 3), np.int64),
+        rewards=zeros,
+        values=zeros,
+        dist=zeros,
+        done=zeros.astype(bool),
+        trunc=zeros.astype(bool),
+        success=zeros.astype(bool),
+    )
 
 
 def _rollout(folder: Path) -> None:
-    meta = {"task": "none/such", "mode": "greedy", "start_index": 0, "frames_per_step": 24,
-            "gif_every_frames": 24, "release_after_frames": 8, "rom_sha256": "ab"}  # fmt: skip
+    meta = {
+        "task": "none/such",
+        "mode": "greedy",
+        "start_index": 0,
+        "frames_per_step": 24,
+        "gif_every_frames": 24,
+        "release_after_frames": 8,
+        "rom_sha256": "ab",
+    }
     _json("meta.json", meta)(folder)
     row = {"step": 0, "action": 3, "reward": 0.5, "dist": 0.5, "done": False, "trunc": False}
     _put(folder / "rollout.jsonl", (json.dumps(row) + "\n").encode() * 2)
@@ -353,10 +377,7 @@ def _archive_of(manifest: bytes) -> bytes:
 def _starts(folder: Path) -> None:
     """Two demonstrations of five frames each."""
     starts = load_snapshots(TASK / "starts.npz")[:2]
-    save_demonstrations(
-        folder / "demo.npz",
-        [Demonstration(start, np.arange(5, dtype=np.uint8)) for start in starts],
-    )
+    save_demonstrations(folder / "demo.npz", [Demonstration(start, np.arange(5, dtype=np.uint8)) for start in starts])
 
 
 def _tiny_state(folder: Path) -> None:
@@ -385,12 +406,14 @@ def _unzip(folder: Path) -> None:
 
 
 SWEEP = {
-    "sweep_id": "s", "created_at": 1.0, "search": "grid", "vary": ["learning_rate"],
+    "sweep_id": "s",
+    "created_at": 1.0,
+    "search": "grid",
+    "vary": ["learning_rate"],
     "base": RunConfig(task="tiny_goal", total_env_steps=8192).to_dict(),
     "early_stop": {"rule": "halving", "first_rung": 8192},
-    "trials": [{"number": 0, "setting": 0, "seed": 1, "values": {"learning_rate": 0.1},
-                "run_id": "s-0"}],
-}  # fmt: skip
+    "trials": [{"number": 0, "setting": 0, "seed": 1, "values": {"learning_rate": 0.1}, "run_id": "s-0"}],
+}
 
 
 def _sweep(folder: Path) -> None:
@@ -431,8 +454,13 @@ def _environment(folder: Path) -> None:
 
 def _dataset(folder: Path) -> None:
     box = json.dumps({"type": "Box", "shape": [3], "dtype": "float32"})
-    found = {"dataset_id": "a/b-v0", "observation_space": box, "action_space": box,
-             "env_spec": json.dumps({"id": "Pendulum-v1"}), "total_episodes": 1}  # fmt: skip
+    found = {
+        "dataset_id": "a/b-v0",
+        "observation_space": box,
+        "action_space": box,
+        "env_spec": json.dumps({"id": "Pendulum-v1"}),
+        "total_episodes": 1,
+    }
     _json("data/metadata.json", found)(folder)
     _put(folder / "data" / "main_data.hdf5", b"\x89HDF")
 
@@ -454,9 +482,13 @@ def _setting(kind: Callable[[Any], Any]) -> Callable[[Path], Any]:
 def _arc_state(folder: Path) -> None:
     game = ArcGame.__new__(ArcGame)  # the library's process is not started
     game.__dict__.update(
-        info=SimpleNamespace(id="ls20"), task="arc/ls20", num_starts=4,
-        _begin=lambda seed: None, act=lambda turn: None, _waiting=0,
-    )  # fmt: skip
+        info=SimpleNamespace(id="ls20"),
+        task="arc/ls20",
+        num_starts=4,
+        _begin=lambda seed: None,
+        act=lambda turn: None,
+        _waiting=0,
+    )
     game.load_state(folder / "state.json")
 
 
@@ -478,8 +510,15 @@ class _Opener:
 
 def _arc_server(folder: Path) -> None:
     game = RestGame.__new__(RestGame)
-    game.__dict__.update(server="http://x", _timeout_s=1.0, _opener=_Opener(folder / "a.json"),
-                         _full_id="ls20", _card_id="c", _guid="", _shown=None)  # fmt: skip
+    game.__dict__.update(
+        server="http://x",
+        _timeout_s=1.0,
+        _opener=_Opener(folder / "a.json"),
+        _full_id="ls20",
+        _card_id="c",
+        _guid="",
+        _shown=None,
+    )
     game.act(1)
     rest._reason((folder / "a.json").read_text("utf-8", "replace"))
 
@@ -584,28 +623,18 @@ _DECODERS = (
         lambda f: [commands.decode(line) for line in (f / "c").read_bytes().splitlines()],
         (Part("c", "lines"),),
     ),
-    Decoder(
-        "log",
-        _log,
-        lambda f: (check_log(f / "train_log.jsonl"), read_history(f / "train_log.jsonl")),
-        (LOG,),
-    ),
+    Decoder("log", _log, lambda f: (check_log(f / "train_log.jsonl"), read_history(f / "train_log.jsonl")), (LOG,)),
     Decoder("plotted log", _log, lambda f: read_series(f), (LOG,)),
     Decoder(
         "player's config",
-        lambda f: write_player_config(
-            f, PlayerConfig(task="tiny_goal", checkpoint="c", mode="sample")
-        ),
+        lambda f: write_player_config(f, PlayerConfig(task="tiny_goal", checkpoint="c", mode="sample")),
         read_player_config,
         (Part("config.json", "json"),),
     ),
     Decoder(
         "run's config",
         _home_with_run,
-        lambda f: (
-            read_spec(HomePaths(f).run(RUN)).configure(RunConfig),
-            RunConfigs(HomePaths(f)).read(RUN),
-        ),
+        lambda f: (read_spec(HomePaths(f).run(RUN)).configure(RunConfig), RunConfigs(HomePaths(f)).read(RUN)),
         (Part(f"training/runs/{RUN}/config.json", "json"),),
     ),
     Decoder(
@@ -632,24 +661,11 @@ _DECODERS = (
         ),
     ),
     Decoder("frames", _frames, _look_at_frames, (Part("frames.bin"),)),
-    Decoder(
-        "receipt",
-        _receipt,
-        _clip(""),
-        (Part("receipt.json", "json"), Part("last_steps.npz", "npz")),
-    ),
-    Decoder(
-        "rollout",
-        _rollout,
-        _clip(""),
-        (META, Part("rollout.jsonl", "lines"), Part("rollout.gif")),
-    ),
+    Decoder("receipt", _receipt, _clip(""), (Part("receipt.json", "json"), Part("last_steps.npz", "npz"))),
+    Decoder("rollout", _rollout, _clip(""), (META, Part("rollout.jsonl", "lines"), Part("rollout.gif"))),
     Decoder("animation", _gif, _clip("a.gif"), (Part("a.gif"),)),
     Decoder(
-        "PyBoy movie",
-        _movie,
-        lambda f: read_movie(f / "m.replay"),
-        (Part("m.replay", "json", ZLIB), Part("m.replay")),
+        "PyBoy movie", _movie, lambda f: read_movie(f / "m.replay"), (Part("m.replay", "json", ZLIB), Part("m.replay"))
     ),
     Decoder("VBM movie", _vbm, lambda f: read_movie(f / "m.vbm"), (Part("m.vbm"),)),
     Decoder("ARC lines", _arc_lines, _clip("a.jsonl"), (Part("a.jsonl", "lines"),)),
@@ -660,12 +676,7 @@ _DECODERS = (
         (Part("state.json", "json"),),
     ),
     Decoder("ARC server's answer", _json("a.json", ANSWER), _arc_server, (Part("a.json", "json"),)),
-    Decoder(
-        "language model's answer",
-        _json("a.json", CHAT),
-        _model_server,
-        (Part("a.json", "json"),),
-    ),
+    Decoder("language model's answer", _json("a.json", CHAT), _model_server, (Part("a.json", "json"),)),
     Decoder(
         "countdown's rows",
         lambda f: _put(f / "r.jsonl", b'{"nums": [3, 4], "target": 7}\n' * 2),
@@ -682,10 +693,7 @@ _DECODERS = (
         "TensorBoard",
         _copied(next((GOLDEN / "tensorboard/hp/x").iterdir()), "t/events.out.tfevents.1"),
         _imported("t"),
-        (
-            Part("t/events.out.tfevents.1"),
-            Part("t/events.out.tfevents.1", "proto", (first_tfrecord, tfrecords)),
-        ),
+        (Part("t/events.out.tfevents.1"), Part("t/events.out.tfevents.1", "proto", (first_tfrecord, tfrecords))),
     ),
     Decoder(
         "W&B",
@@ -696,10 +704,7 @@ _DECODERS = (
     Decoder(
         "W&B's history",
         lambda f: (
-            _put(
-                f / "history.jsonl",
-                b'{"_step": 1, "loss": 0.5, "_timestamp": 5, "_runtime": 1.5}\n',
-            ),
+            _put(f / "history.jsonl", b'{"_step": 1, "loss": 0.5, "_timestamp": 5, "_runtime": 1.5}\n'),
             _json("config.json", {"task": "t", "lr": 0.1})(f),
         ),
         _imported("history.jsonl"),
@@ -732,34 +737,20 @@ _DECODERS = (
         "TensorBoard's tensors",
         _copied(next((GOLDEN / "tensorboard/keras/train").iterdir()), "t/events.out.tfevents.1"),
         _imported("t"),
-        (
-            Part("t/events.out.tfevents.1"),
-            Part("t/events.out.tfevents.1", "proto", (first_tfrecord, tfrecords)),
-        ),
+        (Part("t/events.out.tfevents.1"), Part("t/events.out.tfevents.1", "proto", (first_tfrecord, tfrecords))),
     ),
-    Decoder(
-        "queue",
-        _queue,
-        lambda f: RunQueue(HomePaths(f)).entries(),
-        (Part("training/queue.json", "json"),),
-    ),
+    Decoder("queue", _queue, lambda f: RunQueue(HomePaths(f)).entries(), (Part("training/queue.json", "json"),)),
     Decoder(
         "mail",
         _mail,
         _take_mail,
-        (
-            Part(f"training/runs/{RUN}/mail/0-1-a.request", "json"),
-            Part(f"training/runs/{RUN}/mail/b.answer", "json"),
-        ),
+        (Part(f"training/runs/{RUN}/mail/0-1-a.request", "json"), Part(f"training/runs/{RUN}/mail/b.answer", "json")),
     ),
     Decoder(
         "sweep",
         _sweep,
         _look_at_sweep,
-        (
-            Part("training/sweeps/s/sweep.json", "json"),
-            Part("training/sweeps/s/ended.jsonl", "lines"),
-        ),
+        (Part("training/sweeps/s/sweep.json", "json"), Part("training/sweeps/s/ended.jsonl", "lines")),
     ),
     Decoder(
         "task",
@@ -768,16 +759,11 @@ _DECODERS = (
         (Part("tasks/mine/a/task.toml", "toml"),),
     ),
     Decoder(
-        "task's archive",
-        _task_zip,
-        _import_zip,
-        (Part("task.zip"), Part("task.zip", "toml", (_task_of, _zip_of))),
+        "task's archive", _task_zip, _import_zip, (Part("task.zip"), Part("task.zip", "toml", (_task_of, _zip_of)))
     ),
     Decoder(
         "goal",
-        lambda f: save_goal(
-            f / "goal.npz", np.ones((1, 72, 80), np.uint8), np.ones((1, 72, 80), bool)
-        ),
+        lambda f: save_goal(f / "goal.npz", np.ones((1, 72, 80), np.uint8), np.ones((1, 72, 80), bool)),
         lambda f: (load_goal(f / "goal.npz"), read_template(f / "goal.npz")),
         (Part("goal.npz", "npz"),),
     ),
@@ -796,10 +782,7 @@ _DECODERS = (
     Decoder(
         "input scripts",
         _json("starts.json", [{"wait_frames": 3, "actions": "A UP START"}]),
-        lambda f: _both(
-            lambda: read_scripts(f / "starts.json", CODEC),
-            lambda: read_inputs(f / "starts.json", CODEC),
-        ),
+        lambda f: _both(lambda: read_scripts(f / "starts.json", CODEC), lambda: read_inputs(f / "starts.json", CODEC)),
         (Part("starts.json", "json"),),
     ),
     Decoder("state of the tiny grid", _tiny_state, _load_tiny_state, (Part("state.npz", "npz"),)),
@@ -813,18 +796,13 @@ _DECODERS = (
         "registered ROMs",
         _json(
             "settings/roms.json",
-            {
-                "ab" * 32: {"path": "x.gb", "title": "T", "size": 32768, "warnings": ["w"]},
-                "cd" * 32: "y",
-            },
+            {"ab" * 32: {"path": "x.gb", "title": "T", "size": 32768, "warnings": ["w"]}, "cd" * 32: "y"},
         ),
         lambda f: registered_roms(HomePaths(f)),
         (Part("settings/roms.json", "json"),),
     ),
     Decoder("zipped ROM", _zipped_rom, _unzip, (Part("a.zip"),)),
-    Decoder(
-        "ROM", _copied(ROM, "a.gb"), lambda f: Cartridge.from_file(f / "a.gb"), (Part("a.gb"),)
-    ),
+    Decoder("ROM", _copied(ROM, "a.gb"), lambda f: Cartridge.from_file(f / "a.gb"), (Part("a.gb"),)),
     Decoder(
         "job of run-many",
         _json("jobs.json", {"jobs": [{"id": "a/b", "rom": "game.gb", "frames": 20}]}),
@@ -838,12 +816,7 @@ _DECODERS = (
             {
                 "task": {"question": "q"},
                 "is_correct": True,
-                "trajectories": [
-                    {
-                        "reward": 1.0,
-                        "steps": [{"chat_completions": [{"role": "user", "content": "c"}]}],
-                    }
-                ],
+                "trajectories": [{"reward": 1.0, "steps": [{"chat_completions": [{"role": "user", "content": "c"}]}]}],
             },
         ),
         lambda f: read_episode(f / "e.json"),
@@ -875,9 +848,7 @@ _DECODERS = (
     ),
     Decoder(
         "settings",
-        _json(
-            "settings/app.json", {"v": 1, "values": {"view/theme": "dark"}, "blobs": {"a": "AA=="}}
-        ),
+        _json("settings/app.json", {"v": 1, "values": {"view/theme": "dark"}, "blobs": {"a": "AA=="}}),
         lambda f: Settings(HomePaths(f)).decoded("a/b", str, ""),
         (Part("settings/app.json", "json"),),
     ),
@@ -895,23 +866,13 @@ _DECODERS = (
         (Part("rec/unfinished.json", "json"), Part("rec/steps.jsonl", "lines")),
     ),
     Decoder("pinned runs", _json("value.json", ["a"]), _pinned, (Part("value.json", "json"),)),
-    Decoder(
-        "plots",
-        _json("value.json", ["a"]),
-        _setting(PlotChoices),
-        (Part("value.json", "json"),),
-    ),
+    Decoder("plots", _json("value.json", ["a"]), _setting(PlotChoices), (Part("value.json", "json"),)),
     Decoder(
         "columns",
         _json("value.json", {"fields": ["a"], "widths": {"a": 3}, "sort": ["a", True]}),
         _setting(lambda s: RunColumns(s, RunConfigs(HomePaths(Path("/nowhere"))))),
         (Part("value.json", "json"),),
     ),
-    Decoder(
-        "saved views",
-        _json("value.json", {"v": {"a": 1}}),
-        _setting(SavedViews),
-        (Part("value.json", "json"),),
-    ),
+    Decoder("saved views", _json("value.json", {"v": {"a": 1}}), _setting(SavedViews), (Part("value.json", "json"),)),
 )
 DECODERS = {found.name: found for found in _DECODERS}

@@ -22,15 +22,13 @@ PARSERS = {
 """Calls that decode, as they are written: the last two parts of a dotted name count."""
 METHODS = {"unpack", "unpack_from", "iter_unpack", "raw_decode"}
 """Of a struct.Struct or a decoder that was made before."""
-PICKLING = {
-    "pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "yaml",
-    "jsonpickle",
-}  # fmt: skip
+PICKLING = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "yaml", "jsonpickle"}
 """Modules whose loaders run what they load."""
 FORBIDDING = {
-    "np.load": ("allow_pickle", False), "numpy.load": ("allow_pickle", False),
+    "np.load": ("allow_pickle", False),
+    "numpy.load": ("allow_pickle", False),
     "torch.load": ("weights_only", True),
-}  # fmt: skip
+}
 """The argument without which these unpickle, or may one day."""
 
 
@@ -57,11 +55,12 @@ def _made_decoders(tree: ast.Module) -> set[str]:
     return {
         target.id
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
         and _dotted(node.value.func).endswith("json.Decoder")
         for target in node.targets
         if isinstance(target, ast.Name)
-    }  # fmt: skip
+    }
 
 
 def _calls(node: ast.AST, made: set[str], inside: str) -> Iterator[tuple[str, str]]:

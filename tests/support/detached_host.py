@@ -26,17 +26,18 @@ def start_detached_host(home: HomePaths, **script: object) -> subprocess.Popen[b
     with (home.root / "keeper.log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, __file__, str(home.root), json.dumps(script)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
 
 
 async def main(home: HomePaths, script: dict[str, object]) -> None:
     lock, stop = DetachedLock(home), asyncio.Event()
     if lock.take():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-        await keep(
-            home, lock, stop, lambda text: print(text, flush=True), (scripted_native(**script),)
-        )
+        await keep(home, lock, stop, lambda text: print(text, flush=True), (scripted_native(**script),))
 
 
 if __name__ == "__main__":

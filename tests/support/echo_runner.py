@@ -62,14 +62,17 @@ class EchoRunner(AgentRunner):
         at = {"run_id": "", "seq": 0, "time": said["t"], "env_steps": said["step"]}
         if said["event"] == "scalar":
             return records.UpdateRecord(
-                **at, wall_time_s=said["seconds"], sps=said["speed"],
-                metrics={said["tag"]: said["value"]},
-            )  # fmt: skip
+                **at, wall_time_s=said["seconds"], sps=said["speed"], metrics={said["tag"]: said["value"]}
+            )
         if said["event"] == "saved":
             return records.CheckpointRecord(
-                **at, path=said["path"], sha256=said["sha256"], size_bytes=said["size"],
-                success_rate=0.0, reason=said["why"],
-            )  # fmt: skip
+                **at,
+                path=said["path"],
+                sha256=said["sha256"],
+                size_bytes=said["size"],
+                success_rate=0.0,
+                reason=said["why"],
+            )
         raise ProtocolError(f"{self.title} said {said['event']!r}")
 
     def find_checkpoints(self, run_dir: Path) -> list[Path]:

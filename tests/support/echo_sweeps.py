@@ -39,10 +39,14 @@ def made_sweep(home: HomePaths, values: list[dict[str, float]], **stop: object) 
         for number, setting in enumerate(values)
     ]
     sweep = Sweep(
-        sweep_id="echo", created_at=1.0, search="grid", vary=["learning_rate=..."],
-        base=RunConfig(task="tiny_goal", total_env_steps=8 * 2048).to_dict(), trials=trials,
+        sweep_id="echo",
+        created_at=1.0,
+        search="grid",
+        vary=["learning_rate=..."],
+        base=RunConfig(task="tiny_goal", total_env_steps=8 * 2048).to_dict(),
+        trials=trials,
         early_stop=EarlyStop(**{"rule": "none", "metric": "success_rate", **stop}),
-    )  # fmt: skip
+    )
     save_sweep(home, sweep)
     return sweep
 

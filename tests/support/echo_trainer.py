@@ -48,9 +48,13 @@ def train(run_dir: Path) -> int:
         time.sleep(asked["pause_s"])
         step, learned = step + STEPS, learned + STEPS
         say(
-            "scalar", step, tag="hallway/mean_return", value=learned / 1000,
-            seconds=time.monotonic() - began, speed=STEPS / max(asked["pause_s"], 1e-3),
-        )  # fmt: skip
+            "scalar",
+            step,
+            tag="hallway/mean_return",
+            value=learned / 1000,
+            seconds=time.monotonic() - began,
+            speed=STEPS / max(asked["pause_s"], 1e-3),
+        )
     save(run_dir, step, learned, "stop" if stop else "final")
     return 0
 

@@ -57,8 +57,14 @@ class Echo:
         self.inbox.put(None)
 
     def emit(self, kind: str, *, durable: bool = True, **fields: object) -> None:
-        record = {"type": kind, "v": VERSION, "run_id": self.run_dir.name, "seq": self.seq,
-                  "time": time.time(), **fields}  # fmt: skip
+        record = {
+            "type": kind,
+            "v": VERSION,
+            "run_id": self.run_dir.name,
+            "seq": self.seq,
+            "time": time.time(),
+            **fields,
+        }
         line = json.dumps(record).encode() + b"\n"
         if durable:
             self.log.write(line)
@@ -151,10 +157,7 @@ class Echo:
 
     def compile(self) -> None:
         """Say what a worker with an empty kernel cache says, until the file `compiled` is there."""
-        for part, progress, name in (
-            (1, 0.0, "executors.native"),
-            (2, 0.87, "ppu.render_parallel"),
-        ):
+        for part, progress, name in ((1, 0.0, "executors.native"), (2, 0.87, "ppu.render_parallel")):
             detail = f"compiling the Game Boy: part {part}, {name}"
             self.emit("state", durable=False, state="starting", detail=detail, progress=progress)
         while not (self.run_dir / "compiled").exists():
@@ -164,18 +167,33 @@ class Echo:
         path, weights = f"checkpoints/{update * STEPS:012d}", b"\0" * 16
         digest = hashlib.sha256(weights).hexdigest()
         meta = {
-            "v": 1, "run_id": self.run_dir.name, "task": "tiny_goal", "env_steps": update * STEPS,
-            "update": update, "policy": "small", "obs_shape": [1, 72, 80], "num_actions": 7,
-            "codec": "buttons7.v1", "observation_rule": "mean2x2.v1", "success_rate": 0.5,
-            "config": {"task": "tiny_goal"}, "hashes": {}, "files": {"policy.safetensors": digest},
-        }  # fmt: skip
+            "v": 1,
+            "run_id": self.run_dir.name,
+            "task": "tiny_goal",
+            "env_steps": update * STEPS,
+            "update": update,
+            "policy": "small",
+            "obs_shape": [1, 72, 80],
+            "num_actions": 7,
+            "codec": "buttons7.v1",
+            "observation_rule": "mean2x2.v1",
+            "success_rate": 0.5,
+            "config": {"task": "tiny_goal"},
+            "hashes": {},
+            "files": {"policy.safetensors": digest},
+        }
         (self.run_dir / path).mkdir(parents=True, exist_ok=True)
         (self.run_dir / path / "policy.safetensors").write_bytes(weights)
         (self.run_dir / path / "meta.json").write_text(json.dumps(meta))
         self.emit(
-            "checkpoint", env_steps=update * STEPS, path=path, sha256=digest, size_bytes=16,
-            success_rate=0.5, reason=reason,
-        )  # fmt: skip
+            "checkpoint",
+            env_steps=update * STEPS,
+            path=path,
+            sha256=digest,
+            size_bytes=16,
+            success_rate=0.5,
+            reason=reason,
+        )
 
 
 if __name__ == "__main__":

@@ -55,9 +55,7 @@ def cleanrl_checkout() -> str:
 
 
 def in_service(
-    home: HomePaths,
-    body: Callable[[TrainerService], Awaitable[None]],
-    patience_s: float = PATIENCE_S,
+    home: HomePaths, body: Callable[[TrainerService], Awaitable[None]], patience_s: float = PATIENCE_S
 ) -> None:
     """`body` with an open service; what it leaves is stopped."""
 

@@ -26,9 +26,7 @@ def make_home(root: Path, runs: int, log_records: int, checkpoints: int = 0) -> 
             file.write(records.encode(update_record("any", seq, seq + 1, 1000.0)))
     lines = []
     for number in range(runs):
-        record = run_record(
-            f"run-{number:05}", RunState.FINISHED, env_steps=number, name="" if number % 3 else "n"
-        )
+        record = run_record(f"run-{number:05}", RunState.FINISHED, env_steps=number, name="" if number % 3 else "n")
         lines.append(msgspec.json.encode(msgspec.structs.replace(record, created_at=1.0 + number)))
         paths = home.run(record.run_id)
         paths.root.mkdir(parents=True)

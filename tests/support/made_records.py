@@ -25,9 +25,16 @@ def update_record(run_id: str, seq: int, update: int, sps: float) -> records.Upd
 
 def run_record(run_id: str, state: RunState = RunState.RUNNING, **fields: object) -> RunRecord:
     return RunRecord(
-        run_id=run_id, runner="native", task="t", algo="ppo", device="cpu", state=state,
-        created_at=1.0, config_sha256="0" * 64, **fields,
-    )  # fmt: skip
+        run_id=run_id,
+        runner="native",
+        task="t",
+        algo="ppo",
+        device="cpu",
+        state=state,
+        created_at=1.0,
+        config_sha256="0" * 64,
+        **fields,
+    )
 
 
 def eval_record(run_id: str, seq: int, *, success_rate: float) -> records.EvalRecord:

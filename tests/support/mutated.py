@@ -109,8 +109,9 @@ def mutated_json(good: bytes) -> Bytes:
     places = list(_places(json.loads(good)))
     whole = [
         st.sampled_from([1, 100, 50_000]).map(lambda depth: b'{"a":' * depth + good + b"}" * depth),
-        st.sampled_from(RAW).map(str.encode), mutated(good),
-    ]  # fmt: skip
+        st.sampled_from(RAW).map(str.encode),
+        mutated(good),
+    ]
     if not places:
         return st.one_of(whole)
     one = st.sampled_from(places)
@@ -176,8 +177,7 @@ def proto_changes(good: bytes, depth: int = 4) -> Iterator[Change]:
     """Each field of a protobuf message, and of those in it, of another type, content, or gone."""
     fields = list(_proto_fields(good))
     for at, (number, wire, value) in enumerate(fields):
-        before, after = (b"".join(_field(*other) for other in part)
-                         for part in (fields[:at], fields[at + 1 :]))  # fmt: skip
+        before, after = (b"".join(_field(*other) for other in part) for part in (fields[:at], fields[at + 1 :]))
         others = [b"", _field(number, 0, 2**64 - 1), _field(number, 1, b"\xff" * 8)]
         others += [_field(number, 2, text) for text in PROTO_TEXTS]
         others += [_field(number, wire, value) * 1000, bytes([number << 3 & 127 | 3])]
@@ -264,14 +264,16 @@ def mutated_npz(good: bytes) -> Bytes:
 # -- what lies inside of another format -----------------------------------------------------------
 
 
-CHANGES = {
-    "json": json_changes, "lines": lines_changes, "toml": toml_changes, "proto": proto_changes,
-}  # fmt: skip
+CHANGES = {"json": json_changes, "lines": lines_changes, "toml": toml_changes, "proto": proto_changes}
 """Every change of one value, by the form of a file; bytes and arrays have too many."""
 FORMS = {
-    "bytes": mutated, "json": mutated_json, "lines": mutated_lines, "npz": mutated_npz,
-    "toml": mutated_toml, "proto": mutated_proto,
-}  # fmt: skip
+    "bytes": mutated,
+    "json": mutated_json,
+    "lines": mutated_lines,
+    "npz": mutated_npz,
+    "toml": mutated_toml,
+    "proto": mutated_proto,
+}
 Inside = tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]
 """How to take the content out of a good file, and how to wrap a mutation of it again."""
 ZLIB: Inside = (zlib.decompress, zlib.compress)

@@ -37,9 +37,7 @@ def run(
 
     async def whole() -> None:
         runners = {} if runner is None else {"runners": (runner,)}
-        service = TrainerService(
-            HomePaths(home), ladder=StopLadder(**ladder) if ladder else None, **runners
-        )
+        service = TrainerService(HomePaths(home), ladder=StopLadder(**ladder) if ladder else None, **runners)
         service.open()
         try:
             await asyncio.wait_for(body(service), within_s)

@@ -42,9 +42,7 @@ def rich_home(root: Path) -> HomePaths:
     manifest = (task / "task.toml").read_text("utf-8")
     (task / "task.toml").write_text(manifest.replace("pocket_quest/leave_bedroom", "mine/door"))
     made_sweep(home, [{"learning_rate": 0.1}, {"learning_rate": 0.2}])
-    (home.root / "training" / "sweeps" / "echo" / "ended.jsonl").write_text(
-        '{"trial":0,"reason":"worse"}\n'
-    )
+    (home.root / "training" / "sweeps" / "echo" / "ended.jsonl").write_text('{"trial":0,"reason":"worse"}\n')
     settings = {
         "roms.json": {"ab" * 32: {"path": str(ROM), "title": "T", "size": 32768}},
         "run_notes.json": {"done": {"tags": ["good"], "text": "a note"}},

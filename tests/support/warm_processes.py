@@ -44,10 +44,16 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 WARM = "warm"
 """The fixture."""
 LOADED = (
-    "torch", "numpy", "warp", "emulator.emulator", "trainer_core.host.worker",
+    "torch",
+    "numpy",
+    "warp",
+    "emulator.emulator",
+    "trainer_core.host.worker",
     "trainer_core.player",
-    "trainer_core.host.run", "trainer_core.cli.train", "trainer_core.cli.resume",
-)  # fmt: skip
+    "trainer_core.host.run",
+    "trainer_core.cli.train",
+    "trainer_core.cli.resume",
+)
 MOST = 1 << 17
 """Bytes of a request."""
 HIGH = 500

@@ -29,10 +29,17 @@ CPU = torch.device("cpu")
 def tiny_config(**changes: Any) -> RunConfig:
     """A run of N=16, T=8 that validates and saves only when asked to."""
     fields: dict[str, Any] = {
-        "task": "tiny_goal", "num_envs": 16, "num_steps": 8, "num_minibatches": 2,
-        "update_epochs": 2, "eval_every": 0, "eval_episodes": 8, "checkpoint_every": 0,
-        "threads": 1, "total_env_steps": 16 * 8 * 4,
-    }  # fmt: skip
+        "task": "tiny_goal",
+        "num_envs": 16,
+        "num_steps": 8,
+        "num_minibatches": 2,
+        "update_epochs": 2,
+        "eval_every": 0,
+        "eval_episodes": 8,
+        "checkpoint_every": 0,
+        "threads": 1,
+        "total_env_steps": 16 * 8 * 4,
+    }
     return RunConfig(**{**fields, **changes})
 
 
@@ -54,9 +61,7 @@ def shorten_episodes(monkeypatch: pytest.MonkeyPatch, horizon: int = 8) -> None:
         monkeypatch.setattr(TinyGoalEnv, name, horizon)
 
 
-def train_in(
-    home: Path, config: RunConfig, *, run_id: str = "run", control: Control | None = None
-) -> Outcome:
+def train_in(home: Path, config: RunConfig, *, run_id: str = "run", control: Control | None = None) -> Outcome:
     """Train, or resume, `home`'s run to its end."""
     paths = HomePaths(home).run(run_id)
     writer = RunWriter(paths)
@@ -70,9 +75,7 @@ def train_in(
 def prepared_run(home: Path, config: RunConfig, run_id: str = "run") -> Host:
     """A run of ours that is ready to train but has made no update yet."""
     paths = HomePaths(home).run(run_id)
-    run = native_host(
-        config, paths, HomePaths(home), RunWriter(paths), Control()
-    )  # fmt: skip
+    run = native_host(config, paths, HomePaths(home), RunWriter(paths), Control())
     run.prepare()
     return run
 

@@ -91,9 +91,7 @@ def train(
     """One life of a run."""
     paths = home.run(run_id)
     writer = RunWriter(paths) if ranks.is_first else SilentWriter(paths)
-    run = native_host(
-        config, paths, home, writer, control or Control(), ranks=ranks
-    )  # fmt: skip
+    run = native_host(config, paths, home, writer, control or Control(), ranks=ranks)
     run.prepare()
     trainer = trainer_of(run)
     first = hashlib.sha256(trainer.obs.numpy().tobytes()).hexdigest()

@@ -36,9 +36,7 @@ def bench(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict
 
 
 @pytest.mark.parametrize("resets", ["none", "some", "all"])
-def test_env_prints_and_appends_one_record(
-    resets: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_env_prints_and_appends_one_record(resets: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "bench.jsonl"
     code, found = bench(
         capsys, "env", "--rom", ROM, "--num-envs", 4, "--frames-per-step", 2, "--stack-k", 4,
@@ -82,9 +80,7 @@ TINY = ("train", "--task", "tiny_goal", "--num-envs", 16, "--num-steps", 8, "--u
         "--warm-up", 1, "--num-minibatches", 2, "--policy", "small")  # fmt: skip
 
 
-def test_train_says_what_learning_costs_and_fails_under_its_floor(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_train_says_what_learning_costs_and_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(capsys, *TINY)
     assert (code, found["ok"], found["gpus"]) == (0, True, 1)
     learn = found["time_split"]["learn"]
@@ -107,9 +103,7 @@ def test_train_on_two_ranks_counts_both(capfd: pytest.CaptureFixture[str]) -> No
 
 
 def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = bench(
-        capsys, "env", "--rom", ROM, "--warmup", 0, "--steps", 1, "--min-sps", "1e12"
-    )
+    code, found = bench(capsys, "env", "--rom", ROM, "--warmup", 0, "--steps", 1, "--min-sps", "1e12")
     assert (code, found["ok"]) == (1, False)
     assert "fewer than 1e+12" in found["error"]
 
@@ -127,9 +121,7 @@ def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
         ("peers --rom /nowhere.gb", "/nowhere.gb"),
     ],
 )
-def test_what_cannot_be_measured_is_named(
-    words: str, names: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_measured_is_named(words: str, names: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(capsys, *(ROM if word == "ROM" else word for word in words.split()))
     assert code == 1
     assert names in found["error"]
@@ -138,9 +130,7 @@ def test_what_cannot_be_measured_is_named(
 
 def test_peers_compares_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyboy")
-    code, found = bench(
-        capsys, "peers", "--rom", ROM, "--steps", 2, "--warmup", 1, "--processes", 1
-    )
+    code, found = bench(capsys, "peers", "--rom", ROM, "--steps", 2, "--warmup", 1, "--processes", 1)
     assert (code, found["what"]) == (0, "peers")
     speeds = found["frames_per_sec"]
     assert set(speeds) == {"pyboy_1", "pyboy_cores", "ours_1", "ours_cores"}
@@ -164,12 +154,8 @@ def test_peers_leaves_its_cpu_rows_out_where_warp_has_no_cpu(
     assert "--device cuda:0" in found["error"]
 
 
-def test_opening_and_closing_leaves_memory_where_it_was(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    code, found = bench(
-        capsys, "cycles", "--task", TASK, "--count", 20, "--num-envs", 32, "--max-growth", LEAK
-    )
+def test_opening_and_closing_leaves_memory_where_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = bench(capsys, "cycles", "--task", TASK, "--count", 20, "--num-envs", 32, "--max-growth", LEAK)
     assert code == 0, found["error"]
     assert found["memory"]["process"]["growth_bytes"] <= LEAK
     assert (found["count"], found["warm_up"]) == (20, 2)
@@ -187,20 +173,26 @@ def test_an_environment_that_is_kept_is_noticed(
         pytest.skip("set DMGLAB_SLOW_PROOFS=1")
     kept = []
     monkeypatch.setattr(GameEnv, "close", lambda env: kept.append(env))
-    code, found = bench(
-        capsys, "cycles", "--task", TASK, "--count", 20, "--num-envs", 96, "--max-growth", LEAK
-    )
+    code, found = bench(capsys, "cycles", "--task", TASK, "--count", 20, "--num-envs", 96, "--max-growth", LEAK)
     assert (code, found["ok"]) == (1, False)
     assert "memory grew" in found["error"]
 
 
-def test_the_curve_is_a_table_with_its_knee(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_curve_is_a_table_with_its_knee(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(
-        capsys, "curve", "--rom", ROM, "--num-envs", "4,1", "--frames-per-step", "3,1",
-        "--frames", 6, "--jsonl", tmp_path / "curve.jsonl",
-    )  # fmt: skip
+        capsys,
+        "curve",
+        "--rom",
+        ROM,
+        "--num-envs",
+        "4,1",
+        "--frames-per-step",
+        "3,1",
+        "--frames",
+        6,
+        "--jsonl",
+        tmp_path / "curve.jsonl",
+    )
     assert (code, found["ok"]) == (0, True)
     rows = [(row["num_envs"], row["frames_per_step"]) for row in found["table"]]
     assert rows == [(1, 1), (1, 3), (4, 1), (4, 3)]

@@ -29,9 +29,7 @@ def bench(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict
 
 @pytest.mark.parametrize("through", ["machines", "env"])
 @pytest.mark.parametrize("stack_k", [1, 4])
-def test_nothing_is_allocated_after_warm_up(
-    through: str, stack_k: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_allocated_after_warm_up(through: str, stack_k: int, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(
         capsys, "env", "--through", through, "--stack-k", stack_k, "--num-envs", 2048,
         "--frames-per-step", 4, "--release-after", 2, "--warmup", 8, "--steps", 40,
@@ -45,8 +43,7 @@ def test_nothing_is_allocated_after_warm_up(
 def test_graphs_change_no_state_and_no_picture(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     envs = [
-        GameEnv(find_task(TASK, home), 256, home=home, device="cuda:0", cuda_graphs=graphs)
-        for graphs in (False, True)
+        GameEnv(find_task(TASK, home), 256, home=home, device="cuda:0", cuda_graphs=graphs) for graphs in (False, True)
     ]
     actions = _actions(256)
     for env in envs:
@@ -66,9 +63,8 @@ def test_graphs_change_no_state_and_no_picture(tmp_path: Path) -> None:
 
 def test_the_load_is_honest_here_too(capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(
-        capsys, "load", "--num-envs", 512, "--steps", 60, "--replays", 8, "--pixel-steps", 2,
-        "--min-distinct", 0.1,
-    )  # fmt: skip
+        capsys, "load", "--num-envs", 512, "--steps", 60, "--replays", 8, "--pixel-steps", 2, "--min-distinct", 0.1
+    )
     assert code == 0, found["error"]
     assert found["replays"]
     assert all(not row["different"] for row in found["replays"])

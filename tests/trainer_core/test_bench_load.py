@@ -47,16 +47,12 @@ def test_the_load_is_counted_and_replays_agree(capsys: pytest.CaptureFixture[str
 
 
 def test_machines_that_are_all_alike_fail(capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = load(
-        capsys, "--rom", ROM, "--num-envs", 16, "--steps", 1, "--replays", 0, "--pixel-steps", 0
-    )
+    code, found = load(capsys, "--rom", ROM, "--num-envs", 16, "--steps", 1, "--replays", 0, "--pixel-steps", 0)
     assert (code, found["replays"], found["pixels"]) == (1, [], {})
     assert "distinct states, 90% wanted" in found["error"]
 
 
-def test_a_time_limit_is_said_and_what_was_played_still_agrees(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_time_limit_is_said_and_what_was_played_still_agrees(capsys: pytest.CaptureFixture[str]) -> None:
     code, found = load(capsys, "--rom", ROM, *SMALL, "--steps", 500, "--max-seconds", 0)
     assert (code, found["steps"]) == (0, 50)
     assert "after 50 of 500" in found["note"]
@@ -69,9 +65,7 @@ def test_a_file_is_checked_elsewhere(saved: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("part", ["buttons", "hashes", "pictures"])
-def test_a_replay_that_ends_differently_fails(
-    part: str, saved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replay_that_ends_differently_fails(part: str, saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with np.load(saved) as data:
         arrays = {name: data[name].copy() for name in data.files}
     if part == "buttons":

@@ -24,12 +24,8 @@ def tell(kind: type[records.Record], /, **fields: Any) -> None:
     """Nobody listens."""
 
 
-@pytest.mark.parametrize(
-    ("task", "moves"), [("pocket_quest/leave_bedroom", False), ("mirror_moths/level_2", True)]
-)
-def test_a_captured_goal_has_what_the_next_second_brings_by_itself(
-    task: str, moves: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("task", "moves"), [("pocket_quest/leave_bedroom", False), ("mirror_moths/level_2", True)])
+def test_a_captured_goal_has_what_the_next_second_brings_by_itself(task: str, moves: bool, tmp_path: Path) -> None:
     config = PlayerConfig(task=task, mode="human")
     player = Player(tmp_path, HomePaths(tmp_path), config, tell)
     for _ in range(30):

@@ -56,17 +56,14 @@ def opened(path: Path, out: Path, rom: str = "") -> tuple[Replay, dict[str, Any]
 
 
 @pytest.mark.parametrize(("suffix", "kind"), [(".gif", "GIF"), (".apng", "PNG")])
-def test_colours_of_any_size_are_shown_as_long_as_they_last(
-    tmp_path: Path, suffix: str, kind: str
-) -> None:
+def test_colours_of_any_size_are_shown_as_long_as_they_last(tmp_path: Path, suffix: str, kind: str) -> None:
     pictures = []
     for number in range(4):
         picture = np.zeros((30, 50, 3), np.uint8)
         picture[:, : 10 + number] = (255, 0, 40 * number)
         pictures.append(Image.fromarray(picture))
     path = tmp_path / f"clip{suffix}"
-    pictures[0].save(path, format=kind, save_all=True, append_images=pictures[1:],
-                     duration=[100, 200, 100, 50], loop=0)  # fmt: skip
+    pictures[0].save(path, format=kind, save_all=True, append_images=pictures[1:], duration=[100, 200, 100, 50], loop=0)
     replay, found = opened(path, tmp_path / "out")
     assert (found["width"], found["height"], found["format"]) == (50, 30, "rgb888")
     assert not replay.can_play_on
@@ -143,14 +140,18 @@ def test_a_gif_that_is_longer_than_any_recording_says_how_far_it_is(
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("meta.json", {"mode": "dance"}), ("meta.json", {"frames_per_step": 10**12}),
-        ("meta.json", {"frames_per_step": 0}), ("meta.json", {"release_after_frames": -1}),
-        ("meta.json", {"task": ["x"]}), ("rollout.jsonl", {"reward": "x"}),
-        ("receipt.json", {"error": {}}), ("receipt.json", {"config": []}),
+        ("meta.json", {"mode": "dance"}),
+        ("meta.json", {"frames_per_step": 10**12}),
+        ("meta.json", {"frames_per_step": 0}),
+        ("meta.json", {"release_after_frames": -1}),
+        ("meta.json", {"task": ["x"]}),
+        ("rollout.jsonl", {"reward": "x"}),
+        ("receipt.json", {"error": {}}),
+        ("receipt.json", {"config": []}),
         ("receipt.json", {"wrong": {"step": 1e300, "env": 0, "what": ""}}),
         ("receipt.json", {"wrong": {"step": 1, "env": 0}}),
     ],
-)  # fmt: skip
+)
 def test_a_folder_with_a_wrong_field_is_one_line_and_leaves_nothing(
     tmp_path: Path, name: str, changes: dict[str, Any]
 ) -> None:
@@ -206,18 +207,14 @@ def vbm(masks: list[int], **changed: int) -> bytes:
     rom = ROM.read_bytes()
     data = bytearray(256)
     data[0:4] = b"VBM\x1a"
-    struct.pack_into(
-        "<III", data, 4, changed.get("version", 1), 7, changed.get("frames", len(masks))
-    )
+    struct.pack_into("<III", data, 4, changed.get("version", 1), 7, changed.get("frames", len(masks)))
     data[0x14], data[0x15] = changed.get("start", 0), changed.get("controllers", 1)
     data[0x16] = changed.get("system", 0)
     data[0x24:0x30] = rom[0x134:0x140]
     data[0x32:0x34] = rom[0x14E:0x150] if not changed.get("other") else b"\1\2"
     struct.pack_into("<I", data, 0x3C, 256)
     for mask in masks:
-        word = sum(
-            1 << bit for bit, name in enumerate(VBM_BUTTONS) if mask >> MASK_BITS.index(name) & 1
-        )
+        word = sum(1 << bit for bit, name in enumerate(VBM_BUTTONS) if mask >> MASK_BITS.index(name) & 1)
         data += struct.pack("<H", word | changed.get("reset", 0))
     return bytes(data)
 
@@ -240,12 +237,18 @@ def test_a_vbm_movie_presses_its_buttons_on_our_console(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "said"),
-    [({"system": 2}, "Game Boy Color"), ({"system": 1}, "Advance"), ({"start": 1}, "save state"),
-     ({"start": 2}, "battery"), ({"controllers": 3}, "controllers 0011"),
-     ({"version": 2}, "version"),
-     ({"reset": 0x400}, "resets the console in frame 1"), ({"frames": 10**6}, "cut short"),
-     ({"other": 1}, "name it with --rom")],
-)  # fmt: skip
+    [
+        ({"system": 2}, "Game Boy Color"),
+        ({"system": 1}, "Advance"),
+        ({"start": 1}, "save state"),
+        ({"start": 2}, "battery"),
+        ({"controllers": 3}, "controllers 0011"),
+        ({"version": 2}, "version"),
+        ({"reset": 0x400}, "resets the console in frame 1"),
+        ({"frames": 10**6}, "cut short"),
+        ({"other": 1}, "name it with --rom"),
+    ],
+)
 def test_variants_of_vbm_that_do_not_say_what_a_dmg_needs_are_named(
     tmp_path: Path, changed: dict[str, int], said: str
 ) -> None:
@@ -316,9 +319,15 @@ def written_rollout(folder: Path, game: ConsoleGame, every: int, **meta: Any) ->
     images = (shades_image(shades, GREENS) for shades in rollout.pictures)
     save_gif(folder / "rollout.gif", images, true_delays(len(rollout.pictures), rollout.every))
     (folder / "rollout.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rollout.rows))
-    about = {"task": TASK, "rom_sha256": game.rom_sha256, "mode": "greedy", "start_index": 2,
-             "frames_per_step": 24, "release_after_frames": 8,
-             "gif_every_frames": rollout.every} | meta  # fmt: skip
+    about = {
+        "task": TASK,
+        "rom_sha256": game.rom_sha256,
+        "mode": "greedy",
+        "start_index": 2,
+        "frames_per_step": 24,
+        "release_after_frames": 8,
+        "gif_every_frames": rollout.every,
+    } | meta
     (folder / "meta.json").write_text(json.dumps(about))
     return rollout
 

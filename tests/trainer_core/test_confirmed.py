@@ -41,9 +41,7 @@ def rates(greedy: float, sampled: float) -> Rates:
         ([LUCKY, BAD, LUCKY, (0.97, 0.1)], True),
     ],
 )
-def test_what_sequence_of_validations_reaches_a_target(
-    validations: list[tuple[float, float]], reached: bool
-) -> None:
+def test_what_sequence_of_validations_reaches_a_target(validations: list[tuple[float, float]], reached: bool) -> None:
     progress = RunProgress()
     for number, (greedy, sampled) in enumerate(validations):
         assert not progress.reached(0.95), "before the last one"
@@ -52,9 +50,7 @@ def test_what_sequence_of_validations_reaches_a_target(
     assert bool(progress.reached(0.95)) == reached
     greedy, sampled = validations[-1]
     alone = greedy >= 0.95 and not reached
-    assert progress.unconfirmed(0.95) == (
-        f"greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed" if alone else ""
-    )
+    assert progress.unconfirmed(0.95) == (f"greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed" if alone else "")
 
 
 def test_drawn_play_has_to_confirm_on_every_task() -> None:
@@ -115,41 +111,30 @@ def small_config(**changes: Any) -> RunConfig:
     return tiny_config(num_envs=4, num_steps=4, eval_episodes=2, **changes)
 
 
-def test_a_run_says_so_and_is_validated_again_soon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_says_so_and_is_validated_again_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_episodes(monkeypatch)
     monkeypatch.setattr("trainer_core.host.native.Validator", Lucky)
     told = []
-    run = prepared_run(
-        tmp_path, small_config(eval_every=10, target_success=0.95, total_env_steps=90 * UPDATE)
-    )
+    run = prepared_run(tmp_path, small_config(eval_every=10, target_success=0.95, total_env_steps=90 * UPDATE))
     tell = run.writer.tell
-    monkeypatch.setattr(
-        run.writer,
-        "tell",
-        lambda kind, **fields: told.append((kind, fields)) or tell(kind, **fields),
-    )
+    monkeypatch.setattr(run.writer, "tell", lambda kind, **fields: told.append((kind, fields)) or tell(kind, **fields))
     outcome = run.train()
     run.close()
     played = [
-        record["env_steps"] // UPDATE for record in read_log(tmp_path)
+        record["env_steps"] // UPDATE
+        for record in read_log(tmp_path)
         if record["type"] == "eval" and record["mode"] == "greedy"
-    ]  # fmt: skip
+    ]
     assert played == [10, 20, 24]
     assert outcome.reached_by == "greedy"
-    assert outcome.reason == (
-        "validation reached 1.000 in greedy play, 0.000 leaving loops, 0.250 sampled"
-    )
+    assert outcome.reason == ("validation reached 1.000 in greedy play, 0.000 leaving loops, 0.250 sampled")
     said = [fields["detail"] for kind, fields in told if kind is StateEvent and fields["detail"]]
     # A validation that takes long, on a busy computer, tells how far it came.
     said = [detail for detail in said if not detail.startswith(VALIDATING)]
     assert said == ["greedy 1.00, sampled 0.25: not confirmed"]
 
 
-def test_a_run_that_ends_unconfirmed_says_that_in_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_ends_unconfirmed_says_that_in_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainer_core.host.native.Validator", Lucky)
     config = small_config(eval_every=1, target_success=0.95, total_env_steps=2 * UPDATE)
     run: Host = prepared_run(tmp_path, config)

@@ -104,9 +104,7 @@ def test_a_pickle_with_code_is_one_line(copy: Path) -> None:
 
     for data in (pickle.dumps(Evil()), pickle.dumps(149), b"\x95" * 40):
         rewrite(copy / checkpoint_manifest.TRAINER, data)
-        with pytest.raises(
-            CheckpointError, match=r"trainer\.pt: holds no trainer's state"
-        ) as found:
+        with pytest.raises(CheckpointError, match=r"trainer\.pt: holds no trainer's state") as found:
             load_trainer_state(copy)
         assert "\n" not in str(found.value)
 
@@ -135,9 +133,7 @@ def test_many_small_pieces_unpack_to_no_more_than_the_envs_can_have(tmp_path: Pa
         read_state(tmp_path / "machines.bin", 4)
 
 
-def test_threads_of_a_checkpoint_are_held_to_their_range(
-    copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_threads_of_a_checkpoint_are_held_to_their_range(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     meta = json.loads((copy / checkpoint_manifest.META).read_text())
     meta["config"]["threads"] = 2**70
     (copy / checkpoint_manifest.META).write_text(json.dumps(meta))
@@ -179,10 +175,13 @@ def test_a_recording_without_its_state_is_named(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"frames": 0}, ">= 1"), ({"frames": 10**9}, "<= 3600"), ({"v": 99}, "version 99"),
-        ({"state": "../../x"}, "state"), ({"mode": "dance"}, "mode"),
+        ({"frames": 0}, ">= 1"),
+        ({"frames": 10**9}, "<= 3600"),
+        ({"v": 99}, "version 99"),
+        ({"state": "../../x"}, "state"),
+        ({"mode": "dance"}, "mode"),
     ],
-)  # fmt: skip
+)
 def test_a_manifest_of_nothing_is_named(changes: Any, words: str, tmp_path: Path) -> None:
     folder = recorded(tmp_path / "rec")
     manifest = folder / "recording.json"
@@ -191,15 +190,14 @@ def test_a_manifest_of_nothing_is_named(changes: Any, words: str, tmp_path: Path
         recording.read_recording(folder)
 
 
-def test_an_output_that_is_no_file_stays_what_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_output_that_is_no_file_stays_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = recorded(tmp_path / "rec")
     pipe = tmp_path / "out.gif"
     os.mkfifo(pipe)
     log = tmp_path / "log.jsonl"
-    log.write_bytes(records.encode(records.UpdateRecord(
-        run_id="r", seq=0, time=1.0, env_steps=1, wall_time_s=1.0, sps=1.0)))  # fmt: skip
+    log.write_bytes(
+        records.encode(records.UpdateRecord(run_id="r", seq=0, time=1.0, env_steps=1, wall_time_s=1.0, sps=1.0))
+    )
     for out, words in ((pipe, "no regular file"), (tmp_path, "is a folder"), (".", "is a folder")):
         for command in (["gif", str(folder)], ["plot", str(log)]):
             assert main([*command, "--out", str(out)]) == 1
@@ -207,9 +205,7 @@ def test_an_output_that_is_no_file_stays_what_it_is(
     assert pipe.is_fifo()
 
 
-def test_good_input_passes_every_decoder(
-    checkpoint: Path, run_folder: Path, tmp_path: Path
-) -> None:
+def test_good_input_passes_every_decoder(checkpoint: Path, run_folder: Path, tmp_path: Path) -> None:
     """Without this the tests above would hold of decoders that refuse everything."""
     load_policy(checkpoint)
     state, machines = load_trainer_state(checkpoint)

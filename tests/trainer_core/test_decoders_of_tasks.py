@@ -39,21 +39,27 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two demonstrations of five frames each."""
     path = tmp_path_factory.mktemp("demo") / "demo.npz"
     starts = load_snapshots(TASK / "starts.npz")[:2]
-    save_demonstrations(
-        path, [Demonstration(start, np.arange(5, dtype=np.uint8)) for start in starts]
-    )
+    save_demonstrations(path, [Demonstration(start, np.arange(5, dtype=np.uint8)) for start in starts])
     return path
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"seconds": float("nan")}, {"seconds": float("inf")}, {"seconds": -1.0},
-        {"total_env_steps": -1}, {"total_env_steps": 10**30}, {"target_success": 5.0},
-        {"seed": -1}, {"seed": 2**70}, {"device": "cudaX"}, {"device": "cuda:"}, {"task": "a\0b"},
+        {"seconds": float("nan")},
+        {"seconds": float("inf")},
+        {"seconds": -1.0},
+        {"total_env_steps": -1},
+        {"total_env_steps": 10**30},
+        {"target_success": 5.0},
+        {"seed": -1},
+        {"seed": 2**70},
+        {"device": "cudaX"},
+        {"device": "cuda:"},
+        {"task": "a\0b"},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_an_order_that_cannot_be_is_refused_before_anything_begins(changes: Any) -> None:
     with pytest.raises(ConfigError, match=next(iter(changes))):
         RunSpec(**{"task": "tiny_goal", **changes})
@@ -88,12 +94,16 @@ def test_pipes_where_files_are_expected_answer_at_once(tmp_path: Path) -> None:
     run.root.mkdir(parents=True)
     os.mkfifo(run.config)
     readers: list[Callable[[], object]] = [
-        lambda: load_goal(pipe), lambda: load_demonstrations(pipe),
-        lambda: read_scripts(pipe, CODEC), lambda: read_inputs(pipe, CODEC),
-        lambda: verify_file(pipe, "0" * 64, "goal"), lambda: TinyGame().load_state(pipe),
-        lambda: registered_roms(home), lambda: read_spec(run),
+        lambda: load_goal(pipe),
+        lambda: load_demonstrations(pipe),
+        lambda: read_scripts(pipe, CODEC),
+        lambda: read_inputs(pipe, CODEC),
+        lambda: verify_file(pipe, "0" * 64, "goal"),
+        lambda: TinyGame().load_state(pipe),
+        lambda: registered_roms(home),
+        lambda: read_spec(run),
         lambda: import_task(pipe, "a/b", home),
-    ]  # fmt: skip
+    ]
     for read in readers:
         with pytest.raises(LabError):
             read()

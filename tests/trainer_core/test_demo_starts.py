@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from trainer_core.envs.curriculum import (
-    AHEAD,
-    LIMIT_LEAST,
-    LIMIT_TIMES,
-    StartCurriculum,
-    states_to_go,
-    successors,
-)
+from trainer_core.envs.curriculum import AHEAD, LIMIT_LEAST, LIMIT_TIMES, StartCurriculum, states_to_go, successors
 from trainer_core.envs.demonstrations import Demonstration, states_along
 from trainer_core.envs.exploring import cells_of
 from trainer_core.envs.preparing import Preparing
@@ -113,9 +106,7 @@ def test_an_estimate_weighs_many_ends_at_once_as_one_after_the_other():
 def test_episodes_along_a_demonstration_are_cut_off_early_others_at_the_horizon():
     limit = curriculum(steps=(40,)).limit
     assert limit[:80].tolist() == [96] * 80
-    assert limit[80:120].tolist() == [
-        min(96, max(LIMIT_LEAST, LIMIT_TIMES * (40 - k))) for k in range(40)
-    ]
+    assert limit[80:120].tolist() == [min(96, max(LIMIT_LEAST, LIMIT_TIMES * (40 - k))) for k in range(40)]
 
 
 class Limits:

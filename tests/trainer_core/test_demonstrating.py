@@ -12,11 +12,7 @@ from trainer_core.envs import toy
 from trainer_core.envs.recording_writer import first_difference
 from trainer_core.envs.single_game import TinyGame
 from trainer_core.lab.recording import list_recordings, read_recording, read_steps
-from trainer_core.play.demonstrating import (
-    record_demonstrations,
-    require_new_folder,
-    train_starts,
-)
+from trainer_core.play.demonstrating import record_demonstrations, require_new_folder, train_starts
 from trainer_core.play.episode import Script, play_episode
 from trainer_core.runners.d3rlpy.runner import describe_data
 from trainer_core.wire.errors import ConfigError
@@ -65,9 +61,7 @@ def test_recordings_are_whole_successes_of_training_starts(tmp_path: Path) -> No
         assert first_difference(folder, game) == -1
 
 
-def test_what_fails_is_not_kept_and_too_many_failures_are_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_is_not_kept_and_too_many_failures_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_episodes(monkeypatch)
     game = TinyGame()
     with pytest.raises(ConfigError, match="only 0 of 10 episodes reached the goal of tiny_goal"):

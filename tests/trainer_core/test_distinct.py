@@ -27,9 +27,7 @@ def pictures_of_tiles(count: int, planes: int, tiles: int) -> Tensor:
 
 
 @pytest.mark.parametrize("collide", [False, True])
-def test_distinct_rows_are_exact_even_where_hashes_collide(
-    monkeypatch: pytest.MonkeyPatch, collide: bool
-) -> None:
+def test_distinct_rows_are_exact_even_where_hashes_collide(monkeypatch: pytest.MonkeyPatch, collide: bool) -> None:
     if collide:
         monkeypatch.setattr(distinct, "_mixed", lambda words: words[:, 0] & 1)
     rng = torch.Generator().manual_seed(1)

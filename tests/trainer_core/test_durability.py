@@ -51,9 +51,7 @@ def test_a_file_is_synced_renamed_and_its_folder_synced(tmp_path: Path, calls: l
     ]
 
 
-def test_a_file_that_does_not_fit_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_does_not_fit_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "a.json"
     durable_files.replace_file(target, b"old")
 
@@ -84,18 +82,14 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name_and_announced_after(
     named = calls.index(("replace", final))
     before, after = calls[:named], calls[named + 1 :]
     files = {path.name for path in Path(final).iterdir()}
-    assert {(call, f"{partial}/{name}") for name in files for call in ("write", "fsync")} <= {
-        *before
-    }
+    assert {(call, f"{partial}/{name}") for name in files for call in ("write", "fsync")} <= {*before}
     assert before[-1] == ("fsync", partial)
     assert after[0] == ("fsync", str(paths.checkpoints))
     assert after[-2:] == [("write", str(paths.train_log)), ("fsync", str(paths.train_log))]
     assert ("write", str(paths.train_log)) not in after[:-2]
 
 
-def test_a_fault_comes_at_its_call_and_not_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_comes_at_its_call_and_not_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for names in faults.CALLS.values():
         for name in names:
             monkeypatch.setattr(os, name, getattr(os, name))  # put back after the test

@@ -74,9 +74,7 @@ def test_an_edited_recordings_state_is_that_of_a_fresh_replay(
         write_branch(roll, folder)
 
 
-def test_steps_after_a_change_are_judged_as_the_task_judges(
-    game: ConsoleGame, recorded: Path, tmp_path: Path
-) -> None:
+def test_steps_after_a_change_are_judged_as_the_task_judges(game: ConsoleGame, recorded: Path, tmp_path: Path) -> None:
     roll = Roll(recorded, game, tmp_path / "pictures.bin")
     before = read_steps(recorded, read_recording(recorded))
     # The seventh step pressed another button: what a player of these actions would have got.
@@ -95,14 +93,10 @@ def test_steps_after_a_change_are_judged_as_the_task_judges(
     play_episode(game, Script(actions), 0, max_steps=16, recording=writer)
     fresh = read_steps(writer.finish(), read_recording(other))
     assert steps == fresh
-    assert sum(step.reward for step in steps) == pytest.approx(
-        sum(sum(step.terms.values()) for step in steps)
-    )
+    assert sum(step.reward for step in steps) == pytest.approx(sum(sum(step.terms.values()) for step in steps))
 
 
-def test_what_an_agent_sees_is_read_from_the_picture(
-    game: ConsoleGame, recorded: Path, tmp_path: Path
-) -> None:
+def test_what_an_agent_sees_is_read_from_the_picture(game: ConsoleGame, recorded: Path, tmp_path: Path) -> None:
     roll = Roll(recorded, game, tmp_path / "p")
     roll.advance(100)
     roll.go_to(95)
@@ -140,13 +134,7 @@ def test_changes_outside_and_over_a_loaded_state_are_refused(tmp_path: Path) -> 
         player.one_frame()
     folder = Path(player.record(False))
     roll = Roll(folder, TinyGame(), tmp_path / "p")
-    for what in (
-        (89, 2, b""),
-        (0, 90, b""),
-        (25, 10, b"\0"),
-        (20, 0, b"\0" * 36_000),
-        (10, 80, b""),
-    ):
+    for what in ((89, 2, b""), (0, 90, b""), (25, 10, b"\0"), (20, 0, b"\0" * 36_000), (10, 80, b"")):
         with pytest.raises(LabError):
             roll.splice(*what)
     roll.splice(10, 2, b"\1")  # shorter by one: the loaded state comes a frame earlier
@@ -155,15 +143,11 @@ def test_changes_outside_and_over_a_loaded_state_are_refused(tmp_path: Path) -> 
     assert [jump.frame for jump in read_recording(branch).jumps] == [29]
     assert first_difference(branch, TinyGame()) == -1
     steps = read_steps(branch, read_recording(branch))
-    assert [(s.step, s.first_frame, s.last_frame) for s in steps] == [
-        (1, 0, 23), (1, 29, 52), (2, 53, 76),
-    ]  # fmt: skip
+    assert [(s.step, s.first_frame, s.last_frame) for s in steps] == [(1, 0, 23), (1, 29, 52), (2, 53, 76)]
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_recording_that_does_not_play_back_is_told(
-    tmp_path: Path, recorded: Path, game: ConsoleGame
-) -> None:
+def test_a_recording_that_does_not_play_back_is_told(tmp_path: Path, recorded: Path, game: ConsoleGame) -> None:
     import shutil
 
     folder = tmp_path / "other"

@@ -34,9 +34,7 @@ def walk(env: TinyGoalEnv, start: int, moves: str) -> list[float]:
     """Distances along `moves` (letters U D L R A) from one start state."""
     letters = {"U": "UP", "D": "DOWN", "L": "LEFT", "R": "RIGHT", "A": "A"}
     env.reset_to(torch.tensor([start]))
-    return [
-        float(env.step(torch.tensor([ACTIONS.index(letters[move])])).info.dist[0]) for move in moves
-    ]
+    return [float(env.step(torch.tensor([ACTIONS.index(letters[move])])).info.dist[0]) for move in moves]
 
 
 def test_walking_to_the_goal_pays_the_bonus_and_ends_the_episode() -> None:
@@ -164,9 +162,7 @@ def test_novelty_falls_with_the_root_of_the_count() -> None:
     weights = hash_weights(4)
     a, b = torch.zeros(1, 4, 4, dtype=torch.uint8), torch.ones(1, 4, 4, dtype=torch.uint8)
     seen = hash_pictures(torch.cat([a, b]), weights)
-    assert [float(counts.visit(seen[:1])) for _ in range(4)] == pytest.approx(
-        [1, 2**-0.5, 3**-0.5, 0.5]
-    )
+    assert [float(counts.visit(seen[:1])) for _ in range(4)] == pytest.approx([1, 2**-0.5, 3**-0.5, 0.5])
     assert float(counts.visit(seen[1:])) == 1.0
     assert torch.allclose(counts.visit(seen[[0, 0]]), torch.tensor(6**-0.5))
 

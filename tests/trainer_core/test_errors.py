@@ -23,9 +23,7 @@ def test_what_a_terminal_would_obey_is_shown() -> None:
     assert visible("Zähler = ²") == "Zähler = ²"
     assert visible(ESCAPE) == r"a\x1b[2J\nb\u202ec\ud800"
     assert str(LabError(ESCAPE)).isprintable()
-    assert (
-        in_words(OSError(2, "No such file", f"/{ESCAPE}")) == rf"/{visible(ESCAPE)}: No such file"
-    )
+    assert in_words(OSError(2, "No such file", f"/{ESCAPE}")) == rf"/{visible(ESCAPE)}: No such file"
 
 
 def test_a_long_error_keeps_its_beginning_and_its_way_out() -> None:
@@ -39,15 +37,17 @@ def test_a_long_error_keeps_its_beginning_and_its_way_out() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ["x" * 5000], ["task", "x" * 5000], ["runs", "--" + "x" * 5000], ["clip", "x" * 5000],
-        ["train", "--num-envs", "x" * 5000], ["league", "x" * 5000, "--task", "tiny_goal"],
+        ["x" * 5000],
+        ["task", "x" * 5000],
+        ["runs", "--" + "x" * 5000],
+        ["clip", "x" * 5000],
+        ["train", "--num-envs", "x" * 5000],
+        ["league", "x" * 5000, "--task", "tiny_goal"],
         ["restore", ESCAPE[:-1]],
     ],
     ids=lambda command: command[0][:8],
-)  # fmt: skip
-def test_words_that_were_typed_do_not_come_back_whole(
-    command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+)
+def test_words_that_were_typed_do_not_come_back_whole(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command) == 1
     for line in capsys.readouterr().err.splitlines():
         assert len(line) < 330, "with the command before it"
@@ -69,13 +69,16 @@ def test_a_list_of_runs_shows_what_a_foreign_reason_would_do(
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OverflowError("too large"), "too large"), (KeyError("name"), "it lacks 'name'"),
-        (MemoryError(), "it does not fit into memory"), (RecursionError("x"), "nested too deep"),
-        (AttributeError(), "AttributeError"), (OSError(21, "Is a directory", "f"), "f: Is a dir"),
+        (OverflowError("too large"), "too large"),
+        (KeyError("name"), "it lacks 'name'"),
+        (MemoryError(), "it does not fit into memory"),
+        (RecursionError("x"), "nested too deep"),
+        (AttributeError(), "AttributeError"),
+        (OSError(21, "Is a directory", "f"), "f: Is a dir"),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "can't decode"),
     ],
     ids=lambda error: type(error).__name__,
-)  # fmt: skip
+)
 def test_whatever_a_parser_raises_is_one_error(error: Exception, said: str) -> None:
     wanted = pytest.raises(ConfigError, match=rf"^file: .*{said}.*; do that$")
     with wanted, parsing("file", ConfigError, "; do that"):
@@ -97,7 +100,6 @@ def test_only_one_function_prints_words_of_files_for_the_command_line() -> None:
         for path in folder.glob("*.py")
         if "print(" in (text := path.read_text(encoding="utf-8"))
     }
-    known = {"main.py", "query.py", "record.py", "local_run.py", "train.py", "verbs.py", "demo.py",
-             "output.py"}  # fmt: skip
+    known = {"main.py", "query.py", "record.py", "local_run.py", "train.py", "verbs.py", "demo.py", "output.py"}
     assert {name for name, count in printing.items() if count} <= known
     assert json.dumps("\x1b") == r'"\u001b"', "results are JSON and need nothing more"

@@ -24,10 +24,13 @@ EXAMPLES = int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "6"))
 MOST_CHANGES = EXAMPLES * 3 if EXAMPLES >= 100 else 6
 """Of all changes of one value of a file, how many are tried for each part."""
 DAMAGED = settings(
-    max_examples=EXAMPLES, deadline=None, derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
-    database=None, suppress_health_check=list(HealthCheck),
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
+    database=None,
+    suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],  # an input is one change of a good file: nothing is there to shrink
-)  # fmt: skip
+)
 OTHERS = {
     "emulator/verify/": "a tool of ours reads what it wrote itself",
     "trainer_core/cli/bench/": "a bench reads its own replays, by read_arrays",
@@ -134,8 +137,7 @@ def test_damage_is_read_or_refused(name: str, samples: Samples) -> None:
         tried(part, whole[part], data)
 
     @DAMAGED
-    @given(st.one_of([damaged.map(lambda data, at=at: (at, data))
-                      for at, (_, _, damaged) in enumerate(parts)]))  # fmt: skip
+    @given(st.one_of([damaged.map(lambda data, at=at: (at, data)) for at, (_, _, damaged) in enumerate(parts)]))
     def each(found: tuple[int, bytes]) -> None:
         at, data = found
         tried(*parts[at][:2], data)
@@ -166,9 +168,5 @@ def _excuse(place: str) -> str:
 
 @pytest.mark.parametrize("package", ["emulator", "trainer_core", "gui"])
 def test_no_loader_of_ours_unpickles(package: str) -> None:
-    wrong = [
-        f"{path.relative_to(CHECKOUT)}: {what}"
-        for path in sources(package)
-        for what in unpickling(path)
-    ]
+    wrong = [f"{path.relative_to(CHECKOUT)}: {what}" for path in sources(package) for what in unpickling(path)]
     assert not wrong, "\n".join(wrong)

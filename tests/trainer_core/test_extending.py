@@ -53,8 +53,12 @@ anything is loaded that reads the rows: a warm one has loaded that already."""
 def dmglab(*words: object) -> tuple[int, dict]:
     done = subprocess.run(
         [sys.executable, "-c", ROW_AND_COMMAND, *map(str, words)],
-        cwd=CHECKOUT, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
 
@@ -77,9 +81,7 @@ def test_an_algorithm_is_its_file_and_its_row(tmp_path: Path) -> None:
     # what its storage does not keep and its losses do not name is absent, not 0
     assert not {"value_mean", "value_loss", "explained_variance", "approx_kl"} & set(updates[0])
     assert "advantage_mean" not in updates[0]["metrics"]
-    first, last = (
-        sum(line["reward_mean"] for line in part) for part in (updates[:4], updates[-4:])
-    )
+    first, last = (sum(line["reward_mean"] for line in part) for part in (updates[:4], updates[-4:]))
     assert last > first, "it does not learn"
 
 
@@ -123,9 +125,7 @@ def test_an_algorithm_reads_the_fields_of_its_row_and_no_others(name: str) -> No
     assert {sizes.get(field, field) for field in read} - everybodys == {*ALGORITHMS[name].fields}
 
 
-def test_a_field_that_the_algorithm_ignores_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_field_that_the_algorithm_ignores_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "clip_range" in ignored_fields("a2c")
     assert ignored_fields("ppo") == frozenset()
     words = ("train", "--task", "tiny_goal", "--algo", "a2c", "--clip-range", "0.3")
@@ -143,9 +143,14 @@ def test_rules_of_one_algorithm_are_not_those_of_another() -> None:
 # -- a metric ---------------------------------------------------------------------------------
 
 WALKING = Metric(
-    name="walk_rate", title="Walking", group="env", low=0.0, high=1.0, reduction="mean",
+    name="walk_rate",
+    title="Walking",
+    group="env",
+    low=0.0,
+    high=1.0,
+    reduction="mean",
     help="Share of environment steps that pressed a direction.",
-)  # fmt: skip
+)
 
 
 def walking(actions: Tensor) -> Tensor:

@@ -92,8 +92,7 @@ def test_the_vector_env_resets_as_gymnasium_itself_does(task: str) -> None:
     assert isinstance(ours, DmgLabVectorEnv)
     assert ours.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     theirs = SyncVectorEnv(
-        [lambda: DmgLabEnv(task, held_out=True) for _ in range(3)],
-        autoreset_mode=AutoresetMode.SAME_STEP,
+        [lambda: DmgLabEnv(task, held_out=True) for _ in range(3)], autoreset_mode=AutoresetMode.SAME_STEP
     )
     starts = ours._env.start_set[[3, 5, 8]].numpy()
     horizon = ours._env.horizon
@@ -131,9 +130,7 @@ def _same_step(mine: Any, other: Any, fresh: np.ndarray, kinds: set[str]) -> Non
         assert np.array_equal(mine[4]["final_obs"][number], other[4]["final_obs"][number])
         for name in ("dist", "success", "start_index", "episode_steps"):
             assert mine[4]["final_info"][f"_{name}"][number]
-            assert mine[4]["final_info"][name][number] == pytest.approx(
-                other[4]["final_info"][name][number]
-            )
+            assert mine[4]["final_info"][name][number] == pytest.approx(other[4]["final_info"][name][number])
 
 
 def test_info_mode_thins_the_infos_and_keeps_the_final_pictures() -> None:
@@ -246,9 +243,13 @@ def test_forked_environments_do_not_wait_for_threads_that_they_do_not_have(tmp_p
     """Gymnasium's AsyncVectorEnv opens one in the parent first; its constructor never returned."""
     said = tmp_path / "said"
     child = subprocess.Popen(
-        [sys.executable, "-c", FORKED, str(said)], cwd=CHECKOUT, start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-c", FORKED, str(said)],
+        cwd=CHECKOUT,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         assert child.wait(90) == 0
     finally:

@@ -65,9 +65,7 @@ def test_preflight_says_so_and_starts_nothing(ran: Path) -> None:
     assert not ran.exists()
 
 
-def test_who_trusts_its_manifest_may_start_it(
-    ran: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_trusts_its_manifest_may_start_it(ran: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = ran.parent / "home"
     manifest = home / "envs" / "sb3" / "environment.json"
     assert main(["runner", "trust", str(manifest)]) == 0

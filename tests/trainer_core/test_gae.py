@@ -17,9 +17,7 @@ NO = torch.zeros(3, 1, dtype=torch.bool)
 def test_three_steps_by_hand() -> None:
     # gamma = 0.5, lambda = 0.5: delta_t = r + 0.5 V' - V, A_t = delta_t + 0.25 A_{t+1}
     rewards, values, next_values = column(1, 2, 3), column(0.5, 1, 2), column(1, 2, 4)
-    advantages, returns = compute_gae(
-        rewards, values, next_values, NO, NO, gamma=0.5, gae_lambda=0.5
-    )
+    advantages, returns = compute_gae(rewards, values, next_values, NO, NO, gamma=0.5, gae_lambda=0.5)
     # deltas: 1 + 0.5 - 0.5 = 1; 2 + 1 - 1 = 2; 3 + 2 - 2 = 3
     assert advantages.flatten().tolist() == [1 + 0.25 * 2.75, 2 + 0.25 * 3, 3]
     assert torch.equal(returns, advantages + values)
@@ -50,7 +48,10 @@ def test_machines_do_not_mix() -> None:
     together, _ = compute_gae(*fields, done, trunc, gamma=0.9, gae_lambda=0.8)
     for env in range(4):
         alone, _ = compute_gae(
-            *(field[:, env : env + 1] for field in fields), done[:, env : env + 1],
-            trunc[:, env : env + 1], gamma=0.9, gae_lambda=0.8,
-        )  # fmt: skip
+            *(field[:, env : env + 1] for field in fields),
+            done[:, env : env + 1],
+            trunc[:, env : env + 1],
+            gamma=0.9,
+            gae_lambda=0.8,
+        )
         assert torch.equal(together[:, env : env + 1], alone)

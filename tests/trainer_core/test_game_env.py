@@ -31,9 +31,7 @@ def make(tmp_path: Path) -> Make:
     """(num_envs, stack_k=1, horizon=HORIZON, tau=None, **options) to leave_bedroom."""
     home = HomePaths(tmp_path)
 
-    def make_env(
-        count: int, k: int = 1, horizon: int = HORIZON, tau: float | None = None, **options: Any
-    ) -> GameEnv:
+    def make_env(count: int, k: int = 1, horizon: int = HORIZON, tau: float | None = None, **options: Any) -> GameEnv:
         task = find_task("pocket_quest/leave_bedroom", home)
         manifest = msgspec.structs.replace(task.manifest, episode=Episode(horizon=horizon))
         if tau is not None:

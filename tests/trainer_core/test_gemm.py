@@ -43,9 +43,7 @@ BF16 = 2.0**-8
 """Spacing of bf16 numbers, relative."""
 
 
-def made_policy(
-    kind: str = "small", planes: int = 1, seed: int = 3, *, marked: bool = False
-) -> PixelActorCritic:
+def made_policy(kind: str = "small", planes: int = 1, seed: int = 3, *, marked: bool = False) -> PixelActorCritic:
     """With biases and heads that matter, unlike a fresh one's."""
     torch.manual_seed(seed)
     policy = PixelActorCritic(kind, (planes, 72, 80), 7, marked=marked)
@@ -157,12 +155,8 @@ def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float, presses: i
     logprobs = torch.log_softmax(logits.detach(), -1).gather(1, chosen[:, None]).squeeze(1)
     samples = torch.randn(4, size)
     samples[0] = logprobs + 0.3 * samples[0]
-    config = {
-        "clip_range": 0.2, "clip_range_vf": clip_range_vf, "ent_coef": 0.1, "vf_coef": 0.5,
-    }  # fmt: skip
-    losses = ppo_losses(
-        logits, values, chosen, *samples, **config, normalize_advantage=False
-    )  # fmt: skip
+    config = {"clip_range": 0.2, "clip_range_vf": clip_range_vf, "ent_coef": 0.1, "vf_coef": 0.5}
+    losses = ppo_losses(logits, values, chosen, *samples, **config, normalize_advantage=False)
     losses.total.backward()
     assert 0.2 < float(losses.clipfrac) < 0.8, "both sides of the clip are tried"
 
@@ -170,10 +164,13 @@ def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float, presses: i
     scalars = torch.zeros(size, SCALARS)
     network = GemmNetwork(made_policy(), CPU)
     inputs = [
-        *map(wp.from_torch, (heads, prior, chosen, samples)), actions, clipping(config),
-        wp.from_torch(torch.tensor([config["ent_coef"]])), 1 / size,
+        *map(wp.from_torch, (heads, prior, chosen, samples)),
+        actions,
+        clipping(config),
+        wp.from_torch(torch.tensor([config["ent_coef"]])),
+        1 / size,
         *map(wp.from_torch, (gradient, scalars)),
-    ]  # fmt: skip
+    ]
     network.launch(ppo_gradient, size, inputs)
     assert logits.grad is not None
     assert values.grad is not None
@@ -226,11 +223,7 @@ def trainers(**changes: Any) -> tuple[ActorLearner, ActorLearner]:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"obs_source": "marked"},
-        {"clip_range_vf": 0.1, "max_grad_norm": 0.0, "normalize_advantage": False},
-    ],
+    "changes", [{"obs_source": "marked"}, {"clip_range_vf": 0.1, "max_grad_norm": 0.0, "normalize_advantage": False}]
 )
 def test_an_update_is_autograds(changes: dict[str, Any]) -> None:
     ours, theirs = trainers(**changes)
@@ -297,16 +290,20 @@ def by_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ppo, "PPO", changed)
 
 
-def test_a_run_by_products_resumes_bit_for_bit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_by_products_resumes_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_episodes(monkeypatch)
     by_products(monkeypatch)
     steps = 8 * 4  # of an update
     config = tiny_config(
-        amp="bf16", checkpoint_every=2, eval_every=2, obs_source="marked", num_envs=8,
-        num_steps=4, eval_episodes=2, total_env_steps=4 * steps,
-    )  # fmt: skip
+        amp="bf16",
+        checkpoint_every=2,
+        eval_every=2,
+        obs_source="marked",
+        num_envs=8,
+        num_steps=4,
+        eval_episodes=2,
+        total_env_steps=4 * steps,
+    )
     train_in(tmp_path / "whole", config)
     train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=2 * steps))
     train_in(tmp_path / "cut", config)
@@ -356,10 +353,7 @@ def test_adam_reads_and_writes_what_torchs_does() -> None:
     assert equal()
     assert adam.state_dict()["param_groups"][0].keys() == optimizer.param_groups[0].keys()
     kept, torchs = adam.state_dict(), optimizer.state_dict()
-    adam, optimizer = (
-        Adam(list(ours.parameters()), 1e-3),
-        torch.optim.Adam(theirs.parameters(), lr=1.0, fused=True),
-    )
+    adam, optimizer = (Adam(list(ours.parameters()), 1e-3), torch.optim.Adam(theirs.parameters(), lr=1.0, fused=True))
     adam.load_state_dict(torchs)
     optimizer.load_state_dict(kept)
     step(2)

@@ -14,13 +14,26 @@ from trainer_core.wire.run_record import RunRecord, RunState
 def test_only_its_own_run_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
     told = Narrator("mine")
     record = RunRecord(
-        run_id="mine", runner="sb3", task="t", algo="ppo", device="cpu", state=RunState.RUNNING,
-        created_at=0.0, config_sha256="",
-    )  # fmt: skip
+        run_id="mine",
+        runner="sb3",
+        task="t",
+        algo="ppo",
+        device="cpu",
+        state=RunState.RUNNING,
+        created_at=0.0,
+        config_sha256="",
+    )
     event = records.CheckpointRecord(
-        run_id="", seq=1, time=0.0, path="checkpoints/1", env_steps=1, sha256="", size_bytes=1,
-        success_rate=0.0, reason="periodic",
-    )  # fmt: skip
+        run_id="",
+        seq=1,
+        time=0.0,
+        path="checkpoints/1",
+        env_steps=1,
+        sha256="",
+        size_bytes=1,
+        success_rate=0.0,
+        reason="periodic",
+    )
     for run_id in ("other", "mine"):
         told(RunChanged(msgspec.structs.replace(record, run_id=run_id), detail=f"loading {run_id}"))
         told(EventReceived(run_id, event))

@@ -112,9 +112,7 @@ def kinds(run: Host) -> list[str]:
     return [record["type"] for record in read_log(run.home.root)]
 
 
-def test_a_stop_ends_its_validation_within_a_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_ends_its_validation_within_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = host_in(tmp_path)
     seen = at_step(monkeypatch, 7, lambda: run.control.stop("stopped by you"))
     run.prepare()
@@ -126,9 +124,7 @@ def test_a_stop_ends_its_validation_within_a_step(
     assert not list(run.paths.episodes.glob("*"))
 
 
-def test_a_checkpoint_is_kept_within_its_validation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_is_kept_within_its_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = host_in(tmp_path)
     at_step(monkeypatch, 3, run.control.request_checkpoint)
     run.prepare()
@@ -150,11 +146,7 @@ def test_a_model_that_its_validation_changes_is_saved_before(run: Host) -> None:
 def test_a_folder_that_is_moved_ends_it_with_one_line(run: Host, tmp_path: Path) -> None:
     run.boundary(50)
     run.paths.root.rename(tmp_path / "elsewhere")
-    for act in (
-        lambda: run.record(60, {"loss": 1.0}),
-        lambda: run.save("periodic"),
-        lambda: run.boundary(100),
-    ):
+    for act in (lambda: run.record(60, {"loss": 1.0}), lambda: run.save("periodic"), lambda: run.boundary(100)):
         with pytest.raises(MovedError, match="moved, deleted or replaced"):
             act()
     run.report(MovedError("it was moved"))
@@ -207,9 +199,7 @@ def test_it_says_what_is_not_confirmed(run: Host, monkeypatch: pytest.MonkeyPatc
 
 def toy(home: Path, control: Control | None = None, **options: Any) -> Host:
     paths = HomePaths(home).run("run")
-    config = toy_trainee.ToyConfig(
-        **{"task": "tiny_goal", "eval_every": 0, "threads": 1, **options}
-    )
+    config = toy_trainee.ToyConfig(**{"task": "tiny_goal", "eval_every": 0, "threads": 1, **options})
     spec = RunSpec.of(config, "toy")
     return Host(spec, paths, RunWriter(paths), control or Control(), toy_trainee.make_trainee)
 
@@ -221,18 +211,14 @@ def test_one_that_fails_leaves_an_error_and_a_receipt(tmp_path: Path) -> None:
     error = read_log(tmp_path)[-1]
     assert (error["kind"], error["message"]) == ("ValueError", "what a library says when it fails")
     folder = run.paths.root / error["receipt"]
-    assert {path.name for path in folder.iterdir()} == {
-        "last_frames.npy", "last_frames.png", "receipt.json"
-    }  # fmt: skip
+    assert {path.name for path in folder.iterdir()} == {"last_frames.npy", "last_frames.png", "receipt.json"}
     told = json.loads((folder / "receipt.json").read_text())
     assert (told["env_steps"], told["config"]["fails_at"]) == (96, 96)
     assert any("toy_trainee.py" in line for line in told["traceback"])
     assert check_log(run.paths.train_log).errors == []
 
 
-def test_one_whose_evidence_fails_too_says_why_it_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_whose_evidence_fails_too_says_why_it_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise KeyError("its own")
 
@@ -260,9 +246,7 @@ def test_one_killed_before_its_first_checkpoint_begins_anew(tmp_path: Path) -> N
     assert [one["type"] for one in read_log(tmp_path)][:2] == ["meta", "resume"]
 
 
-def test_a_stop_cuts_an_update_that_takes_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_cuts_an_update_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainer_core.host.run.CUT_S", 0.0)
     control = Control()
     run = toy(tmp_path, control, gradient_steps=10**9)
@@ -290,16 +274,10 @@ def test_its_process_hears_of_other_limits_and_reports_as_ours(tmp_path: Path) -
     argv = [sys.executable, "-m", "trainer_core.worker", str(life.paths.root), toy_trainee.__name__]
 
     def work(**env: str) -> list[dict[str, Any]]:
-        env = {
-            **os.environ,
-            "PYTHONPATH": str(CHECKOUT),
-            INHERITED: str(life.lock.descriptor),
-            **env,
-        }
+        env = {**os.environ, "PYTHONPATH": str(CHECKOUT), INHERITED: str(life.lock.descriptor), **env}
         with subprocess.Popen(
-            argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            pass_fds=(life.lock.descriptor,),
-        ) as process:  # fmt: skip
+            argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(life.lock.descriptor,)
+        ) as process:
             assert process.stdout is not None
             told = [json.loads(line) for line in process.stdout]
         assert process.returncode == 0
@@ -307,16 +285,11 @@ def test_its_process_hears_of_other_limits_and_reports_as_ours(tmp_path: Path) -
 
     assert work()[-1]["detail"] == "64 environment steps"
     assert work(**{LIMITS: '{"total_env_steps": 96}'})[-1]["detail"] == "96 environment steps"
-    assert [one["env_steps"] for one in read_log(tmp_path) if one["type"] == "checkpoint"] == [
-        64,
-        96,
-    ]
+    assert [one["env_steps"] for one in read_log(tmp_path) if one["type"] == "checkpoint"] == [64, 96]
     assert read_spec(life.paths).total_env_steps == 64
 
 
-def test_a_shell_hands_other_limits_to_a_librarys_worker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shell_hands_other_limits_to_a_librarys_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
 
     async def heard(runner: Any, *_: Any) -> dict[str, Any]:

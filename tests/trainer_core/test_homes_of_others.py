@@ -111,9 +111,7 @@ def test_what_is_bad_stands_there_beside_what_is_good(
     assert "config.json" in runs["done"]["reason"]
 
 
-def test_a_home_that_cannot_be_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_home_that_cannot_be_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for name in (str(tmp_path / "loop"), "~nobody-of-that-name/x", str(tmp_path / "a\0b")):
         assert main(["runs", "--home", name]) == 1

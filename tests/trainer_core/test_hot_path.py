@@ -22,32 +22,33 @@ HOT = {
     "learn/ppo.py": {"ppo_losses", "ppo_update"},
     "learn/a2c.py": {"a2c_losses", "a2c_update"},
     "learn/policy.py": {"forward"},
-    "learn/learner.py": {
-        "forward", "step", "add", "add_all", "scalars_of", "_all_reduce_gradients",
-    },
+    "learn/learner.py": {"forward", "step", "add", "add_all", "scalars_of", "_all_reduce_gradients"},
     "learn/adam.py": {"step"},
     "learn/gemm/learner.py": {"forward", "_heads", "epoch", "set_learning_rate"},
     "learn/gemm/network.py": {"forward", "backward", "launch", "_stream"},
     "learn/gemm/ppo_epoch.py": {"run", "_play", "_steps", "_step", "_differentiate"},
     "learn/gemm/adam.py": {"step"},
-    "learn/rollout.py": {
-        "begin", "add_decision", "add_outcome", "end", "finish", "observations",
-        "final_observations",
-    },
+    "learn/rollout.py": {"begin", "add_decision", "add_outcome", "end", "finish", "observations", "final_observations"},
     "learn/metrics.py": {"add", "_sums"},
     "learn/measures.py": {
-        "as_stored", "percentiles", "explained_variance", "own_successes", "demo_successes",
-        "demo_episodes", "own_goals", "own_return", "own_length",
+        "as_stored",
+        "percentiles",
+        "explained_variance",
+        "own_successes",
+        "demo_successes",
+        "demo_episodes",
+        "own_goals",
+        "own_return",
+        "own_length",
     },
-    "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_info",
-                         "step_stats"},
+    "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_info", "step_stats"},
     "envs/mixed_env.py": {"step", "_judge", "_merged"},
     "envs/curriculum.py": {"fold", "weights", "draw"},
     "envs/frame_stack.py": {"push"},
     "envs/novelty.py": {"visit"},
     "envs/game_env.py": {"step", "reset", "_info"},
     "envs/sharded_emulator.py": {"run", "observe", "reset", "_run", "_reset"},
-}  # fmt: skip
+}
 READS = {"item", "tolist", "cpu", "numpy", "nonzero", "synchronize", "masked_select", "bincount",
          "multinomial", "unique", "any", "all"}  # fmt: skip
 """Methods and functions that read the device, or that a branch on would."""
@@ -95,9 +96,7 @@ def test_the_hot_path_reads_nothing_from_the_device(file: str) -> None:
 
 
 def test_every_algorithm_and_every_measure_is_read() -> None:
-    updates = {
-        implementation(name, PixelActorCritic.HEADS).update.__qualname__ for name in ALGORITHMS
-    }
+    updates = {implementation(name, PixelActorCritic.HEADS).update.__qualname__ for name in ALGORITHMS}
     assert updates <= HOT["learn/ppo.py"] | HOT["learn/a2c.py"]
     assert {measure.function.__name__ for measure in MEASURES} <= HOT["learn/measures.py"]
 

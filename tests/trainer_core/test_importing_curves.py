@@ -38,9 +38,7 @@ EVENTS = Path(__file__).with_name("golden") / "tensorboard"
 def test_a_file_of_the_real_client_becomes_a_run_with_its_curves(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     run, lost = import_wandb(REAL, home)
-    assert (run.name, run.task, run.runner, run.state) == (
-        "ppo breakout", "breakout", "wandb", RunState.FINISHED,
-    )  # fmt: skip
+    assert (run.name, run.task, run.runner, run.state) == ("ppo breakout", "breakout", "wandb", RunState.FINISHED)
     assert (run.env_steps, lost, run.device) == (12 * 128, "", "")
     log = home.run(run.run_id).train_log
     meta, *updates = read_history(log).events
@@ -82,9 +80,7 @@ def curves_of(home: HomePaths, run_id: str) -> tuple[records.MetaRecord, list[di
     return meta, [scalars(update) for update in updates]
 
 
-def test_a_log_folder_of_tensorboard_becomes_a_run_for_each_folder_with_events(
-    tmp_path: Path,
-) -> None:
+def test_a_log_folder_of_tensorboard_becomes_a_run_for_each_folder_with_events(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     done = import_curves(EVENTS, home)
     assert done.lost == [], "a folder without a number is none"
@@ -152,9 +148,7 @@ def test_a_torn_file_gives_what_came_before_and_says_so(tmp_path: Path) -> None:
         (REAL.read_bytes()[:2000] + b"\xff" + REAL.read_bytes()[2001:], "damaged at byte"),
     ],
 )
-def test_what_is_not_wandbs_is_one_line_and_leaves_nothing(
-    tmp_path: Path, data: bytes, said: str
-) -> None:
+def test_what_is_not_wandbs_is_one_line_and_leaves_nothing(tmp_path: Path, data: bytes, said: str) -> None:
     file, home = tmp_path / "run-x.wandb", HomePaths(tmp_path / "home")
     file.write_bytes(data)
     with pytest.raises(LabError, match=said) as told:

@@ -45,9 +45,7 @@ def test_the_command_is_a_bare_word_only_where_path_leads_to_this_installation(
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="desktop files are for Linux")
-def test_the_menu_entry_names_this_installation_and_has_its_icons(
-    programs: Path, tmp_path: Path
-) -> None:
+def test_the_menu_entry_names_this_installation_and_has_its_icons(programs: Path, tmp_path: Path) -> None:
     entry, *icons = map(Path, install_desktop_file())
     assert entry == tmp_path / "data" / "applications" / "dmglab.desktop"
     # The string rule doubles each backslash, Exec's own rule quotes $ and doubles %.
@@ -75,8 +73,11 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
     os.close(read)
     done = subprocess.run(
         [sys.executable, "-m", "trainer_core.cli.main", "--help"],
-        stdout=write, stderr=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -125,8 +126,7 @@ def test_lists_are_tables_on_a_terminal_and_json_elsewhere(
             patched.setattr(sys, "__stdout__", screen)
             assert main(words) == 0
         screens[verb] = screen.getvalue().splitlines()
-        ids = [row["id"] for rows in found.values() if isinstance(rows, list)
-               for row in rows if "id" in row]  # fmt: skip
+        ids = [row["id"] for rows in found.values() if isinstance(rows, list) for row in rows if "id" in row]
         assert all(any(line.startswith(f"{one} ") for line in screens[verb]) for one in ids)
         assert all(line.isprintable() and len(line) < 420 for line in screens[verb])
     place = screens["task"].index("broken")

@@ -32,13 +32,7 @@ from trainer_core.play import rollout
 from trainer_core.play.league import contestant
 from trainer_core.play.league.contestant import Contestant
 from trainer_core.play.league.llm import PATIENCE, LlmPlayer
-from trainer_core.play.league.players import (
-    NearestPlayer,
-    RandomPlayer,
-    Settings,
-    league_tasks,
-    parse_entry,
-)
+from trainer_core.play.league.players import NearestPlayer, RandomPlayer, Settings, league_tasks, parse_entry
 from trainer_core.play.rollout import write_rollout
 from trainer_core.service import run_job
 from trainer_core.wire.buttons import ACTIONS
@@ -158,9 +152,7 @@ def test_what_a_library_says_on_standard_error_stops_nobody(tmp_path: Path) -> N
     Contestant(str(talker), "", tmp_path, mode="greedy", seed=1).close()
 
 
-def test_a_policy_that_never_speaks_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_policy_that_never_speaks_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mute = tmp_path / "python"
     mute.write_text("#!/bin/sh\nexec sleep 600\n")
     mute.chmod(0o755)
@@ -195,9 +187,7 @@ def test_a_policy_that_is_loading_when_ctrl_c_comes_is_ended(tmp_path: Path) -> 
     loading, pid = tmp_path / "python", tmp_path / "pid"
     loading.write_text(f"#!/bin/sh\necho $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600\n")
     loading.chmod(0o755)
-    child = subprocess.Popen(
-        [sys.executable, "-c", OPENING, str(loading)], cwd=CHECKOUT, stderr=subprocess.DEVNULL
-    )
+    child = subprocess.Popen([sys.executable, "-c", OPENING, str(loading)], cwd=CHECKOUT, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not pid.exists():
         assert time.monotonic() < deadline
@@ -211,8 +201,7 @@ def test_a_policy_that_is_loading_when_ctrl_c_comes_is_ended(tmp_path: Path) -> 
 def test_a_policy_that_is_loading_ends_with_who_opened_it(tmp_path: Path) -> None:
     folder = save_policy(tmp_path / "run")
     opening = OPENING.replace('Path(".")', f"Path({str(folder)!r})") + "input()"
-    child = subprocess.Popen([sys.executable, "-c", opening, sys.executable], cwd=CHECKOUT,
-                             stdin=subprocess.PIPE)  # fmt: skip
+    child = subprocess.Popen([sys.executable, "-c", opening, sys.executable], cwd=CHECKOUT, stdin=subprocess.PIPE)
     try:
         deadline = time.monotonic() + 60
         while not (family := psutil.Process(child.pid).children(recursive=True)):
@@ -290,20 +279,20 @@ def test_what_is_missing_is_in_its_players_row(tmp_path: Path) -> None:
     assert rows["random"]["error"] == ""
 
 
-def test_every_player_has_a_row_a_task_and_the_policys_tasks_are_the_default(
-    tmp_path: Path,
-) -> None:
+def test_every_player_has_a_row_a_task_and_the_policys_tasks_are_the_default(tmp_path: Path) -> None:
     both = "tiny_goal,pocket_quest/leave_bedroom"
     argv = ["random", "--task", both, "--episodes", "1", "--home", str(tmp_path)]
     found = league.run([*argv, "--out", str(tmp_path / "o")])
     assert [(row["task"], row["episodes"]) for row in found["rows"]] == [
-        ("tiny_goal", 1), ("pocket_quest/leave_bedroom", 1),
-    ]  # fmt: skip
+        ("tiny_goal", 1),
+        ("pocket_quest/leave_bedroom", 1),
+    ]
     table = (tmp_path / "o" / "league.md").read_text()
     assert "| 0.000 | - |" in table, "no median where nobody got there"
     assert [line for line in table.splitlines() if line.startswith("#")] == [
-        "# League: tiny_goal", "# League: pocket_quest/leave_bedroom",
-    ]  # fmt: skip
+        "# League: tiny_goal",
+        "# League: pocket_quest/leave_bedroom",
+    ]
     policy = make_checkpoint(tmp_path / "policy")
     raw = json.loads((policy / META).read_bytes())
     (policy / META).write_text(json.dumps({**raw, "task": both}))
@@ -338,9 +327,7 @@ def test_a_rollout_of_another_librarys_policy_is_played_by_that_library(
 
     monkeypatch.setattr(rollout, "open_checkpoint", opened)
     out = tmp_path / "out"
-    found = write_rollout(
-        out, policy, HomePaths(tmp_path), mode="sample", steps=5, start=0, gif_every=0, seed=7
-    )
+    found = write_rollout(out, policy, HomePaths(tmp_path), mode="sample", steps=5, start=0, gif_every=0, seed=7)
     assert (found["steps"], closed) == (5, ["closed"])
     assert len((out / "rollout.jsonl").read_text().splitlines()) == 5
     assert json.loads((out / "meta.json").read_text())["config"] == raw["config"]

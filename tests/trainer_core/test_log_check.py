@@ -83,10 +83,16 @@ def resumed(**changes: Any) -> Callable[[Lines], Lines]:
     def damage(lines: Lines) -> Lines:
         saved = json.loads(lines[last_of(lines, "checkpoint")])
         record = {
-            "type": "resume", "v": 2, "run_id": "run", "seq": len(lines), "time": 1.0,
-            "env_steps": saved["env_steps"], "update": saved["env_steps"] // 128,
-            "checkpoint": saved["path"], "previous_seq": len(lines) - 1,
-        }  # fmt: skip
+            "type": "resume",
+            "v": 2,
+            "run_id": "run",
+            "seq": len(lines),
+            "time": 1.0,
+            "env_steps": saved["env_steps"],
+            "update": saved["env_steps"] // 128,
+            "checkpoint": saved["path"],
+            "previous_seq": len(lines) - 1,
+        }
         return [*lines, json.dumps(record | changes)]
 
     return damage
@@ -97,8 +103,18 @@ def renumbered(lines: Lines) -> Lines:
 
 
 def after_an_error(lines: Lines) -> Lines:
-    error = json.dumps({"type": "error", "v": 2, "run_id": "run", "seq": 0, "time": 1.0,
-                        "kind": "DiskError", "message": "full", "env_steps": 128})  # fmt: skip
+    error = json.dumps(
+        {
+            "type": "error",
+            "v": 2,
+            "run_id": "run",
+            "seq": 0,
+            "time": 1.0,
+            "kind": "DiskError",
+            "message": "full",
+            "env_steps": 128,
+        }
+    )
     at = first_update(lines) + 1
     return renumbered([*lines[:at], error, *lines[at:]])
 
@@ -134,8 +150,7 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "duplicate seq": (lambda s: [*s, edit(s, len(s) - 1)[-1]], "appears twice"),
     "gap in seq": (lambda s: edit(s, len(s) - 1, seq=99), "seq is 99"),
     "torn middle": (lambda s: [*s[:3], s[3][:20], *s[4:]], "torn"),
-    "pipe event": (lambda s: [*s, '{"type":"heartbeat","v":1,"run_id":"run","seq":0,"time":1}'],
-                   "pipe"),
+    "pipe event": (lambda s: [*s, '{"type":"heartbeat","v":1,"run_id":"run","seq":0,"time":1}'], "pipe"),
     "unknown type": (on_update(type="mystery"), "mystery"),
     "empty": (lambda s: [], "0 meta"),
     "binary": (lambda s: ["\x00\x01\x02"] * 3, "not a record"),
@@ -172,9 +187,7 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "half an update": (on_update(env_steps=129), "no multiple of 128"),
     "too many steps": (on_update(env_steps=256), "1 updates are 128"),
     "update twice": (lambda s: edit(s, first_update(s) + 1, update=1), "update is 1, expected 2"),
-    "a record left out": (
-        lambda s: renumbered([*s[: first_update(s)], *s[first_update(s) + 1 :]]), "expected 1"
-    ),
+    "a record left out": (lambda s: renumbered([*s[: first_update(s)], *s[first_update(s) + 1 :]]), "expected 1"),
     "wall time back": (on("update", wall_time_s=0.0), "wall_time_s went back"),
     "optimizer back": (on("update", opt_steps=0), "opt_steps went back"),
     "after an error": (after_an_error, "nothing but a resume"),
@@ -209,9 +222,7 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "negative KL": (on_update(approx_kl=-1.0), "approx_kl"),
     "mean above the greatest": (on_metric(reward_max=-9.0), "reward_max are out of order"),
     "two value means": (on_metric(vpred_mean=9.0), "vpred_mean"),
-    "negative section": (
-        on_update(time_split=dict.fromkeys("efl", -1.0)), "negative seconds"
-    ),
+    "negative section": (on_update(time_split=dict.fromkeys("efl", -1.0)), "negative seconds"),
     "unknown section": (on_update(time_split={"dream": 1.0}), "dream"),
     # validation
     "eval back": (on_eval("greedy", env_steps=0), "env_steps went back"),
@@ -221,10 +232,14 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "pass differs": (on_eval("sample", pass_at_1=0.5), "pass_at_1 is 0.5"),
     "n of fewer starts": (on_eval("sample", distinct_starts=3), "n is|no share"),
     "no starts": (on_eval("sample", distinct_starts=0), "0 starts"),
-    "no share": (on_eval("sample", success_rate=0.501, pass_at_1=0.501, pass_at_n=1.0,
-                         median_steps_to_goal=3.0), "no share of"),
-    "median of nothing": (on_eval("greedy", success_rate=0.0, pass_at_1=0.0, pass_at_n=0.0,
-                                  median_steps_to_goal=9.0), "median"),
+    "no share": (
+        on_eval("sample", success_rate=0.501, pass_at_1=0.501, pass_at_n=1.0, median_steps_to_goal=3.0),
+        "no share of",
+    ),
+    "median of nothing": (
+        on_eval("greedy", success_rate=0.0, pass_at_1=0.0, pass_at_n=0.0, median_steps_to_goal=9.0),
+        "median",
+    ),
     "unknown mode": (on_eval("greedy", mode="lucky"), "mode is 'lucky'"),
     "another task": (on_eval("greedy", task="other"), "task is 'other'"),
     "negative eval time": (on_eval("greedy", wall_time_s=-1.0), "wall_time_s is -1"),
@@ -238,31 +253,20 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "no hash": (on("checkpoint", sha256="abc"), "sha256"),
     "unknown reason": (on("checkpoint", reason="mood"), "reason is 'mood'"),
     "checkpoint of success 7": (on("checkpoint", success_rate=7.0), "success_rate is 7"),
-    "leaving loops of success 7": (
-        on("checkpoint", leaving_success_rate=7.0), "leaving_success_rate is 7"
-    ),
+    "leaving loops of success 7": (on("checkpoint", leaving_success_rate=7.0), "leaving_success_rate is 7"),
     "rates of weights to come": (on("checkpoint", validated_env_steps=10**6), "rates are of"),
-    "rates that no validation found": (
-        on("checkpoint", leaving_success_rate=0.123), "leave_loops success is 0.123"
-    ),
+    "rates that no validation found": (on("checkpoint", leaving_success_rate=0.123), "leave_loops success is 0.123"),
     "a late import": (on("checkpoint", reason="imported"), "comes second"),
-    "twice the same": (
-        lambda s: renumbered([*s[:-1], s[-1].replace('"final"', '"best"'), s[-1]]),
-        "announced before",
-    ),
+    "twice the same": (lambda s: renumbered([*s[:-1], s[-1].replace('"final"', '"best"'), s[-1]]), "announced before"),
     # resumes
     "negative resume": (resumed(env_steps=-128, update=-1), "env_steps"),
     "wrong previous line": (resumed(previous_seq=3), "previous_seq is 3"),
-    "unannounced": (
-        resumed(env_steps=256, update=2, checkpoint="checkpoints/000000000999"), "no record"
-    ),
-    "never reached": (
-        resumed(env_steps=128 * 90, update=90, checkpoint="checkpoints/000000011520"), "no record"
-    ),
+    "unannounced": (resumed(env_steps=256, update=2, checkpoint="checkpoints/000000000999"), "no record"),
+    "never reached": (resumed(env_steps=128 * 90, update=90, checkpoint="checkpoints/000000011520"), "no record"),
     "other counters": (resumed(update=1), "and update 1"),
     "from nothing": (resumed(checkpoint=""), "without a checkpoint"),
     "other steps than its checkpoint's": (resumed(env_steps=128, update=1), "has 512"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DAMAGE)
@@ -283,20 +287,21 @@ def test_a_whole_log_has_no_finding(good: Lines, tmp_path: Path) -> None:
     assert report.last_env_steps == 512
 
 
-def test_another_trainer_owes_three_numbers_and_keeps_the_rest_of_the_promises(
-    tmp_path: Path,
-) -> None:
+def test_another_trainer_owes_three_numbers_and_keeps_the_rest_of_the_promises(tmp_path: Path) -> None:
     log = tmp_path / "train_log.jsonl"
 
     def findings(**changes: Any) -> list[str]:
         head = {"v": 2, "run_id": "run", "time": 1.0}
-        update = {"type": "update", "env_steps": 10, "wall_time_s": 1.0, "sps": 10.0,
-                  "metrics": {"charts/episodic_return": 21.0}, **changes}  # fmt: skip
+        update = {
+            "type": "update",
+            "env_steps": 10,
+            "wall_time_s": 1.0,
+            "sps": 10.0,
+            "metrics": {"charts/episodic_return": 21.0},
+            **changes,
+        }
         lines = [{"type": "meta", "runner": "cleanrl"}, update]
-        log.write_text(
-            "".join(json.dumps({**line, **head, "seq": seq}) + "\n"
-                    for seq, line in enumerate(lines))
-        )  # fmt: skip
+        log.write_text("".join(json.dumps({**line, **head, "seq": seq}) + "\n" for seq, line in enumerate(lines)))
         return check_log(log).errors
 
     assert findings() == []
@@ -312,9 +317,7 @@ def test_a_clock_that_jumps_a_day_is_no_damage(good: Lines, tmp_path: Path) -> N
     now = json.loads(good[0])["time"]
     times = [now + (day if number % 2 else -day) for number in range(len(good))]
     assert times != sorted(times)
-    lines = [
-        json.dumps(json.loads(line) | {"time": t}) for line, t in zip(good, times, strict=True)
-    ]
+    lines = [json.dumps(json.loads(line) | {"time": t}) for line, t in zip(good, times, strict=True)]
     log.write_text("".join(line + "\n" for line in lines))
     assert check_log(log).errors == []
 
@@ -365,9 +368,16 @@ def test_a_long_log_costs_no_memory(good: Lines, tmp_path: Path) -> None:
 def test_counters_may_go_back_only_to_a_resumed_checkpoint(good: Lines, tmp_path: Path) -> None:
     seq = len(good)
     resume = {
-        "type": "resume", "v": 1, "run_id": "run", "seq": seq, "time": 1.0, "env_steps": 256,
-        "update": 2, "checkpoint": "checkpoints/000000000256", "previous_seq": seq - 1,
-    }  # fmt: skip
+        "type": "resume",
+        "v": 1,
+        "run_id": "run",
+        "seq": seq,
+        "time": 1.0,
+        "env_steps": 256,
+        "update": 2,
+        "checkpoint": "checkpoints/000000000256",
+        "previous_seq": seq - 1,
+    }
     again = json.loads(good[first_update(good) + 2])
     lines = [*good, json.dumps(resume), json.dumps({**again, "seq": seq + 1})]
     log = tmp_path / "train_log.jsonl"
@@ -385,9 +395,7 @@ def test_the_command_prints_one_object_for_any_garbage(
     assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
-def test_the_command_says_ok(
-    good: Lines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_ok(good: Lines, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "train_log.jsonl").write_text("".join(line + "\n" for line in good))
     assert main(["validate", str(tmp_path)]) == 0
     assert json.loads(capsys.readouterr().out)["by_type"]["meta"] == 1

@@ -91,13 +91,20 @@ class Model:
         self.now, self.saved_at = Saved(0, 0, 0.0, [0] * 7), -1
         self.recorded_wall = 0.0
         if not self.writer.seq:
-            config = {"num_envs": self.envs, "num_steps": self.steps, "seed": 1,
-                      "log_every": self.log_every}  # fmt: skip
+            config = {"num_envs": self.envs, "num_steps": self.steps, "seed": 1, "log_every": self.log_every}
             self._append(
-                records.MetaRecord, runner="native", task="t", algo="ppo", config=config,
-                argv=["x"], codec="c", device="cpu", num_envs=self.envs * self.world, seed=1,
+                records.MetaRecord,
+                runner="native",
+                task="t",
+                algo="ppo",
+                config=config,
+                argv=["x"],
+                codec="c",
+                device="cpu",
+                num_envs=self.envs * self.world,
+                seed=1,
                 versions={"python": "3"},
-            )  # fmt: skip
+            )
             return
         found = max(self.disk) if self.disk else None
         if found is not None:
@@ -105,10 +112,12 @@ class Model:
             self.now = Saved(saved.update, saved.opt_steps, saved.wall, [*saved.presses])
             self.saved_at = saved.update
         self._append(
-            records.ResumeRecord, env_steps=self.now.update * self.batch, update=self.now.update,
+            records.ResumeRecord,
+            env_steps=self.now.update * self.batch,
+            update=self.now.update,
             checkpoint="" if found is None else f"checkpoints/{found:012d}",
             previous_seq=self.writer.seq - 1,
-        )  # fmt: skip
+        )
 
     def _update(self) -> None:
         now, rng = self.now, self.rng
@@ -149,34 +158,50 @@ class Model:
             share = sum(wins) / (5 * n)
             if mode == "greedy":
                 self._append(
-                    records.EpisodeRecord, env_steps=at, start_index=3, mode=mode, success=False,
-                    steps=2, episode_return=0.0, actions=[0, 6],
-                )  # fmt: skip
+                    records.EpisodeRecord,
+                    env_steps=at,
+                    start_index=3,
+                    mode=mode,
+                    success=False,
+                    steps=2,
+                    episode_return=0.0,
+                    actions=[0, 6],
+                )
             self._append(
-                records.EvalRecord, env_steps=at, task="t", mode=mode, episodes=5 * n,
-                distinct_starts=5, success_rate=share, pass_at_1=share,
-                pass_at_n=sum(win > 0 for win in wins) / 5, n=n,
-                median_steps_to_goal=7.0 if share else 0.0, mean_return=-1.0, wall_time_s=0.1,
-            )  # fmt: skip
+                records.EvalRecord,
+                env_steps=at,
+                task="t",
+                mode=mode,
+                episodes=5 * n,
+                distinct_starts=5,
+                success_rate=share,
+                pass_at_1=share,
+                pass_at_n=sum(win > 0 for win in wins) / 5,
+                n=n,
+                median_steps_to_goal=7.0 if share else 0.0,
+                mean_return=-1.0,
+                wall_time_s=0.1,
+            )
 
     def _save(self, reason: str) -> None:
         """Renamed into place first, announced after it."""
         now = self.now
         self._act()
-        self.disk[now.update * self.batch] = Saved(
-            now.update, now.opt_steps, now.wall, [*now.presses]
-        )
+        self.disk[now.update * self.batch] = Saved(now.update, now.opt_steps, now.wall, [*now.presses])
         at = now.update * self.batch
         self._append(
-            records.CheckpointRecord, env_steps=at, path=f"checkpoints/{at:012d}", sha256=SHA,
-            size_bytes=1, success_rate=0.0, reason=reason,
-        )  # fmt: skip
+            records.CheckpointRecord,
+            env_steps=at,
+            path=f"checkpoints/{at:012d}",
+            sha256=SHA,
+            size_bytes=1,
+            success_rate=0.0,
+            reason=reason,
+        )
         self.saved_at = now.update
 
     def _error(self, env_steps: int) -> None:
-        self.writer.append(
-            records.ErrorRecord, kind="DiskError", message="full", env_steps=env_steps
-        )
+        self.writer.append(records.ErrorRecord, kind="DiskError", message="full", env_steps=env_steps)
 
     def _append(self, kind: type[records.Record], **fields: Any) -> None:
         self._act()
@@ -207,9 +232,7 @@ def lived(folder: Path, seed: int) -> Model:
 
 @settings(max_examples=int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "150")), deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_every_log_that_the_loop_can_write_is_valid(
-    seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_every_log_that_the_loop_can_write_is_valid(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("run")
     model = lived(folder, seed)
     if model.paths.train_log.exists():

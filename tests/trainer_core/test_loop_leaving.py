@@ -60,9 +60,18 @@ class Watching(StackedAgent):
 def test_what_deploys_leaves_loops_as_what_validates() -> None:
     env = TinyGoalEnv(1)
     meta = CheckpointMeta(
-        run_id="r", task="tiny_goal", env_steps=0, update=0, policy="small",
-        obs_shape=env.obs_shape, num_actions=7, codec="", observation_rule="", config={}, hashes={},
-    )  # fmt: skip
+        run_id="r",
+        task="tiny_goal",
+        env_steps=0,
+        update=0,
+        policy="small",
+        obs_shape=env.obs_shape,
+        num_actions=7,
+        codec="",
+        observation_rule="",
+        config={},
+        hashes={},
+    )
     agent, act = Watching(Path(), meta, "", "leave_loops"), leaving(env)
     for start in (0, 3):
         obs = env.reset_to(torch.tensor([start]))
@@ -94,12 +103,7 @@ def found(greedy: float, leaving: float) -> Rates:
 
 def test_a_target_held_by_leaving_loops_counts_once_greedy_play_had_its_chance() -> None:
     progress = RunProgress()
-    for steps, likeliest, leaves in (
-        (100, 0.0, 0.5),
-        (200, 0.5, 1.0),
-        (400, 0.6, 0.9),
-        (500, 0.6, 1.0),
-    ):
+    for steps, likeliest, leaves in ((100, 0.0, 0.5), (200, 0.5, 1.0), (400, 0.6, 0.9), (500, 0.6, 1.0)):
         progress.take(found(likeliest, leaves), steps, 0.95)
         assert not progress.reached(0.95)
         assert progress.is_best(f"{steps:012d}") == (steps != 400 or likeliest > 0.5)
@@ -109,9 +113,7 @@ def test_a_target_held_by_leaving_loops_counts_once_greedy_play_had_its_chance()
     assert not RunProgress.from_state(progress.state_dict(1.0)).reached(0.9), "of another target"
     progress.take(found(0.5, 1.0), 900, 0.95)
     assert progress.reached(0.95) == "leave_loops"
-    assert progress.reason(0.95) == (
-        "validation has been at 1.000 leaving loops since 500 steps; best greedy 0.600"
-    )
+    assert progress.reason(0.95) == ("validation has been at 1.000 leaving loops since 500 steps; best greedy 0.600")
     progress.take(found(1.0, 1.0), 1000, 0.95)
     assert progress.reached(0.95) == "leave_loops", "greedy play has once"
     progress.take(found(1.0, 1.0), 1050, 0.95)
@@ -134,14 +136,11 @@ class Leaves(Validator):
         self.rates = found(0.5, leaving)
 
 
-def test_a_run_ends_by_it_and_a_resumed_one_at_the_same_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_ends_by_it_and_a_resumed_one_at_the_same_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_episodes(monkeypatch)
     monkeypatch.setattr("trainer_core.host.native.Validator", Leaves)
     update = 4 * 4
-    config = tiny_config(num_envs=4, num_steps=4, eval_every=1, eval_episodes=2,
-                         target_success=0.95, total_env_steps=0)  # fmt: skip
+    config = tiny_config(num_envs=4, num_steps=4, eval_every=1, eval_episodes=2, target_success=0.95, total_env_steps=0)
     whole = train_in(tmp_path / "whole", config)
     train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=4 * update))
     cut = train_in(tmp_path / "cut", config)

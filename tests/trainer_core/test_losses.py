@@ -16,10 +16,7 @@ from trainer_core.learn.learner import Learner
 from trainer_core.learn.ppo import ppo_learner, ppo_losses
 from trainer_core.learn.ppo_gradient import ppo_gradient
 
-PPO = {
-    "clip_range": 0.2, "clip_range_vf": 0.0, "ent_coef": 0.01, "vf_coef": 0.5,
-    "normalize_advantage": True,
-}  # fmt: skip
+PPO = {"clip_range": 0.2, "clip_range_vf": 0.0, "ent_coef": 0.01, "vf_coef": 0.5, "normalize_advantage": True}
 
 
 def batch(size: int = 32) -> dict[str, Tensor]:
@@ -31,19 +28,28 @@ def batch(size: int = 32) -> dict[str, Tensor]:
     logits, actions = normal(size, 7), torch.randint(7, (size,), generator=rng)
     logprobs = torch.log_softmax(logits, -1).gather(1, actions[:, None]).squeeze(1)
     return {
-        "logits": logits, "new_values": normal(size), "actions": actions,
-        "old_logprobs": logprobs + 0.3 * normal(size), "old_values": normal(size),
-        "advantages": normal(size), "returns": normal(size),
-    }  # fmt: skip
+        "logits": logits,
+        "new_values": normal(size),
+        "actions": actions,
+        "old_logprobs": logprobs + 0.3 * normal(size),
+        "old_values": normal(size),
+        "advantages": normal(size),
+        "returns": normal(size),
+    }
 
 
 def test_ppo_losses_are_the_frozen_ones() -> None:
     """The numbers were computed once with NumPy in float64, from the papers' formulas."""
     losses = ppo_losses(**batch(), **PPO)
     expected = {
-        "total": 0.7086, "policy_loss": 0.0498, "value_loss": 1.3502, "entropy_loss": -1.6268,
-        "approx_kl": 0.0296, "clipfrac": 0.4375, "vf_clipfrac": 0.0,
-    }  # fmt: skip
+        "total": 0.7086,
+        "policy_loss": 0.0498,
+        "value_loss": 1.3502,
+        "entropy_loss": -1.6268,
+        "approx_kl": 0.0296,
+        "clipfrac": 0.4375,
+        "vf_clipfrac": 0.0,
+    }
     assert {name: round(float(value), 4) for name, value in losses._asdict().items()} == expected
 
 
@@ -68,13 +74,9 @@ def test_an_unchanged_policy_has_no_kl_and_no_clipping() -> None:
 
 
 def test_a2c_losses_are_the_frozen_ones() -> None:
-    given = {
-        name: value for name, value in batch().items() if name not in ("old_logprobs", "old_values")
-    }
+    given = {name: value for name, value in batch().items() if name not in ("old_logprobs", "old_values")}
     losses = a2c_losses(**given, ent_coef=0.01, vf_coef=0.5)
-    expected = {
-        "total": 0.366, "policy_loss": -0.2928, "value_loss": 1.3502, "entropy_loss": -1.6268,
-    }  # fmt: skip
+    expected = {"total": 0.366, "policy_loss": -0.2928, "value_loss": 1.3502, "entropy_loss": -1.6268}
     assert {name: round(float(value), 4) for name, value in losses._asdict().items()} == expected
 
 
@@ -118,9 +120,7 @@ def test_a2c_takes_fewer_slices_where_there_are_fewer_samples() -> None:
 
 def test_the_kl_limit_stops_the_epochs() -> None:
     free = tiny_trainer(tiny_config(update_epochs=6, learning_rate=0.01)).run_update()
-    stopped = tiny_trainer(
-        tiny_config(update_epochs=6, learning_rate=0.01, target_kl=1e-6)
-    ).run_update()
+    stopped = tiny_trainer(tiny_config(update_epochs=6, learning_rate=0.01, target_kl=1e-6)).run_update()
     assert free.opt_steps == 12
     assert stopped.opt_steps < 12
 
@@ -168,9 +168,8 @@ def test_the_gradient_by_hand_is_autograd_s(clip_range_vf: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("most_patches", "source"), [(tiles.MOST_PATCHES, "screen"), (tiles.MOST_PATCHES, "marked"),
-                                 (0, "marked")],
-)  # fmt: skip
+    ("most_patches", "source"), [(tiles.MOST_PATCHES, "screen"), (tiles.MOST_PATCHES, "marked"), (0, "marked")]
+)
 def test_different_pictures_on_tiles_and_in_parts_teach_what_the_minibatch_teaches(
     monkeypatch: pytest.MonkeyPatch, most_patches: int, source: Literal["screen", "marked"]
 ) -> None:

@@ -86,10 +86,8 @@ def change(folder: Path, old: str, new: str) -> None:
         ("", f"""x = {{{'"a".' * 9_000}a = 1}}""", "a key of more than 16 parts"),
         ("", f"""{"'.'." * 9_000}a = 1""", "a key of more than 16 parts"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_meant_is_refused_by_name(
-    folder: Path, old: str, new: str, message: str
-) -> None:
+)
+def test_what_cannot_be_meant_is_refused_by_name(folder: Path, old: str, new: str, message: str) -> None:
     change(folder, old, new)
     with pytest.raises(TaskError, match=rf"task\.toml: .*{message}") as refused:
         load_task(folder)

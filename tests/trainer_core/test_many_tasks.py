@@ -24,9 +24,7 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.metric_names import metric
 
-BEDROOM, HOUSE, MOTHS = "pocket_quest/leave_bedroom", "pocket_quest/leave_house", (
-    "mirror_moths/level_2"
-)  # fmt: skip
+BEDROOM, HOUSE, MOTHS = "pocket_quest/leave_bedroom", "pocket_quest/leave_house", ("mirror_moths/level_2")
 JAR = "nectar_run/fill_jar"
 HORIZON = 3
 ROWS = torch.randint(7, (2 * HORIZON + 1, 6), generator=torch.Generator().manual_seed(3))
@@ -78,9 +76,8 @@ def test_each_env_plays_its_own_task_as_it_would_alone() -> None:
 def test_a_run_of_two_roms_is_told_task_by_task_and_resumes_bit_for_bit(tmp_path: Path) -> None:
     both = f"{BEDROOM},{JAR}"
     config = tiny_config(
-        task=both, num_envs=5, num_steps=4, total_env_steps=60, eval_every=3, eval_episodes=1,
-        demo_starts=0.0,
-    )  # fmt: skip
+        task=both, num_envs=5, num_steps=4, total_env_steps=60, eval_every=3, eval_episodes=1, demo_starts=0.0
+    )
     train_in(tmp_path / "whole", config)
     unseen = {**config.to_dict(), "eval_every": 0}
     train_in(tmp_path / "cut", RunConfig(**{**unseen, "total_env_steps": 40}))
@@ -98,8 +95,10 @@ def test_a_run_of_two_roms_is_told_task_by_task_and_resumes_bit_for_bit(tmp_path
         assert whole[-1]["metrics"][f"success_rate/{task}"] == 0
     evals = [r for r in read_log(tmp_path / "whole") if r["type"] == "eval"]
     assert [(r["task"], r["is_part"]) for r in evals if r["mode"] == "greedy"] == [
-        (BEDROOM, True), (JAR, True), (both, False),
-    ]  # fmt: skip
+        (BEDROOM, True),
+        (JAR, True),
+        (both, False),
+    ]
     paths = HomePaths(tmp_path / "whole").run("run")
     report = check_log(paths.train_log)
     assert report.errors == []
@@ -112,8 +111,7 @@ def test_a_run_of_two_roms_is_told_task_by_task_and_resumes_bit_for_bit(tmp_path
 def test_the_state_of_other_tasks_is_refused(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     ours, theirs = (
-        make_env(RunConfig(task=f"{BEDROOM},{other}", num_envs=2, num_minibatches=1), home)
-        for other in (HOUSE, MOTHS)
+        make_env(RunConfig(task=f"{BEDROOM},{other}", num_envs=2, num_minibatches=1), home) for other in (HOUSE, MOTHS)
     )
     with pytest.raises(CheckpointError, match="lacks"):
         ours.load_state_dict(theirs.state_dict())
@@ -135,14 +133,10 @@ def test_lists_of_tasks_are_read_and_expanded(tmp_path: Path) -> None:
     assert BEDROOM in every
     assert MOTHS not in every
     assert expand_tasks(f"{MOTHS},pocket_quest/leave_*", home) == f"{MOTHS},{BEDROOM},{HOUSE}"
-    for text, said in (
-        ("nobody/*", "no task fits"), (f"{HOUSE},{HOUSE}", "twice"), (f"{HOUSE},", "empty"),
-    ):  # fmt: skip
+    for text, said in (("nobody/*", "no task fits"), (f"{HOUSE},{HOUSE}", "twice"), (f"{HOUSE},", "empty")):
         with pytest.raises(ConfigError, match=said):
             expand_tasks(text, home)
-    assert with_joined_tasks(["--task", "a", "--seed", "3", "--task=b,c"]) == [
-        "--seed", "3", "--task", "a,b,c",
-    ]  # fmt: skip
+    assert with_joined_tasks(["--task", "a", "--seed", "3", "--task=b,c"]) == ["--seed", "3", "--task", "a,b,c"]
     assert with_joined_tasks(["--seed", "3"]) == ["--seed", "3"]
     assert (one_of("a,b", "b"), one_of("a,b", "c"), one_of("a")) == ("b", "a", "a")
     assert (short_task("x/a,y/b"), short_task("a,b,c")) == ("a + b", "3 tasks")
@@ -169,7 +163,5 @@ def test_preflight_says_which_tasks_cannot_be_mixed(tmp_path: Path) -> None:
     lines = ["frames_per_step = 30" if "frames_per_step" in x else x for x in text.splitlines()]
     (folder / "task.toml").write_text("\n".join(lines))
     found = check_tasks(f"{BEDROOM},slow", home, 8)
-    assert found.detail == (
-        f"one batch cannot play these: {BEDROOM} has frames a step 24, slow has 30"
-    )
+    assert found.detail == (f"one batch cannot play these: {BEDROOM} has frames a step 24, slow has 30")
     assert json.dumps(found.remedy) == "{}"

@@ -69,9 +69,7 @@ def test_a_paused_game_tells_the_memory_of_the_frame_on_show(tmp_path: Path) -> 
 def test_what_is_no_game_boy_has_no_memory(tmp_path: Path) -> None:
     loop, acks = loop_over(tmp_path, "tiny_goal")
     obey(loop, commands.ShowMemory(id=1, on=True))
-    assert (acks[-1].ok, acks[-1].detail) == (
-        False, "tiny_goal: no Game Boy, so there is no memory to look at"
-    )  # fmt: skip
+    assert (acks[-1].ok, acks[-1].detail) == (False, "tiny_goal: no Game Boy, so there is no memory to look at")
     loop.player.close()
 
 

@@ -38,12 +38,7 @@ def test_every_row_is_explained_in_the_documentation() -> None:
 
 def test_an_unknown_name_is_a_neutral_row() -> None:
     row = metric("charts/episodic_return")
-    assert (row.title, row.group, row.low, row.high) == (
-        "charts/episodic_return",
-        "other",
-        None,
-        None,
-    )
+    assert (row.title, row.group, row.low, row.high) == ("charts/episodic_return", "other", None, None)
     assert metric("success_rate").is_share
     assert not metric("sps").is_share
 
@@ -61,9 +56,7 @@ def test_scalars_of_an_update_are_flat_ones_the_map_and_shares_of_the_time() -> 
 
 
 def test_scalars_leave_out_what_a_trainer_does_not_measure() -> None:
-    bare = records.UpdateRecord(
-        run_id="r", seq=1, time=0.0, env_steps=5, wall_time_s=1.0, sps=5.0, metrics={"loss": 2}
-    )
+    bare = records.UpdateRecord(run_id="r", seq=1, time=0.0, env_steps=5, wall_time_s=1.0, sps=5.0, metrics={"loss": 2})
     assert scalars(bare) == {"env_steps": 5.0, "wall_time_s": 1.0, "sps": 5.0, "loss": 2.0}
     assert all(type(value) is float for value in scalars(bare).values())
 

@@ -38,8 +38,7 @@ def full_trace(trainer: ActorLearner) -> list[dict[str, Any]]:
 
 @pytest.fixture(params=["ppo", "a2c"])
 def traced(request: pytest.FixtureRequest) -> tuple[list[dict[str, Any]], dict[str, Any], Any]:
-    config = tiny_config(algo=request.param, num_envs=ENVS, num_steps=STEPS, num_minibatches=1,
-                         update_epochs=1)  # fmt: skip
+    config = tiny_config(algo=request.param, num_envs=ENVS, num_steps=STEPS, num_minibatches=1, update_epochs=1)
     trainer = tiny_trainer(config)
     trainer.env.episodes.own_starts = 24  # type: ignore[attr-defined]  # the others as if of demos
     trainer.run_update()
@@ -85,10 +84,7 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
         assert record[name] == pytest.approx(value, rel=1e-5, abs=1e-7), name
     histogram = [sum(row["actions"] == action for row in trace) for action in range(7)]
     assert record["action_hist"] == histogram
-    for name, field in (
-        ("reward", "rewards"), ("advantage", "advantages"), ("return", "returns"),
-        ("value", "values"),
-    ):  # fmt: skip
+    for name, field in (("reward", "rewards"), ("advantage", "advantages"), ("return", "returns"), ("value", "values")):
         assert record["metrics"][f"{name}_min"] == pytest.approx(min(column(field)))
         assert record["metrics"][f"{name}_max"] == pytest.approx(max(column(field)))
     shares = {
@@ -100,15 +96,12 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
     }
     for name, share in shares.items():
         assert record["metrics"][name] == pytest.approx(share), name
-    assert record["metrics"]["advantage_mean"] == pytest.approx(
-        fmean(column("advantages")), abs=1e-6
-    )
+    assert record["metrics"]["advantage_mean"] == pytest.approx(fmean(column("advantages")), abs=1e-6)
     assert record["metrics"]["return_mean"] == pytest.approx(fmean(returns), abs=1e-6)
     assert record["metrics"]["vpred_mean"] == pytest.approx(fmean(values), abs=1e-6)
     done_by_hand = {*expected, "action_hist", "metrics"}
     assert set(record) == done_by_hand, "a scalar nobody recomputes"
-    kinds = {f"{name}_{kind}" for kind in ("min", "max")
-             for name in ("reward", "advantage", "return", "value")}  # fmt: skip
+    kinds = {f"{name}_{kind}" for kind in ("min", "max") for name in ("reward", "advantage", "return", "value")}
     means = {"advantage_mean", "return_mean", "vpred_mean"}
     assert set(record["metrics"]) == kinds | means | set(shares)
 

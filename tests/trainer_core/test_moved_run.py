@@ -47,9 +47,7 @@ SABOTAGE: dict[str, Callable[[RunPaths], object]] = {
 
 
 @pytest.mark.parametrize("what", SABOTAGE)
-def test_it_ends_with_one_line_at_the_next_save(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_ends_with_one_line_at_the_next_save(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths, log = HomePaths(tmp_path).run("run"), NativeTrainee.log
 
     def then_sabotage(trainee: NativeTrainee, losses: object) -> None:

@@ -67,9 +67,7 @@ def test_validation_plays_states_that_training_never_sees(tmp_path: Path) -> Non
     assert {r["distinct_starts"] for r in log if r["type"] == "eval"} == {HELD_OUT // 2}
 
 
-def test_the_wall_shows_what_the_last_step_reached(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_wall_shows_what_the_last_step_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "INTERVAL_S", 0.0)
     control, trainer = Control(), tiny_trainer(tiny_config())
     control.watch(16)
@@ -157,9 +155,10 @@ def test_a_checkpoint_appears_by_a_rename_and_never_in_part(tmp_path: Path) -> N
     final = re.compile(r"/checkpoints/[0-9]+(/|$)")
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT
     written = [
-        str(arguments[0]) for event, arguments in events
+        str(arguments[0])
+        for event, arguments in events
         if event == "open" and isinstance(arguments[2], int) and arguments[2] & writing
-    ]  # fmt: skip
+    ]
     assert any("/checkpoints/" in path for path in written)
     assert [path for path in written if final.search(path)] == []
     renamed = [str(arguments[1]) for event, arguments in events if event == "os.rename"]
@@ -193,16 +192,12 @@ def test_success_is_the_named_functions_verdict_and_not_the_end() -> None:
     assert [episode.success for episode in played.episodes] == [True, False, True, False]
 
 
-def test_a_full_disk_takes_the_pictures_and_not_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_takes_the_pictures_and_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures lie in a file that is mapped: without a place on the disk of its own, writing to it
     would end the process by SIGBUS."""
     env, control, told = TinyGoalEnv(4, stack_k=1, seed=1), Control(), []
     control.watch(2)
-    watcher = watching.Watcher(
-        tmp_path / "frames.bin", env, control, lambda kind, **fields: told.append(fields)
-    )
+    watcher = watching.Watcher(tmp_path / "frames.bin", env, control, lambda kind, **fields: told.append(fields))
     with monkeypatch.context() as full:
         full.setattr(os, "posix_fallocate", lambda *_: raise_full())
         watcher.show(1)

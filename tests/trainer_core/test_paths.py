@@ -19,9 +19,7 @@ def test_a_run_and_a_player_know_the_home_that_holds_them(tmp_path: Path) -> Non
     assert paths.home_of_player(home.players / "one") == home
 
 
-def test_a_run_elsewhere_belongs_to_the_default_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_elsewhere_belongs_to_the_default_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DMGLAB_HOME", str(tmp_path / "chosen"))
     chosen = HomePaths(tmp_path / "chosen")
     assert paths.home_of(RunPaths(tmp_path / "mail" / "run")) == chosen
@@ -29,9 +27,7 @@ def test_a_run_elsewhere_belongs_to_the_default_home(
     assert paths.home_of_player(tmp_path / "run") == chosen
 
 
-def test_a_checkout_keeps_its_data_and_runs_its_children_inside(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_checkout_keeps_its_data_and_runs_its_children_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DMGLAB_HOME", raising=False)
     checkout = Path(__file__).resolve().parents[2]
     assert checkout == paths.CHECKOUT == paths.child_folder()

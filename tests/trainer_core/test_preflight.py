@@ -16,12 +16,7 @@ import pytest
 
 from tests.support.processes import until
 from trainer_core.envs.startable import check_startable
-from trainer_core.lab.memory_estimate import (
-    available_for,
-    cartridge_ram,
-    check_memory,
-    memory_estimate,
-)
+from trainer_core.lab.memory_estimate import available_for, cartridge_ram, check_memory, memory_estimate
 from trainer_core.lab.paths import ASSETS, CHECKOUT, HomePaths
 from trainer_core.lab.task_checks import check_task
 from trainer_core.runners.base import AgentRunner
@@ -81,9 +76,7 @@ def test_a_rom_that_nobody_registered_fails_before_the_start(tmp_path: Path) -> 
 
 
 def test_cuda_without_a_gpu_fails_with_the_cpu_as_remedy() -> None:
-    check = preflight.check_device(
-        FOUND, RunSpec.of(RunConfig(device="cuda:0", num_envs=8192)), NATIVE
-    )
+    check = preflight.check_device(FOUND, RunSpec.of(RunConfig(device="cuda:0", num_envs=8192)), NATIVE)
     assert check.status == "fail"
     assert check.remedy == {"device": "cpu", "num_envs": 64}
     RunConfig(**check.remedy)
@@ -167,9 +160,7 @@ class Hanging(NativeRunner):
         return [self.interpreter, "-c", "import time; time.sleep(60)"]
 
 
-def test_a_probe_that_hangs_is_a_finding_after_its_time(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_probe_that_hangs_is_a_finding_after_its_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(preflight, "PROBE_PATIENCE_S", 0.3)
     fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
     check = asyncio.run(collect(RunConfig(task="tiny_goal"), tmp_path, Hanging(**fields)))["Python"]
@@ -205,9 +196,8 @@ print("all refused")
 def test_a_wrong_task_ends_it_however_far_the_start_of_the_probe_is(tmp_path: Path) -> None:
     """On a busy computer the loop was closed while its probe was being started: it hung."""
     done = subprocess.run(
-        [sys.executable, "-c", REFUSED, str(tmp_path)], cwd=CHECKOUT, text=True,
-        capture_output=True, timeout=60,
-    )  # fmt: skip
+        [sys.executable, "-c", REFUSED, str(tmp_path)], cwd=CHECKOUT, text=True, capture_output=True, timeout=60
+    )
     assert done.stdout == "all refused\n", done.stderr
 
 
@@ -216,15 +206,12 @@ def test_a_probe_that_nobody_waits_for_is_ended_with_what_it_started(tmp_path: P
 
     class Wrapped(NativeRunner):
         def readiness(self) -> list[str]:
-            return ["sh", "-c", f"sleep 600 & echo $! > {started}.new; mv {started}.new {started};"
-                    " wait"]  # fmt: skip
+            return ["sh", "-c", f"sleep 600 & echo $! > {started}.new; mv {started}.new {started}; wait"]
 
     fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
 
     async def body() -> None:
-        asked = asyncio.create_task(
-            collect(RunConfig(task="tiny_goal"), tmp_path / "home", Wrapped(**fields))
-        )
+        asked = asyncio.create_task(collect(RunConfig(task="tiny_goal"), tmp_path / "home", Wrapped(**fields)))
         await until(started.exists)
         asked.cancel()
         await asyncio.wait([asked])
@@ -242,9 +229,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("runner_id", ["cleanrl", "d3rlpy", "spade_bdi"])
-def test_who_takes_a_game_boys_pictures_alone_refuses_an_arc_game(
-    runner_id: str, tmp_path: Path
-) -> None:
+def test_who_takes_a_game_boys_pictures_alone_refuses_an_arc_game(runner_id: str, tmp_path: Path) -> None:
     """CleanRL's ppo_atari trained on it with 44 of 128 columns cut off, its ppo ended in torch."""
     runner = find_runner(runner_id)
     spec = runner.complete(RunSpec(runner=runner_id, task="arc/wk01"))
@@ -266,9 +251,7 @@ def test_no_picture_is_cut_for_cleanrls_networks(algo: str) -> None:
     assert len(observations(algo, torch.zeros(1, planes, 72, 80, dtype=torch.uint8))) == 1
 
 
-def test_who_asks_for_a2c_reads_what_it_does_not_learn(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_asks_for_a2c_reads_what_it_does_not_learn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from trainer_core.cli.train import Options, options
 
     said = "warning: A2C does not learn Pocket Quest's first stage: 19 % after 186,000 steps"

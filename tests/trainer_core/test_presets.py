@@ -25,9 +25,7 @@ def test_starting_without_a_preset_learns_like_the_laptop_preset() -> None:
     bare, laptop = RunConfig(), preset_config("laptop")
     # auto is small on a CPU; marks are for our own learner, faces and guests show the screen
     tuned = PRESETS["laptop"].fields.keys() - {"policy", "obs_source"}
-    assert {key: getattr(bare, key) for key in tuned} == {
-        key: getattr(laptop, key) for key in tuned
-    }
+    assert {key: getattr(bare, key) for key in tuned} == {key: getattr(laptop, key) for key in tuned}
 
 
 def wishing(home: Path, name: str, table: str) -> Path:
@@ -55,9 +53,18 @@ def test_a_task_says_what_a_run_on_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["gamma = nan", "gamma = 1.01", "gamma = -1", "stack_k = 9", "stack_k = 0",
-              "gamma = 1" + 400 * "0", "stack_k = 1.5", "gama = 0.9"],
-)  # fmt: skip
+    "wrong",
+    [
+        "gamma = nan",
+        "gamma = 1.01",
+        "gamma = -1",
+        "stack_k = 9",
+        "stack_k = 0",
+        "gamma = 1" + 400 * "0",
+        "stack_k = 1.5",
+        "gama = 0.9",
+    ],
+)
 def test_what_no_run_can_have_no_task_may_want(wrong: str, tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="training") as caught:
         load_task(wishing(tmp_path, "odd", wrong))

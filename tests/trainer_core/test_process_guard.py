@@ -36,13 +36,19 @@ def child_of_a_parent(body: str, first: str = "") -> tuple[subprocess.Popen[str]
     """(a parent, the number of its child), which runs `body` after it armed itself."""
     code = BUSY.format(body=body, first=first)
     parent = subprocess.Popen(
-        [sys.executable, "-c", "import subprocess, sys;"
-         "from trainer_core.wire.process_guard import *;"
-         "import os, time; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]],"
-         "env={**os.environ, **family()}, start_new_session=True); print(child.pid, flush=True);"
-         "time.sleep(60)", code],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import subprocess, sys;"
+            "from trainer_core.wire.process_guard import *;"
+            "import os, time; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]],"
+            "env={**os.environ, **family()}, start_new_session=True); print(child.pid, flush=True);"
+            "time.sleep(60)",
+            code,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert parent.stdout is not None
     return parent, int(parent.stdout.readline())
 
@@ -60,10 +66,9 @@ def gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("first", "body"), [
-    ("", "time.sleep(60)"),
-    ("process_guard.signal.signal(15, lambda *_: None)", HOLDS_THE_GIL),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "body"), [("", "time.sleep(60)"), ("process_guard.signal.signal(15, lambda *_: None)", HOLDS_THE_GIL)]
+)
 def test_a_child_ends_with_its_parent_even_busy_in_c(first: str, body: str) -> None:
     parent, child = child_of_a_parent(body, first)
     assert parent.stdout is not None
@@ -125,9 +130,7 @@ def test_a_tool_is_started_without_a_port() -> None:
     code = "import socket, time\ns = socket.create_server(('127.0.0.1', 0)); time.sleep(60)"
 
     async def whole() -> None:
-        task = asyncio.create_task(
-            run_job([sys.executable, "-c", code], on_start=lambda job: jobs.append(job))
-        )
+        task = asyncio.create_task(run_job([sys.executable, "-c", code], on_start=lambda job: jobs.append(job)))
         while not seen:
             await asyncio.sleep(0.05)
             for job in jobs:

@@ -14,12 +14,19 @@ from trainer_core.host import process_start
 
 
 def run_python(source: str, **variables: str) -> str:
-    environment = {name: value for name, value in os.environ.items() if name not in
-                   ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}  # fmt: skip
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+    }
     done = subprocess.run(
-        [sys.executable, "-c", source], env={**environment, **variables}, text=True,
-        capture_output=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", source],
+        env={**environment, **variables},
+        text=True,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -37,9 +44,7 @@ def test_the_gpu_that_is_named_is_opened_while_torch_loads(
     monkeypatch.setattr(process_start, "_begin", lambda work: work())
     monkeypatch.setattr(process_start, "_open_gpu", opened.append)
     monkeypatch.setattr(process_start, "_map_libraries", lambda: None)
-    monkeypatch.setattr(
-        process_start, "importlib", SimpleNamespace(import_module=lambda name: None)
-    )
+    monkeypatch.setattr(process_start, "importlib", SimpleNamespace(import_module=lambda name: None))
     process_start.load_torch(device)
     assert opened == ([index] if sys.platform.startswith("linux") else [])
 

@@ -36,9 +36,12 @@ class Child:
     def __init__(self, module: str, folder: Path) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", f"trainer_core.{module}", str(folder)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
         self._events: Queue[records.Event] = Queue()
         self.seen: list[records.Event] = []
         self._next_id = 0
@@ -167,9 +170,7 @@ def test_a_worker_whose_parent_goes_saves_and_ends(how: str, tmp_path: Path, sta
 
 @warm
 @pytest.mark.parametrize("module", ["worker", "player"])
-def test_a_configuration_that_is_garbage_is_one_line(
-    module: str, tmp_path: Path, start: Any
-) -> None:
+def test_a_configuration_that_is_garbage_is_one_line(module: str, tmp_path: Path, start: Any) -> None:
     (tmp_path / "config.json").write_text("{{{")
     child = start(module, tmp_path)
     assert child.end() == 1

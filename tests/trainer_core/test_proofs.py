@@ -19,13 +19,16 @@ def test_a_changed_bit_is_a_difference() -> None:
 
 def test_a_verdict_holds_only_when_nothing_is_wrong() -> None:
     good: dict[str, Any] = {
-        "instant_s": 1.0, "killed_at_update": 4, "resumed_from": 3, "equal_records": 3,
-        "differing": (), "lost_lines": 0, "log_errors": (),
-    }  # fmt: skip
+        "instant_s": 1.0,
+        "killed_at_update": 4,
+        "resumed_from": 3,
+        "equal_records": 3,
+        "differing": (),
+        "lost_lines": 0,
+        "log_errors": (),
+    }
     assert Verdict(**good).holds
-    spoilt: list[dict[str, Any]] = [
-        {"equal_records": 2}, {"differing": ("x",)}, {"lost_lines": 1},
-    ]  # fmt: skip
+    spoilt: list[dict[str, Any]] = [{"equal_records": 2}, {"differing": ("x",)}, {"lost_lines": 1}]
     for bad in spoilt:
         assert not Verdict(**(good | bad)).holds
 

@@ -60,9 +60,16 @@ def test_the_golden_command_decodes_and_encodes_to_itself(kind: type[commands.Co
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"{}", b"not json", b'{"type":"update"}', b'{"type":"nonsense","seq":1}', b"\xff\xfe",
-     b'{"type":"heartbeat","run_id":"r","seq":true,"time":0}'],
-)  # fmt: skip
+    [
+        b"",
+        b"{}",
+        b"not json",
+        b'{"type":"update"}',
+        b'{"type":"nonsense","seq":1}',
+        b"\xff\xfe",
+        b'{"type":"heartbeat","run_id":"r","seq":true,"time":0}',
+    ],
+)
 def test_what_is_no_record_is_a_protocol_error(line: bytes) -> None:
     with pytest.raises(ProtocolError):
         records.decode(line)

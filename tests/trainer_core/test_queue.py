@@ -64,9 +64,7 @@ def test_runs_wait_in_order_priorities_go_before_and_a_move_beats_both(home: Hom
     assert RunRegistry(home).reconcile()["a"].state is RunState.QUEUED
 
 
-def test_the_first_whose_device_is_free_is_taken_and_stays_until_its_process_is_there(
-    home: HomePaths,
-) -> None:
+def test_the_first_whose_device_is_free_is_taken_and_stays_until_its_process_is_there(home: HomePaths) -> None:
     put(home, "a", "b")
     put(home, "g", devices=("cuda:0", "cuda:1"))
     RunQueue(home).hold("a")
@@ -90,9 +88,7 @@ def test_the_first_whose_device_is_free_is_taken_and_stays_until_its_process_is_
     assert third.life.record.run_id == "a"
 
 
-def test_the_second_device_is_taken_when_the_first_is_busy_and_written_down(
-    home: HomePaths,
-) -> None:
+def test_the_second_device_is_taken_when_the_first_is_busy_and_written_down(home: HomePaths) -> None:
     busy = DeviceLock.take(home, "cuda", "elsewhere")
     assert busy is not None
     put(home, "g", devices=("cuda", "cuda:1"), tags={"sweep": "s"})
@@ -104,9 +100,7 @@ def test_the_second_device_is_taken_when_the_first_is_busy_and_written_down(
     assert tags_of(read_config(home.run("g"))) == {"sweep": "s"}
 
 
-def test_a_detached_run_is_left_to_the_keeper_while_there_is_one_or_one_may_come(
-    home: HomePaths,
-) -> None:
+def test_a_detached_run_is_left_to_the_keeper_while_there_is_one_or_one_may_come(home: HomePaths) -> None:
     queue_steps.enqueue(home, "d", SPEC, algo="ppo", detached=True)
     put(home, "behind")
     assert queue_steps.claim(home, everybody) is None  # nor does who waits behind it overtake
@@ -162,12 +156,8 @@ def test_a_claim_whose_process_died_waits_again_where_it_was(home: HomePaths) ->
     assert found.life.record.run_id == "a"
 
 
-@pytest.mark.parametrize(
-    "rubbish", [b"", b"{", b'{"entries": 3}', b"\xff\xfe", b"[]", b"x" * 99, b'"\x80"']
-)
-def test_a_queue_file_that_is_damaged_is_made_again_from_the_index(
-    home: HomePaths, rubbish: bytes
-) -> None:
+@pytest.mark.parametrize("rubbish", [b"", b"{", b'{"entries": 3}', b"\xff\xfe", b"[]", b"x" * 99, b'"\x80"'])
+def test_a_queue_file_that_is_damaged_is_made_again_from_the_index(home: HomePaths, rubbish: bytes) -> None:
     put(home, "a", "b")
     home.queue.write_bytes(rubbish)
     assert order(home) == ["a", "b"]
@@ -203,9 +193,7 @@ def test_a_run_that_its_runner_refuses_fails_and_the_next_has_its_device(home: H
     assert turns.next((NATIVE,)) is None
     kept = turns.next((NATIVE,))
     record = RunRegistry(home).load()["a"]
-    assert (record.state, record.reason) == (
-        RunState.FAILED, "unknown configuration keys: of_another_version"
-    )  # fmt: skip
+    assert (record.state, record.reason) == (RunState.FAILED, "unknown configuration keys: of_another_version")
     assert kept is not None
     assert kept.plan.run_id == "b"
     assert order(home) == ["b"]
@@ -221,9 +209,7 @@ def test_a_waiting_run_is_dropped_once(home: HomePaths) -> None:
     assert RunRegistry(home).reconcile()["a"].state is RunState.STOPPED
 
 
-def test_nothing_waits_that_could_not_be_written(
-    home: HomePaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_waits_that_could_not_be_written(home: HomePaths, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: object, record: object) -> None:
         raise OSError(28, os.strerror(28))
 
@@ -237,10 +223,7 @@ def test_nothing_waits_that_could_not_be_written(
 def test_a_process_that_holds_the_queue_for_good_is_named_not_waited_for(home: HomePaths) -> None:
     put(home, "a")
     with RunQueue(home).locked():
-        with (
-            pytest.raises(QueueBusyError, match="is one of DMG Lab's processes stopped"),
-            RunQueue(home).locked(0.05),
-        ):
+        with pytest.raises(QueueBusyError, match="is one of DMG Lab's processes stopped"), RunQueue(home).locked(0.05):
             pass
         assert queue_steps.claim(home, everybody) is None
     assert queue_steps.claim(home, everybody) is not None
@@ -416,9 +399,7 @@ def test_an_entry_that_can_never_start_is_told_taken_out_and_the_next_has_its_tu
     assert {path.name for path in home.root.iterdir()} == {"training"}
 
 
-def test_a_queue_of_entries_that_can_never_start_ends(
-    home: HomePaths, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_queue_of_entries_that_can_never_start_ends(home: HomePaths, capsys: pytest.CaptureFixture[str]) -> None:
     home.queue.parent.mkdir(parents=True)
     home.queue.write_text('{"v":1,"entries":[{"run_id":"nope","devices":[]}]}')
     assert main(["queue", "run", "--home", str(home.root)]) == 0
@@ -435,9 +416,7 @@ def test_a_run_of_a_trainer_that_is_not_here_keeps_nobody_waiting(home: HomePath
     assert order(home) == ["a"]
 
 
-def test_a_queue_of_a_newer_version_is_listed_from_the_index_and_left_as_it_is(
-    home: HomePaths,
-) -> None:
+def test_a_queue_of_a_newer_version_is_listed_from_the_index_and_left_as_it_is(home: HomePaths) -> None:
     put(home, "a")
     newer = home.queue.read_text().replace('"v": 1', '"v": 2')
     home.queue.write_text(newer)

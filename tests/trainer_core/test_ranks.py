@@ -38,10 +38,12 @@ def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
         subprocess.Popen(
             [sys.executable, str(SCRIPT), str(tmp_path)],
             env=os.environ | shared | {"RANK": rank, "LOCAL_RANK": rank, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for rank in ("0", "1")
-    ]  # fmt: skip
+    ]
     told = [rank.communicate(timeout=300) for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], told
     first, second = (json.loads(out) for out, _ in told)
@@ -53,8 +55,7 @@ def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
     records = read_log(tmp_path)
     assert [r["env_steps"] for r in records if r["type"] == "update"] == [128, 256, 384, 512]
     assert all(sum(r["action_hist"]) == 128 for r in records if r["type"] == "update")
-    asked = [r["env_steps"] for r in records if r["type"] == "checkpoint" and
-             r["reason"] == "request"]  # fmt: skip
+    asked = [r["env_steps"] for r in records if r["type"] == "checkpoint" and r["reason"] == "request"]
     assert asked == [128], "rank 0 alone was asked, and held in the meantime; all obey"
     newest = list_checkpoints(HomePaths(tmp_path).run("run"))[-1]
     verify(newest)
@@ -69,8 +70,7 @@ def _assert_resumed_as_one(home: Path, first: dict[str, str], second: dict[str, 
     for told in (first, second):
         assert told["resumed"] == told["whole"] != told["begun"]
     whole, parted = (
-        [without_clocks(r) for r in read_log(home, run_id) if r["type"] == "update"]
-        for run_id in ("whole", "parted")
+        [without_clocks(r) for r in read_log(home, run_id) if r["type"] == "update"] for run_id in ("whole", "parted")
     )
     for record in (*whole, *parted):
         del record["run_id"], record["trace_id"]
@@ -123,9 +123,7 @@ def test_numbers_of_ranks_count_over_all_nodes() -> None:
 
     nodes = Nodes(nodes=3, node_rank=2, rendezvous="127.0.0.1:29500")
     assert supervise(list(start_ranks(start, 2, Path("unused"), nodes))) == 0
-    assert [(e["RANK"], e["LOCAL_RANK"], e["WORLD_SIZE"]) for e in told] == [
-        ("4", "0", "6"), ("5", "1", "6")
-    ]  # fmt: skip
+    assert [(e["RANK"], e["LOCAL_RANK"], e["WORLD_SIZE"]) for e in told] == [("4", "0", "6"), ("5", "1", "6")]
     assert {e[MEETING] for e in told} == {"tcp://127.0.0.1:29500"}
     assert {e["GLOO_SOCKET_IFNAME"] for e in told} == {interface_towards("127.0.0.1")}
 
@@ -137,9 +135,7 @@ def test_one_rank_that_fails_ends_the_others() -> None:
     assert [rank.returncode for rank in ranks] == [-signal.SIGTERM, 3]
 
 
-def test_ranks_that_are_stopped_before_they_begin_did_not_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_that_are_stopped_before_they_begin_did_not_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rank = tmp_path / "rank"
     rank.write_text("#!/bin/sh\nexec sleep 60\n")
     rank.chmod(0o755)
@@ -149,9 +145,7 @@ def test_ranks_that_are_stopped_before_they_begin_did_not_fail(
     assert spread(["train"], 2)["error"] == "terminated before there was anything to save"
 
 
-def test_the_folders_of_killed_launchers_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folders_of_killed_launchers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(psutil, "pid_exists", lambda pid: pid == 70)
     for name in ("dmglab-ranks-70-a", "dmglab-ranks-71-b", "dmglab-ranks-72-new", "other-71-c"):
@@ -175,9 +169,13 @@ def test_ranks_end_with_the_command_that_started_them(how: int, tmp_path: Path) 
         "2", "--num-envs", "8", "--num-steps", "8", "--seconds", "120", "--home", str(tmp_path),
     ]  # fmt: skip
     train = subprocess.Popen(
-        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}, text=True,
-    )  # fmt: skip
+        command,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)},
+        text=True,
+    )
     logs = HomePaths(tmp_path).runs
     deadline = time.monotonic() + 90
     while time.monotonic() < deadline and not any(

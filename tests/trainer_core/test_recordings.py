@@ -30,13 +30,7 @@ from trainer_core.lab.recording import (
     read_steps,
     write_recording,
 )
-from trainer_core.lab.unfinished_recordings import (
-    UNFINISHED,
-    is_unfinished,
-    note_unfinished,
-    recover,
-    recover_below,
-)
+from trainer_core.lab.unfinished_recordings import UNFINISHED, is_unfinished, note_unfinished, recover, recover_below
 from trainer_core.play.clips.opening import open_clip
 from trainer_core.play.played_game import Player
 from trainer_core.service import PlayerService
@@ -178,17 +172,14 @@ def bare_recording(folder: Path, frames: int, lines: list[dict[str, Any]]) -> Re
 
 def test_an_older_recording_tells_the_same(tmp_path: Path) -> None:
     """Its lines named one frame: how many there were when the step had ended."""
-    facts = {"action": 3, "reward": 0.5, "dist": 0.25, "success": False, "done": False,
-             "trunc": False}  # fmt: skip
+    facts = {"action": 3, "reward": 0.5, "dist": 0.25, "success": False, "done": False, "trunc": False}
     lines = [{"frame": end, "step": step, **facts} for step, end in ((4, 14), (5, 38))]
     recording = bare_recording(tmp_path / "old", 40, lines)
     assert read_steps(tmp_path / "old", recording) == [
         RecordedStep(step=4, first_frame=0, last_frame=13, **facts),
         RecordedStep(step=5, first_frame=14, last_frame=37, **facts),
     ]
-    assert [Replay(tmp_path / "old").step_at(frame) for frame in (0, 13, 14, 37, 38)] == [
-        0, 0, 1, 1, -1
-    ]  # fmt: skip
+    assert [Replay(tmp_path / "old").step_at(frame) for frame in (0, 13, 14, 37, 38)] == [0, 0, 1, 1, -1]
 
 
 @pytest.mark.parametrize(
@@ -202,17 +193,13 @@ def test_an_older_recording_tells_the_same(tmp_path: Path) -> None:
         {"step": 1, "frame": 41},
     ],
 )
-def test_a_line_that_is_no_step_of_the_recording_is_named(
-    line: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_line_that_is_no_step_of_the_recording_is_named(line: dict[str, Any], tmp_path: Path) -> None:
     recording = bare_recording(tmp_path / "bad", 40, [line])
     with pytest.raises(ProtocolError, match=r"steps\.jsonl, line 1: "):
         read_steps(tmp_path / "bad", recording)
 
 
-def test_recordings_are_found_without_a_look_into_any_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recordings_are_found_without_a_look_into_any_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = make_home(tmp_path, 20, 1, checkpoints=2)
     older, newer = (home.players / name / "recordings" / name for name in ("b", "a"))
     for second, folder in enumerate((older, newer)):
@@ -301,9 +288,12 @@ def killed_recording(folder: Path, *words: str) -> None:
     """A process records there, and is killed."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with subprocess.Popen(
-        [sys.executable, "-c", RECORDING, str(folder), *words], cwd=CHECKOUT,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as child:  # fmt: skip
+        [sys.executable, "-c", RECORDING, str(folder), *words],
+        cwd=CHECKOUT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         with pytest.raises(ProtocolError, match="recorded still"):
@@ -313,9 +303,7 @@ def killed_recording(folder: Path, *words: str) -> None:
         child.kill()
 
 
-def test_a_recording_whose_player_was_killed_opens_with_what_it_had_written(
-    tmp_path: Path,
-) -> None:
+def test_a_recording_whose_player_was_killed_opens_with_what_it_had_written(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     folder = home.players / "p" / "recordings" / "r"
     killed_recording(folder)

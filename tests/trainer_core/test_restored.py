@@ -141,9 +141,7 @@ def test_a_console_that_cannot_be_is_refused_and_any_other_runs(
 @pytest.mark.warp
 @FEWER
 @any_data
-def test_a_state_of_another_form_is_refused(
-    game: GameEnv, good: dict[str, Any], data: st.DataObject
-) -> None:
+def test_a_state_of_another_form_is_refused(game: GameEnv, good: dict[str, Any], data: st.DataObject) -> None:
     refuse_or_load(game, good, data)
 
 
@@ -210,11 +208,16 @@ TORN_TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        (("tile",), 90), (("tile",), -1), (("episodes", "start_index"), 10**6),
-        (("episodes", "steps"), -1), (("episodes", "held"), 10**6),
-        (("episodes", "dist"), float("nan")), (("episodes", "best"), 1.5), (("obs",), 4),
+        (("tile",), 90),
+        (("tile",), -1),
+        (("episodes", "start_index"), 10**6),
+        (("episodes", "steps"), -1),
+        (("episodes", "held"), 10**6),
+        (("episodes", "dist"), float("nan")),
+        (("episodes", "best"), 1.5),
+        (("obs",), 4),
     ],
-)  # fmt: skip
+)
 def test_a_value_outside_its_range_is_named(place: tuple[str, ...], value: float) -> None:
     env = TinyGoalEnv(ENVS, seed=1)
     state = env.state_dict()
@@ -255,9 +258,7 @@ def test_a_trainers_state_is_its_own_or_refused(data: st.DataObject) -> None:
     trainer.run_update()
 
 
-def test_a_checkpoint_whose_envs_cannot_be_is_passed_over_for_the_one_before(
-    tmp_path: Path,
-) -> None:
+def test_a_checkpoint_whose_envs_cannot_be_is_passed_over_for_the_one_before(tmp_path: Path) -> None:
     config = tiny_config(checkpoint_every=2)
     train_in(tmp_path, config)
     newest = max((tmp_path / "training/runs/run/checkpoints").iterdir(), key=lambda p: int(p.name))

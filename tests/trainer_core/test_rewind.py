@@ -85,9 +85,7 @@ def test_a_console_goes_back_to_every_state_it_was_in(tmp_path: Path) -> None:
     assert game._emulator.state_hash()[0] == hashes[20]
 
 
-def test_the_history_is_bounded_and_ends_at_a_state_that_was_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_history_is_bounded_and_ends_at_a_state_that_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history_module, "MAX_FRAMES", 100)
     game = TinyGame()
     history = History(game)
@@ -115,9 +113,7 @@ def test_a_player_knows_again_what_it_knew(player: Player) -> None:
     assert not player.one_frame_back(), "there is nothing before the beginning"
 
 
-def test_what_is_rewound_was_never_recorded(
-    player: Player, told: list[Any], tmp_path: Path
-) -> None:
+def test_what_is_rewound_was_never_recorded(player: Player, told: list[Any], tmp_path: Path) -> None:
     play(player, 5)
     player.record(True)
     play(player, 60)
@@ -189,9 +185,7 @@ def test_a_load_can_be_taken_back_and_again(player: Player, tmp_path: Path) -> N
     assert player.game.snapshot() == before
 
 
-def test_nothing_to_take_back_and_a_state_of_another_game_are_errors(
-    player: Player, tmp_path: Path
-) -> None:
+def test_nothing_to_take_back_and_a_state_of_another_game_are_errors(player: Player, tmp_path: Path) -> None:
     with pytest.raises(LabError, match="no state was loaded"):
         player.undo_load()
     console = open_game(str(ROM), HomePaths(tmp_path))
@@ -221,9 +215,7 @@ class FullDisk:
         self.file.close()
 
 
-def test_a_disk_that_fills_up_leaves_a_whole_clip_and_says_so(
-    player: Player, told: list[Any]
-) -> None:
+def test_a_disk_that_fills_up_leaves_a_whole_clip_and_says_so(player: Player, told: list[Any]) -> None:
     player.record(True)
     play(player, 50)
     assert player.recorder.writer is not None
@@ -294,9 +286,7 @@ def test_playing_on_from_a_frame_is_the_same_way_again(player: Player, tmp_path:
     assert player.game.snapshot() != elsewhere
 
 
-def test_playing_on_refuses_another_game_and_a_frame_that_is_not_there(
-    player: Player, tmp_path: Path
-) -> None:
+def test_playing_on_refuses_another_game_and_a_frame_that_is_not_there(player: Player, tmp_path: Path) -> None:
     player.record(True)
     play(player, 20)
     folder = Path(player.record(False))

@@ -44,9 +44,8 @@ def patched(path: Path, byte: int) -> Path:
 
 
 def test_a_rom_is_added_from_a_relative_path_listed_moved_changed_and_removed(
-    home: HomePaths, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    home: HomePaths, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copy(GAME, tmp_path / "mine.gb")
     monkeypatch.chdir(tmp_path)
     (row,) = call(capsys, home, "add", "mine.gb")["roms"]
@@ -80,11 +79,8 @@ def test_what_cannot_be_registered_is_one_line_and_registers_nothing(
     assert not (home.settings / "roms.json").exists()
 
 
-@pytest.mark.parametrize(("at", "is_one"), [((), True), ((0x104,), True), ((0x14D,), True),
-                                            ((0x104, 0x14D), False)])  # fmt: skip
-def test_the_look_at_a_header_is_the_emulators(
-    tmp_path: Path, at: tuple[int, ...], is_one: bool
-) -> None:
+@pytest.mark.parametrize(("at", "is_one"), [((), True), ((0x104,), True), ((0x14D,), True), ((0x104, 0x14D), False)])
+def test_the_look_at_a_header_is_the_emulators(tmp_path: Path, at: tuple[int, ...], is_one: bool) -> None:
     data = bytearray((ASSETS / "games/pocket_quest/pocket_quest.gb").read_bytes())
     for place in at:
         data[place] ^= 0xFF
@@ -135,9 +131,14 @@ def test_a_bad_entry_stands_in_the_list_with_its_reason_and_takes_no_good_one_al
     good = call(capsys, home, "add", GAME)["roms"][0]["sha256"]
     path = home.settings / "roms.json"
     bad = {
-        "0" * 64: {"path": "a\0b"}, "1" * 64: 3, "2" * 64: {"path": "x.gb", "size": 10**30},
-        "3" * 64: "a" * 50_000, "\x1b[2J" * 9_000: "x.gb", "4" * 64: "", "5" * 64: None,
-    }  # fmt: skip
+        "0" * 64: {"path": "a\0b"},
+        "1" * 64: 3,
+        "2" * 64: {"path": "x.gb", "size": 10**30},
+        "3" * 64: "a" * 50_000,
+        "\x1b[2J" * 9_000: "x.gb",
+        "4" * 64: "",
+        "5" * 64: None,
+    }
     path.write_text(json.dumps(json.loads(path.read_text()) | bad))
     rows = {row["sha256"]: row for row in call(capsys, home, "list")["roms"]}
     assert rows.pop(good)["state"] == "ok"

@@ -34,9 +34,7 @@ from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
 
 SPEC = RunSpec.of(tiny_config())
-CHECKPOINT = {
-    "path": "checkpoints/000000000128", "sha256": "0" * 64, "size_bytes": 1, "reason": "best",
-}  # fmt: skip
+CHECKPOINT = {"path": "checkpoints/000000000128", "sha256": "0" * 64, "size_bytes": 1, "reason": "best"}
 
 
 def begin(home: HomePaths, name: str = "") -> RunLife:
@@ -87,11 +85,21 @@ def test_the_best_success_of_a_run_is_not_its_last(tmp_path: Path) -> None:
     for mode, success in rates:
         life.fold(
             event(
-                records.EvalRecord, env_steps=1, task="t", mode=mode, episodes=8,
-                distinct_starts=8, success_rate=success, pass_at_1=success, pass_at_n=success, n=1,
-                median_steps_to_goal=1.0, mean_return=0.0, wall_time_s=1.0,
+                records.EvalRecord,
+                env_steps=1,
+                task="t",
+                mode=mode,
+                episodes=8,
+                distinct_starts=8,
+                success_rate=success,
+                pass_at_1=success,
+                pass_at_n=success,
+                n=1,
+                median_steps_to_goal=1.0,
+                mean_return=0.0,
+                wall_time_s=1.0,
             )
-        )  # fmt: skip
+        )
     assert (life.record.best_success_rate, life.record.best_leaving_rate) == (0.75, 1.0)
     life.end(RunState.STOPPED, "")
 
@@ -120,8 +128,11 @@ def test_one_trainer_a_run_directory(tmp_path: Path) -> None:
         resume.run(["run", "--home", str(tmp_path)])
     worker = subprocess.run(
         [sys.executable, "-m", "trainer_core.worker", str(life.paths.root)],
-        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
     assert worker.returncode == 1
     assert worker.stderr.count("\n") == 1
     assert "is being trained" in worker.stderr
@@ -135,9 +146,11 @@ def test_a_child_holds_the_lock_for_its_own_life(tmp_path: Path) -> None:
     life = begin(HomePaths(tmp_path))
     number = life.lock.descriptor
     child = subprocess.Popen(
-        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE,
-        pass_fds=(number,), env={**os.environ, INHERITED: str(number)},
-    )  # fmt: skip
+        [sys.executable, "-c", "import sys; sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        pass_fds=(number,),
+        env={**os.environ, INHERITED: str(number)},
+    )
     life.launched(child.pid)
     life.end(RunState.LOST, "the app is gone")
     with pytest.raises(LabError, match=f"process {child.pid}"):
@@ -156,13 +169,12 @@ def test_a_killed_run_of_the_command_line_shows_how_far_it_came(
     words = train_words(root, "--seconds", 300, "--eval-every", 0, "--checkpoint-every", 0)
     child = subprocess.Popen(
         [sys.executable, "-m", "trainer_core.cli.main", "train", *words],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     home = HomePaths(root)
     deadline = time.monotonic() + 60
-    while not (shown := runs.run(["--home", str(root), "--json"])["runs"]) or (
-        shown[0]["env_steps"] == 0
-    ):
+    while not (shown := runs.run(["--home", str(root), "--json"])["runs"]) or (shown[0]["env_steps"] == 0):
         assert time.monotonic() < deadline, shown
         time.sleep(0.2)
     assert shown[0]["state"] == "starting" or shown[0]["state"] == "running"
@@ -207,10 +219,12 @@ def test_a_closed_terminal_saves_and_a_closed_reader_does_not_matter(tmp_path: P
     words = train_words(tmp_path, "--seconds", 300, "--eval-every", 0, "--checkpoint-every", 0)
     child = subprocess.Popen(
         [sys.executable, "-m", "trainer_core.cli.main", "train", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         # Tests that run under nohup would hand on that it is ignored, which a training respects.
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
-    )  # fmt: skip
+    )
     assert child.stderr is not None
     assert child.stdout is not None
     assert child.stderr.readline().startswith("run ")
@@ -256,9 +270,7 @@ def test_a_number_that_is_no_lock_is_not_believed(tmp_path: Path) -> None:
     assert RunLock.take_or_inherit(life.paths, str(life.lock.descriptor)).descriptor >= 0
 
 
-def test_a_pause_that_is_taken_back_within_an_update_leaves_the_run_running(
-    tmp_path: Path,
-) -> None:
+def test_a_pause_that_is_taken_back_within_an_update_leaves_the_run_running(tmp_path: Path) -> None:
     home, control = HomePaths(tmp_path), Control()
     life = RunLife.begin(home, "r", SPEC, algo="ppo")
     with contextlib.closing(RunWriter(life.paths, Narrator(life))) as writer:

@@ -20,12 +20,7 @@ import pytest
 
 from trainer_core.cli.main import main
 from trainer_core.lab import guest_environment
-from trainer_core.lab.guest_environment import (
-    PACKAGES,
-    TORCH,
-    RunnerEnvironment,
-    explain,
-)
+from trainer_core.lab.guest_environment import PACKAGES, TORCH, RunnerEnvironment, explain
 from trainer_core.lab.paths import CHECKOUT, HomePaths
 from trainer_core.runners.catalog import find_runner, registered_runners
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
@@ -78,9 +73,7 @@ def test_an_environment_runs_our_code_and_sees_nothing_else_of_ours(
     assert (shares, shares[-1]) == (sorted(shares), 1.0)
     assert left_in(environment) == ["sb3"]
     code = "import trainer_core; print(trainer_core.__file__)"
-    done = subprocess.run(
-        [str(environment.python), "-P", "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([str(environment.python), "-P", "-c", code], capture_output=True, text=True, check=True)
     assert Path(done.stdout.strip()).is_relative_to(environment.folder / "dmglab")
     hidden = [str(environment.python), "-P", "-c", "import torch"]
     assert subprocess.run(hidden, capture_output=True, check=False).returncode
@@ -117,11 +110,15 @@ def installing(environment: RunnerEnvironment, python: Path, pip: str) -> subpro
     argv = ["runner", "install", "sb3", "--home", str(environment.home.root)]
     child = subprocess.Popen(
         [sys.executable, "-m", "trainer_core.cli.main", *argv, "--python", str(python)],
-        cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, env={**os.environ, "PIP_SCRIPT": pip},
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PIP_SCRIPT": pip},
         # Of tests that a script runs in the background SIGINT is ignored, and its children's.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )  # fmt: skip
+    )
     assert child.stdout is not None
     said = []
     for line in child.stdout:
@@ -150,9 +147,7 @@ def test_torch_is_built_for_what_the_machine_has(
     for build, cpu in (("None", True), ("'13.0'", False)):
         (tmp_path / "version.py").write_text(f"cuda: Optional[str] = {build}\n")
         spec = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
-        monkeypatch.setattr(
-            guest_environment.importlib.util, "find_spec", lambda name, spec=spec: spec
-        )
+        monkeypatch.setattr(guest_environment.importlib.util, "find_spec", lambda name, spec=spec: spec)
         assert guest_environment.wants_cpu_torch() == cpu
 
 
@@ -172,9 +167,7 @@ def test_a_killed_installation_takes_its_tools_along_before_another_can_begin(
 ) -> None:
     """venv and pip went on writing, and the next installation deleted below them."""
     pids = tmp_path / "pids"
-    child = installing(
-        environment, python, f'sleep 600 & echo $! $$ > {pids}; echo "Collecting slow"; wait'
-    )
+    child = installing(environment, python, f'sleep 600 & echo $! $$ > {pids}; echo "Collecting slow"; wait')
     tools = [int(word) for word in pids.read_text().split()]
     assert len(tools) == 2
     assert all(map(psutil.pid_exists, tools))
@@ -273,9 +266,7 @@ def test_check_says_what_is_wrong_and_the_command_that_mends_it(
         environment.check()
 
 
-def test_the_command_lists_and_refuses_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_lists_and_refuses_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = ["--home", str(tmp_path)]
     assert main(["runner", "list", *home]) == 0
     rows = {row["id"]: row for row in json.loads(capsys.readouterr().out)["runners"]}
@@ -307,20 +298,19 @@ def test_requirements_are_pinned_and_hashed(runner: GuestRunner) -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("WARNING: Retrying (...) 'ProxyError('Cannot connect to proxy.', NewConnectionError(",
-         "the proxy refuses"),
-        ("ERROR: Could not find a version that satisfies the requirement x==1 "
-         "(from versions: none)", "no package index answered"),
+        ("WARNING: Retrying (...) 'ProxyError('Cannot connect to proxy.', NewConnectionError(", "the proxy refuses"),
+        (
+            "ERROR: Could not find a version that satisfies the requirement x==1 (from versions: none)",
+            "no package index answered",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_pip_says_without_a_network_is_a_way_out(said: str, words: str) -> None:
     assert words in explain([said, "ERROR: No matching distribution found"], ["pip"])
 
 
 def test_pip_that_says_nothing_is_named() -> None:
-    assert explain([], ["python", "-m", "pip", "install"]).startswith(
-        "python -m pip install failed"
-    )
+    assert explain([], ["python", "-m", "pip", "install"]).startswith("python -m pip install failed")
 
 
 @pytest.mark.parametrize("runner", GUESTS, ids=lambda runner: runner.id)
@@ -377,6 +367,4 @@ def test_every_guests_run_begins_in_the_process_that_does_the_protocol(tmp_path:
         folder = HomePaths(tmp_path).run("r").root
         assert runner.command(folder)[-4:] == ["-m", PROCESS, str(folder), runner.worker]
         tree = ast.parse((PACKAGES / f"{runner.worker.replace('.', '/')}.py").read_text())
-        assert "make_trainee" in {
-            node.name for node in tree.body if isinstance(node, ast.FunctionDef)
-        }
+        assert "make_trainee" in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -48,11 +48,7 @@ def order(**options: object) -> RunSpec:
 
 
 def values_of(events: list[records.Event]) -> list[float]:
-    return [
-        event.metrics["hallway/mean_return"]
-        for event in events
-        if isinstance(event, records.UpdateRecord)
-    ]
+    return [event.metrics["hallway/mean_return"] for event in events if isinstance(event, records.UpdateRecord)]
 
 
 def checks_of(spec: RunSpec, runner: EchoRunner, home: Path) -> dict[str, Check]:
@@ -68,9 +64,7 @@ def test_its_options_are_its_own_and_checked(echo: EchoRunner, tmp_path: Path) -
     assert plan.argv[0] == echo.interpreter
     assert plan.cwd == plan.run_dir
     assert echo.configure(plan.spec) == EchoConfig(episodes=3)
-    assert plan.spec.options == {
-        "algo": "counting", "episodes": 3, "pause_s": 0.01, "warm_start": "",
-    }  # fmt: skip
+    assert plan.spec.options == {"algo": "counting", "episodes": 3, "pause_s": 0.01, "warm_start": ""}
     for wrong, words in (
         (order(num_envs=64), "unknown configuration keys: num_envs"),
         (order(episodes=0), "episodes must be 1 to"),
@@ -144,9 +138,7 @@ def test_a_run_of_it_streams_its_own_metrics_to_its_end(echo: EchoRunner, tmp_pa
     run(tmp_path, body, echo)
 
 
-def test_stop_is_sigterm_at_once_and_resume_goes_on_with_the_right_runner(
-    echo: EchoRunner, tmp_path: Path
-) -> None:
+def test_stop_is_sigterm_at_once_and_resume_goes_on_with_the_right_runner(echo: EchoRunner, tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
         service.runners = (NATIVE, echo)
         plan = service.plan(order(episodes=5000, pause_s=0.02), "kept")
@@ -173,9 +165,7 @@ def test_stop_is_sigterm_at_once_and_resume_goes_on_with_the_right_runner(
     run(tmp_path, body, echo)
 
 
-def test_it_begins_with_what_a_donor_learned_and_goes_on_from_its_own(
-    echo: EchoRunner, tmp_path: Path
-) -> None:
+def test_it_begins_with_what_a_donor_learned_and_goes_on_from_its_own(echo: EchoRunner, tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
         seen: list[records.Event] = []
         service.subscribe(lambda n: seen.append(n.event) if isinstance(n, EventReceived) else None)
@@ -202,9 +192,7 @@ def test_two_apps_do_not_train_one_run(echo: EchoRunner, tmp_path: Path) -> None
         second = TrainerService(HomePaths(tmp_path), runners=(echo,))
         second.open()
         spec = order(episodes=5000)
-        (plan.run_dir / "config.json").write_text(
-            json.dumps({"runner": "echo", "run": spec.to_dict(), "name": ""})
-        )
+        (plan.run_dir / "config.json").write_text(json.dumps({"runner": "echo", "run": spec.to_dict(), "name": ""}))
         await first.resume(plan.run_id)
         with pytest.raises(LabError, match=f"process {first.runs[plan.run_id].pid}"):
             await second.resume(plan.run_id)
@@ -214,9 +202,8 @@ def test_two_apps_do_not_train_one_run(echo: EchoRunner, tmp_path: Path) -> None
 
 
 def test_a_shell_goes_on_with_a_run_of_it(
-    echo: EchoRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    echo: EchoRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("trainer_core.cli.resume.find_runner", lambda runner_id: echo)
 
     async def body(service: TrainerService) -> None:
@@ -333,9 +320,13 @@ STAYS = PLAYER.replace("        break", f"        {WAITS}")
     ids=["silent", "beats", "deaf", "stays"],
 )
 def test_a_shell_waits_for_no_player_that_hangs(
-    code: str, limit: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    limit: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     class Theirs(ScriptedNative):
         def play(self, player_dir: Path) -> list[str]:
             return [sys.executable, "-c", code, str(player_dir)]

@@ -83,12 +83,16 @@ def test_a_removed_run_stays_in_the_index_and_can_be_restored(home: HomePaths) -
 
 @pytest.mark.parametrize(
     ("fault", "is_here"),
-    [("fsync:1", True), ("rename:1", True), ("fsync:3", True), ("fsync:4", False),
-     ("unlink:1", False), ("unlink:3", False)],
-)  # fmt: skip
-def test_what_a_killed_archiving_left_is_put_right_by_the_next(
-    home: HomePaths, fault: str, is_here: bool
-) -> None:
+    [
+        ("fsync:1", True),
+        ("rename:1", True),
+        ("fsync:3", True),
+        ("fsync:4", False),
+        ("unlink:1", False),
+        ("unlink:3", False),
+    ],
+)
+def test_what_a_killed_archiving_left_is_put_right_by_the_next(home: HomePaths, fault: str, is_here: bool) -> None:
     before = contents(home.run(RUN).root)
     words = ["archive", RUN, "--remove", "--home", str(home.root)]
     faulty = [sys.executable, "-m", "tests.proofs.faults", f"{fault}:KILL", "trainer_core.cli.main"]
@@ -151,9 +155,7 @@ def test_a_run_that_goes_on_or_is_in_use_is_not_archived(home: HomePaths) -> Non
     assert home.run(RUN).root.is_dir()
 
 
-def test_a_full_disk_leaves_no_half_archive_and_the_run(
-    home: HomePaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_no_half_archive_and_the_run(home: HomePaths, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError(28, os.strerror(28))
 
@@ -236,9 +238,7 @@ def rewritten(file: Path, target: Path, change: Change) -> Path:
         (lambda m, _: m["files"].update({"a\x1b[2Jb": {"sha256": "0", "size": 1}}), "outside"),
     ],
 )
-def test_an_archive_that_lies_is_refused(
-    home: HomePaths, tmp_path: Path, change: Change, words: str
-) -> None:
+def test_an_archive_that_lies_is_refused(home: HomePaths, tmp_path: Path, change: Change, words: str) -> None:
     file = rewritten(archive(home, RUN, home.archives), tmp_path / "lies.tar.gz", change)
     elsewhere = HomePaths(tmp_path / "elsewhere")
     with pytest.raises(LabError, match=words):

@@ -37,9 +37,7 @@ def test_runs_are_what_the_index_says_now(home: HomePaths) -> None:
     registry = RunRegistry(home)
     registry.append(run_record("run-00001", RunState.FAILED, reason="fell over"))
     registry.append(run_record("new", RunState.RUNNING, pid=2**22 - 3, pid_create_time=1.0))
-    assert rows(home, "SELECT run_id, reason FROM runs WHERE state = 'failed'") == [
-        ("run-00001", "fell over")
-    ]
+    assert rows(home, "SELECT run_id, reason FROM runs WHERE state = 'failed'") == [("run-00001", "fell over")]
     assert rows(home, "SELECT state FROM runs WHERE run_id = 'new'") == [("lost",)]
 
 
@@ -61,9 +59,7 @@ def test_records_follow_the_logs_line_by_line(home: HomePaths) -> None:
 def test_every_number_of_an_update_is_a_scalar_its_own_names_too(home: HomePaths) -> None:
     RunRegistry(home).append(run_record("guest", RunState.FINISHED))
     writer = RunWriter(home.run("guest"))
-    writer.append(
-        records.UpdateRecord, env_steps=64, wall_time_s=1.0, sps=64.0, metrics={"losses/td": 0.5}
-    )
+    writer.append(records.UpdateRecord, env_steps=64, wall_time_s=1.0, sps=64.0, metrics={"losses/td": 0.5})
     writer.close()
     question = "SELECT name, value FROM scalars WHERE run_id = 'guest' AND env_steps = 64"
     assert set(rows(home, question)) == {("wall_time_s", 1.0), ("sps", 64.0), ("losses/td", 0.5)}
@@ -79,17 +75,28 @@ def test_the_logs_are_read_only_for_questions_about_them(home: HomePaths) -> Non
 @pytest.mark.parametrize(
     "question",
     [
-        "DELETE FROM runs", "UPDATE runs SET name = 'x'", "DROP TABLE runs", "PRAGMA user_version",
-        "INSERT INTO runs (run_id) VALUES ('x')", "ATTACH 'elsewhere.db' AS other", "VACUUM",
-        "CREATE TABLE mine (a)", "SELECT 1; SELECT 2", "BEGIN", "", "gibberish",
-        "SELECT load_extension('x')", "SELECT * FROM nowhere", "SELECT 'half",
-        "WITH a AS (SELECT 1) DELETE FROM runs", "SELECT \0", "EXPLAIN SELECT 1",
+        "DELETE FROM runs",
+        "UPDATE runs SET name = 'x'",
+        "DROP TABLE runs",
+        "PRAGMA user_version",
+        "INSERT INTO runs (run_id) VALUES ('x')",
+        "ATTACH 'elsewhere.db' AS other",
+        "VACUUM",
+        "CREATE TABLE mine (a)",
+        "SELECT 1; SELECT 2",
+        "BEGIN",
+        "",
+        "gibberish",
+        "SELECT load_extension('x')",
+        "SELECT * FROM nowhere",
+        "SELECT 'half",
+        "WITH a AS (SELECT 1) DELETE FROM runs",
+        "SELECT \0",
+        "EXPLAIN SELECT 1",
         "SELECT '\udcff'",
     ],
-)  # fmt: skip
-def test_whatever_is_no_question_is_refused_in_one_line_and_changes_nothing(
-    home: HomePaths, question: str
-) -> None:
+)
+def test_whatever_is_no_question_is_refused_in_one_line_and_changes_nothing(home: HomePaths, question: str) -> None:
     before = rows(home, "SELECT * FROM runs")
     index = home.runs_index.read_bytes()
     with pytest.raises(LabError) as caught:
@@ -111,9 +118,7 @@ def test_more_rows_than_wanted_are_cut_and_said_so(home: HomePaths) -> None:
     assert not ask(home, "SELECT 1 FROM runs", limit=3).cut
 
 
-@pytest.mark.parametrize(
-    "rubbish", [b"", b"not a database" * 100, b"SQLite format 3\0" + b"x" * 99]
-)
+@pytest.mark.parametrize("rubbish", [b"", b"not a database" * 100, b"SQLite format 3\0" + b"x" * 99])
 def test_a_cache_that_is_gone_or_damaged_is_made_again(home: HomePaths, rubbish: bytes) -> None:
     assert rows(home, "SELECT count(*) FROM updates") == [(12,)]
     for part in home.runs_cache.parent.glob("runs.sqlite*"):
@@ -122,9 +127,7 @@ def test_a_cache_that_is_gone_or_damaged_is_made_again(home: HomePaths, rubbish:
     assert rows(home, "SELECT count(*) FROM updates") == [(12,)]
 
 
-def test_a_home_that_may_only_be_read_is_asked_in_memory(
-    home: HomePaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_may_only_be_read_is_asked_in_memory(home: HomePaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HomePaths, "runs_cache", Path("/proc/no/such/folder/runs.sqlite"))
     assert rows(home, "SELECT count(*) FROM updates") == [(12,)]
 
@@ -137,9 +140,7 @@ def test_two_may_ask_at_once(home: HomePaths) -> None:
         "print(ask(HomePaths(Path(sys.argv[1])), 'SELECT count(*) FROM updates').rows)\n"
     )
     both = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(home.root)], stdout=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", code, str(home.root)], stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     assert [process.communicate()[0] for process in both] == ["((12,),)\n"] * 2

@@ -99,9 +99,7 @@ def test_ten_thousand_runs_are_listed_from_the_index_alone(tmp_path: Path) -> No
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"
         "print(used.ru_utime + used.ru_stime, file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.count("\n") == 10_001
     assert float(done.stderr) < 1.5  # 0.35 s of CPU on an idle core
 
@@ -136,9 +134,14 @@ def begin(home: HomePaths, run_id: str, *, reason: str) -> None:
     with contextlib.closing(RunWriter(life.paths)) as writer:
         writer.append(records.MetaRecord, runner="native", task="tiny_goal", algo="ppo")
         writer.append(
-            records.CheckpointRecord, env_steps=4096, path="checkpoints/000000004096",
-            sha256="0" * 64, size_bytes=1, success_rate=0.75, reason=reason,
-        )  # fmt: skip
+            records.CheckpointRecord,
+            env_steps=4096,
+            path="checkpoints/000000004096",
+            sha256="0" * 64,
+            size_bytes=1,
+            success_rate=0.75,
+            reason=reason,
+        )
     life.end(RunState.FINISHED if reason == "final" else RunState.STOPPED, "")
 
 
@@ -162,8 +165,12 @@ def test_a_lost_index_is_made_again_from_the_folders_of_runs(
     registry.path.unlink()
     found = listed(home, capsys)
     assert {name: run["state"] for name, run in found.items()} == {
-        "a": "finished", "b": "stopped", "c": "lost", "d": "queued", "bad": "lost",
-    }  # fmt: skip
+        "a": "finished",
+        "b": "stopped",
+        "c": "lost",
+        "d": "queued",
+        "bad": "lost",
+    }
     assert found["a"]["reason"] == FOUND
     assert found["a"]["best_success_rate"] == 0.75
     assert (found["a"]["algo"], found["a"]["name"]) == ("ppo", "named a")
@@ -196,11 +203,20 @@ def test_a_run_that_somebody_begins_this_moment_is_not_called_lost(registry: Run
 @pytest.mark.parametrize(
     "change",
     [
-        {"run_id": "../../evil"}, {"run_id": ""}, {"run_id": "a\nb"}, {"run_id": "\x1b[2Jx"},
-        {"run_id": "n" * 50_000}, {"env_steps": 10**400}, {"env_steps": 2**63}, {"env_steps": -1},
-        {"created_at": 1e300}, {"finished_at": -5.0}, {"pid": 10**30}, {"state": "asleep"},
+        {"run_id": "../../evil"},
+        {"run_id": ""},
+        {"run_id": "a\nb"},
+        {"run_id": "\x1b[2Jx"},
+        {"run_id": "n" * 50_000},
+        {"env_steps": 10**400},
+        {"env_steps": 2**63},
+        {"env_steps": -1},
+        {"created_at": 1e300},
+        {"finished_at": -5.0},
+        {"pid": 10**30},
+        {"state": "asleep"},
     ],
-)  # fmt: skip
+)
 def test_a_line_that_no_run_of_ours_could_have_written_is_none(
     registry: RunRegistry, change: dict[str, object], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,9 +240,7 @@ def test_what_a_terminal_would_obey_is_shown_as_letters(
     assert len(out) < 1_000
 
 
-def test_a_run_that_was_resumed_while_somebody_read_the_index_is_not_lost(
-    registry: RunRegistry,
-) -> None:
+def test_a_run_that_was_resumed_while_somebody_read_the_index_is_not_lost(registry: RunRegistry) -> None:
     registry.append(run_record("a", pid=2**22 - 3, pid_create_time=1.0))
     read_before = registry.load()
     alive = run_record("a", pid=os.getpid(), pid_create_time=create_time(os.getpid()))
@@ -235,9 +249,7 @@ def test_a_run_that_was_resumed_while_somebody_read_the_index_is_not_lost(
     assert registry.load()["a"] == alive
 
 
-def test_an_index_that_cannot_be_read_hides_no_run(
-    registry: RunRegistry, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_that_cannot_be_read_hides_no_run(registry: RunRegistry, capsys: pytest.CaptureFixture[str]) -> None:
     begin(registry.home, "a", reason="final")
     registry.path.unlink()
     registry.path.mkdir()

@@ -31,9 +31,7 @@ STEPS = 24
 class Case:
     """A small task and a random sequence of pictures, some of them goals or one pixel off."""
 
-    def __init__(
-        self, seed: int, distance: str, success: str, masked: bool, goals: int, hold: int
-    ) -> None:
+    def __init__(self, seed: int, distance: str, success: str, masked: bool, goals: int, hold: int) -> None:
         rng = np.random.default_rng(seed)
         shape = (goals, HEIGHT, WIDTH)
         self.templates = rng.integers(0, 4, shape, dtype=np.uint8)
@@ -68,9 +66,7 @@ class Case:
         mask = torch.from_numpy(self.mask)
         templates = GoalTemplates(torch.from_numpy(self.templates), mask, self.goal.distance)
         starts = torch.from_numpy(self.starts)
-        episodes = Episodes(
-            1, templates, self.rules, torch.arange(STARTS), starts, seed=1, novelty=novelty
-        )
+        episodes = Episodes(1, templates, self.rules, torch.arange(STARTS), starts, seed=1, novelty=novelty)
         episodes.begin(torch.tensor([0]))
         return episodes
 
@@ -169,9 +165,7 @@ def test_what_is_watched_is_what_trains_less_the_novelty(case: Case) -> None:
 def test_the_sequences_meet_every_branch() -> None:
     """Without this the tests above could agree on nothing but misses."""
     met: set[tuple[Any, ...]] = set()
-    for seed, distance, success in product(
-        range(12), ("l1", "mse"), ("goal_template", "goal_touched")
-    ):
+    for seed, distance, success in product(range(12), ("l1", "mse"), ("goal_template", "goal_touched")):
         case = Case(seed, distance, success, masked=seed % 3 == 0, goals=2, hold=2)
         batch = case.batch(novelty=False)
         for picture in case.pictures:
@@ -179,25 +173,33 @@ def test_the_sequences_meet_every_branch() -> None:
             at_tau = bool(out.dist[0] == case.goal.tau)
             met.add((success, bool(out.done[0]), bool(out.trunc[0]), at_tau))
     for success in ("goal_template", "goal_touched"):
-        assert {(success, True, False, False), (success, False, True, False),
-                (success, False, False, False), (success, False, False, True)} <= met  # fmt: skip
+        assert {
+            (success, True, False, False),
+            (success, False, True, False),
+            (success, False, False, False),
+            (success, False, False, True),
+        } <= met
 
 
 def test_a_step_by_hand() -> None:
     rules = make_rules(
         Reward(step_cost=0.25, alpha=2.0, goal_bonus=8.0, novelty_bonus=4.0),
-        Goal(file="", sha256="", tau=0.5, hold_steps=2), 5, "goal_template",
-    )  # fmt: skip
+        Goal(file="", sha256="", tau=0.5, hold_steps=2),
+        5,
+        "goal_template",
+    )
 
     def step(
-        rules: Rules, dist: float, held: int, steps: int, reached: float,
-        best: float | None = None, **more: Any,
-    ) -> Any:  # fmt: skip
+        rules: Rules, dist: float, held: int, steps: int, reached: float, best: float | None = None, **more: Any
+    ) -> Any:
         best = np.float32(dist if best is None else best)
         before = Standing(np.float32(dist), np.int32(held), np.int32(steps), best)
         score = score_step(rules.cast(np.float32), before, np.float32(reached), **more)
-        return (*(float(score.reward), bool(score.done), bool(score.trunc)),
-                int(score.standing.held), int(score.standing.steps))  # fmt: skip
+        return (
+            *(float(score.reward), bool(score.done), bool(score.trunc)),
+            int(score.standing.held),
+            int(score.standing.steps),
+        )
 
     assert step(rules, 1.0, 0, 0, 0.75) == (0.25, False, False, 0, 1)
     assert step(rules, 1.0, 0, 0, 0.25) == (1.25, False, False, 1, 1), "once is not held"
@@ -215,8 +217,10 @@ def test_a_step_by_hand() -> None:
 def test_an_episode_pays_new_minima_once_however_often_it_walks_to_and_fro() -> None:
     rules = make_rules(
         Reward(step_cost=0.0, alpha=1.0, shaping="new_minimum", goal_bonus=0.0),
-        Goal(file="", sha256="", tau=0.01), 99, "goal_template",
-    ).cast(np.float32)  # fmt: skip
+        Goal(file="", sha256="", tau=0.01),
+        99,
+        "goal_template",
+    ).cast(np.float32)
     standing = Standing(np.float32(0.5), np.int32(0), np.int32(0), np.float32(0.5))
     total = 0.0
     for dist in (0.75, 0.25, 0.5, 0.25, 0.75, 0.125, 0.25):
@@ -227,11 +231,6 @@ def test_an_episode_pays_new_minima_once_however_often_it_walks_to_and_fro() -> 
 
 
 def test_a_person_can_play_before_torch_has_loaded() -> None:
-    code = (
-        "import sys, trainer_core.player; "
-        "print(sorted({'torch', 'PIL', 'tyro'} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
-    )
+    code = "import sys, trainer_core.player; print(sorted({'torch', 'PIL', 'tyro'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -18,14 +18,7 @@ from tests.support.processes import SPEC, group_of, run, start, until, wait_unti
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.native import NATIVE
-from trainer_core.service import (
-    BadLineSeen,
-    EventReceived,
-    LogLines,
-    Notice,
-    RunChanged,
-    TrainerService,
-)
+from trainer_core.service import BadLineSeen, EventReceived, LogLines, Notice, RunChanged, TrainerService
 from trainer_core.wire import commands, records
 from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
 from trainer_core.wire.run_record import RunState
@@ -34,18 +27,14 @@ from trainer_core.wire.run_record import RunState
 def test_a_run_goes_from_preflight_to_finished_and_leaves_its_record(tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
         states, updates = [], []
-        service.subscribe(
-            lambda n: states.append(n.record.state) if isinstance(n, RunChanged) else None
-        )
+        service.subscribe(lambda n: states.append(n.record.state) if isinstance(n, RunChanged) else None)
         run_id = await start(service, updates=5, interval_s=0.01)
         async for notice in service.notices(run_id):
             if isinstance(notice, EventReceived) and isinstance(notice.event, records.UpdateRecord):
                 updates.append(notice.event.update)
         assert updates == [1, 2, 3, 4, 5]
         order = list(dict.fromkeys(states))
-        assert order == [
-            RunState.PREFLIGHT, RunState.STARTING, RunState.RUNNING, RunState.FINISHED,
-        ]  # fmt: skip
+        assert order == [RunState.PREFLIGHT, RunState.STARTING, RunState.RUNNING, RunState.FINISHED]
         past = await service.history(run_id)
         assert [type(event).__name__ for event in past.events[:2]] == ["MetaRecord", "UpdateRecord"]
         assert service.registry.load()[run_id] == service.runs[run_id]
@@ -253,9 +242,7 @@ def test_after_a_crash_the_run_is_lost_and_can_be_resumed(tmp_path: Path) -> Non
         run_id = await start(service, updates=2, interval_s=0.01)
         await until(lambda: service.runs[run_id].state.is_end)
         crashed = service.runs[run_id]
-        service.registry.append(
-            type(crashed)(**{**_fields(crashed), "state": RunState.RUNNING, "finished_at": 0.0})
-        )
+        service.registry.append(type(crashed)(**{**_fields(crashed), "state": RunState.RUNNING, "finished_at": 0.0}))
 
     async def second(service: TrainerService) -> None:
         (run_id,) = service.runs

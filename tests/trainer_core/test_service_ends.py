@@ -115,9 +115,7 @@ def test_a_full_disk_at_the_end_leaves_neither_a_silent_run_nor_a_stuck_queue(
 ) -> None:
     async def body(service: TrainerService) -> None:
         seen: list[RunState] = []
-        service.subscribe(
-            lambda n: seen.append(n.record.state) if isinstance(n, RunChanged) else None
-        )
+        service.subscribe(lambda n: seen.append(n.record.state) if isinstance(n, RunChanged) else None)
         first = await start(service, updates=20, interval_s=0.02)
         second = await start(service, updates=1, interval_s=0.01)
         real = index.RunRegistry.append
@@ -166,9 +164,7 @@ def test_a_start_that_is_given_up_leaves_no_process_and_a_run_that_ended(tmp_pat
             with pytest.raises(asyncio.CancelledError):
                 await starting
             ended = service.runs[plan.run_id]
-            assert (ended.state, ended.reason) == (
-                RunState.STOPPED, "interrupted while it was started",
-            )  # fmt: skip
+            assert (ended.state, ended.reason) == (RunState.STOPPED, "interrupted while it was started")
         await until(lambda: not living_children())
 
     run(tmp_path, body)

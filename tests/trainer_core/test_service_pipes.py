@@ -20,9 +20,7 @@ def test_a_run_is_followed_where_a_pipe_cannot_say_whether_it_is_read(
     """Python 3.11.2, Debian 12's, leaves `is_reading` of a pipe to the abstract base."""
     pipe = pytest.importorskip("asyncio.unix_events")._UnixReadPipeTransport
     monkeypatch.setattr(pipe, "is_reading", asyncio.ReadTransport.is_reading)
-    monkeypatch.setattr(
-        pipe, "_add_reader", lambda self, fd, call: self._loop._add_reader(fd, call), raising=False
-    )
+    monkeypatch.setattr(pipe, "_add_reader", lambda self, fd, call: self._loop._add_reader(fd, call), raising=False)
     wrong: list[dict[str, object]] = []
 
     async def body() -> None:

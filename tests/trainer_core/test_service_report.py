@@ -78,7 +78,7 @@ def test_a_folder_takes_what_its_files_take(tmp_path: Path) -> None:
         ["train", "--task", "arc/wk01@http://me:SESAME@host"],
         ["train", "--task", "tiny_goal", "--nodes", "2", "--rendezvous", "me:SESAME@host:1"],
     ],
-)  # fmt: skip
+)
 def test_a_password_in_an_address_is_refused_before_anything_keeps_it(
     words: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

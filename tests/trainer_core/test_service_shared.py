@@ -33,16 +33,16 @@ async def soon(condition: Callable[[], object]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def opened(
-    home: HomePaths, *, works_queue: bool = True, **script: object
-) -> AsyncIterator[TrainerService]:
+async def opened(home: HomePaths, *, works_queue: bool = True, **script: object) -> AsyncIterator[TrainerService]:
     """A service as an app has it, whose runs are the echo worker's."""
     script = {"updates": 100_000, "interval_s": 0.01} | script
     service = TrainerService(
-        home, runners=(scripted_native(**script),), ladder=StopLadder(5.0, 0.3),
+        home,
+        runners=(scripted_native(**script),),
+        ladder=StopLadder(5.0, 0.3),
         works_queue=works_queue,
         start_detached_host=lambda home: start_detached_host(home, **script),
-    )  # fmt: skip
+    )
     service.open()
     try:
         yield service
@@ -81,10 +81,7 @@ def test_another_app_sees_a_run_follows_its_records_and_steers_it(home: HomePath
     async def body() -> None:
         async with opened(home) as one, opened(home) as two:
             seen: list[records.Event] = []
-            two.subscribe(
-                lambda notice: seen.append(notice.event)
-                if isinstance(notice, EventReceived) else None
-            )  # fmt: skip
+            two.subscribe(lambda notice: seen.append(notice.event) if isinstance(notice, EventReceived) else None)
             run_id = (await running(one)).run_id
             await soon(lambda: two.takes_commands(run_id) and two.runs[run_id].env_steps)
             assert not two.is_live(run_id)
@@ -269,9 +266,7 @@ def hosts(home: HomePaths) -> list[psutil.Process]:
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             line = process.cmdline()
-            named = (
-                len(line) > 2 and line[1].endswith("detached_host.py") and line[2] == str(home.root)
-            )
+            named = len(line) > 2 and line[1].endswith("detached_host.py") and line[2] == str(home.root)
             if named and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found

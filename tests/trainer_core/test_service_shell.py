@@ -65,9 +65,7 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
     assert dmglab("queue", "move", "b", "1")["queue"] == ["b", run_id, "a"]
     assert dmglab("queue", "hold", "b")["queue"] == ["b", run_id, "a"]
     listed = dmglab("queue", "list", "--json")["queue"]
-    assert [(row["run_id"], row.get("held", False)) for row in listed] == [
-        ("b", True), (run_id, True), ("a", False),
-    ]  # fmt: skip
+    assert [(row["run_id"], row.get("held", False)) for row in listed] == [("b", True), (run_id, True), ("a", False)]
     dmglab("queue", "release", run_id)
     assert dmglab("queue", "remove", "a")["state"] == "stopped"
     assert dmglab("stop", "b")["state"] == "stopped"
@@ -205,9 +203,7 @@ def test_a_second_worker_of_the_queue_is_told_who_the_first_is(
     assert dmglab("queue", "run")["queue"] == []
 
 
-def test_ctrl_c_while_a_command_is_loaded_is_one_line(
-    dmglab: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_while_a_command_is_loaded_is_one_line(dmglab: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(name: str) -> None:
         raise KeyboardInterrupt
 
@@ -226,9 +222,7 @@ def test_runs_are_filtered_and_their_disk_use_told(home: HomePaths, dmglab: Shel
 
 
 @pytest.mark.usefixtures("warm")
-def test_a_training_of_a_shell_is_paused_resumed_and_stopped_from_another(
-    home: HomePaths, dmglab: Shell
-) -> None:
+def test_a_training_of_a_shell_is_paused_resumed_and_stopped_from_another(home: HomePaths, dmglab: Shell) -> None:
     shell = subprocess.Popen(
         [sys.executable, "-m", "trainer_core.cli.main", "train", "--task", "tiny_goal",
          "--num-envs", "4", "--num-steps", "8", "--num-minibatches", "2", "--eval-every", "0",

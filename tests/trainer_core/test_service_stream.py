@@ -27,12 +27,7 @@ def drain(parser: LineParser) -> list[records.Event | BadLine]:
 
 @pytest.mark.parametrize(
     "garbage",
-    [
-        b"Warp 1.19 initialized",
-        b"\x1b[2J\x1b[31mepoch 3\x1b[0m |####  |\r",
-        b"\xff\x00\xfe",
-        heartbeat(7)[:-9],
-    ],
+    [b"Warp 1.19 initialized", b"\x1b[2J\x1b[31mepoch 3\x1b[0m |####  |\r", b"\xff\x00\xfe", heartbeat(7)[:-9]],
     ids=["words", "ANSI", "bytes", "half a record"],
 )
 def test_garbage_between_records_is_reported_and_the_stream_goes_on(garbage: bytes) -> None:

@@ -17,9 +17,7 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import ConfigError, LabError
 
 
-def test_a_slow_listener_gets_the_newest_records_and_the_count_of_the_others(
-    tmp_path: Path,
-) -> None:
+def test_a_slow_listener_gets_the_newest_records_and_the_count_of_the_others(tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
         run_id = await start(service, updates=60, interval_s=0.001)
         with service.telemetry.live(run_id, capacity=8) as stream:

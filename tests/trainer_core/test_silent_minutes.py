@@ -65,9 +65,7 @@ def test_who_listens_to_nothing_reads_that_kernels_compile(
     assert not timers.waiting
 
 
-def test_a_shell_reads_on_while_a_run_prepares(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shell_reads_on_while_a_run_prepares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_run, "STARTING_S", 0.001)
     monkeypatch.setattr(local_run, "PROGRESS_S", 0.0)
     spec = RunSpec.of(RunConfig(task="tiny_goal"))
@@ -83,11 +81,7 @@ def test_a_shell_reads_on_while_a_run_prepares(
     narrator = Heard(life)
 
     def hear(state: str, detail: str) -> None:
-        narrator(
-            records.encode(
-                records.StateEvent(run_id="run", seq=0, time=0.0, state=state, detail=detail)
-            )
-        )
+        narrator(records.encode(records.StateEvent(run_id="run", seq=0, time=0.0, state=state, detail=detail)))
 
     hear("starting", "preparing 32 consoles: core 1 of 2")
     assert again.wait(30)

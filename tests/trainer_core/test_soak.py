@@ -29,9 +29,8 @@ def test_a_file_that_is_mapped_is_no_memory_of_ones_own(tmp_path: Path) -> None:
 def test_what_grows_is_named() -> None:
     rows = {
         name: [Sample(minute, size(minute), 8, 3) for minute in range(60)]
-        for name, size in (("app", lambda at: 120.0), ("worker", lambda at: 300.0),
-                           ("player", lambda at: 200.0 + at))
-    }  # fmt: skip
+        for name, size in (("app", lambda at: 120.0), ("worker", lambda at: 300.0), ("player", lambda at: 200.0 + at))
+    }
     assert grown(rows, 60) == ["player: 228 to 249 MiB"]
     here: dict[str, list[Sample]] = {"app": []}
     take(here, 0.5)

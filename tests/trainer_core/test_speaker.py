@@ -17,13 +17,7 @@ from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.play.pacer import Pacer
 from trainer_core.play.sdl_output import why_no_device
-from trainer_core.play.sound import (
-    FASTEST,
-    REFILL,
-    TARGET_S,
-    GameSound,
-    Speaker,
-)
+from trainer_core.play.sound import FASTEST, REFILL, TARGET_S, GameSound, Speaker
 from trainer_core.wire import commands, records
 from trainer_core.wire.playing import PlayerConfig, write_player_config
 
@@ -53,9 +47,7 @@ def game(tmp_path: Path) -> ConsoleGame:
     return game
 
 
-def test_what_is_heard_follows_the_game_through_jumps_and_leaves_it_alone(
-    game: ConsoleGame, tmp_path: Path
-) -> None:
+def test_what_is_heard_follows_the_game_through_jumps_and_leaves_it_alone(game: ConsoleGame, tmp_path: Path) -> None:
     alone = open_game(str(ROM), HomePaths(tmp_path))
     assert isinstance(alone, ConsoleGame)
     assert game.cartridge is not None
@@ -168,8 +160,11 @@ def test_a_player_plays_to_a_real_device_and_says_so(tmp_path: Path) -> None:
     environment = {**os.environ, "SDL_AUDIODRIVER": "disk", "SDL_DISKAUDIOFILE": str(tape)}
     with subprocess.Popen(
         [sys.executable, "-m", "trainer_core.player", str(folder)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True,
-    ) as player:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    ) as player:
         assert player.stdin is not None
         assert player.stdout is not None
         player.stdin.write(commands.encode(commands.SetSound(id=1, volume=1.0)))
@@ -190,9 +185,7 @@ def test_a_player_plays_to_a_real_device_and_says_so(tmp_path: Path) -> None:
     assert np.abs(samples).max() > 500
 
 
-def test_a_computer_without_sound_is_known_before_it_is_tried(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_computer_without_sound_is_known_before_it_is_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("SDL_AUDIODRIVER", "PULSE_SERVER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))

@@ -131,9 +131,7 @@ def evals(home: Path) -> list[dict[str, Any]]:
 def test_no_file_is_left_of_a_task_that_was_played_before_the_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    validator = Validator(
-        tiny_config(task="tiny_goal"), HomePaths(tmp_path), None, HomePaths(tmp_path).run("run")
-    )
+    validator = Validator(tiny_config(task="tiny_goal"), HomePaths(tmp_path), None, HomePaths(tmp_path).run("run"))
     validator.paths.root.mkdir(parents=True)
     validator.tasks = ("tiny_goal", "tiny_goal")
     monkeypatch.setattr(validator, "_forward", lambda env, envs: lambda obs: (obs[:, 0, 0, :7], 0))
@@ -158,9 +156,7 @@ def test_a_checkpoint_is_kept_within_a_validation_and_again_with_what_it_found(
     interrupt(monkeypatch, 3, control.request_checkpoint)
     train_in(tmp_path, tiny_config(eval_every=4, total_env_steps=4 * UPDATE), control=control)
     saved = [record for record in read_log(tmp_path) if record["type"] == "checkpoint"]
-    assert [(one["reason"], one["validated_env_steps"]) for one in saved] == [
-        ("request", -1), ("best", 4 * UPDATE),
-    ]  # fmt: skip
+    assert [(one["reason"], one["validated_env_steps"]) for one in saved] == [("request", -1), ("best", 4 * UPDATE)]
     (folder,) = list_checkpoints(HomePaths(tmp_path).run("run"))
     assert read_meta(folder).validated_env_steps == 4 * UPDATE
 
@@ -186,9 +182,11 @@ def test_a_stop_waits_for_a_worker_that_says_what_it_does(tmp_path: Path) -> Non
 
     async def body(service: TrainerService) -> None:
         run_id = await start(
-            service, updates=1000, interval_s=0.01,
+            service,
+            updates=1000,
+            interval_s=0.01,
             stop_words=[["finishing the update", 0.2]] * 3 + [["saving a checkpoint", 0.6]],
-        )  # fmt: skip
+        )
         await until(lambda: service.runs[run_id].env_steps > 0)
         await service.stop(run_id)
         assert service.runs[run_id].reason == "stopped by you"

@@ -24,9 +24,7 @@ def test_a_grid_is_every_combination_with_the_last_name_fastest() -> None:
 
 
 def test_draws_stay_in_range_and_are_the_same_for_the_same_seed() -> None:
-    axes = space.parse_axes(
-        ["learning_rate=log:1e-5..1e-2", "num_steps=8..64", "policy=small,nature"]
-    )
+    axes = space.parse_axes(["learning_rate=log:1e-5..1e-2", "num_steps=8..64", "policy=small,nature"])
     found = space.draws(axes, 400, seed=3)
     assert found == space.draws(axes, 400, seed=3) != space.draws(axes, 400, seed=4)
     rates = sorted(row["learning_rate"] for row in found)
@@ -92,8 +90,7 @@ def test_halving_keeps_the_best_third_of_those_that_came_so_far() -> None:
     few = {number: curves[number] for number in (0, 5)}
     assert rules.halving(few, 0, first_rung=1000, factor=2) is None, "two say little"
     assert not any(
-        rules.halving(dict.fromkeys(range(5), line(0.0, 1000)), n, first_rung=1000, factor=3)
-        for n in range(5)
+        rules.halving(dict.fromkeys(range(5), line(0.0, 1000)), n, first_rung=1000, factor=3) for n in range(5)
     ), "equals go on"
 
 

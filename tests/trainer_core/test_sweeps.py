@@ -37,8 +37,11 @@ def test_the_hopeless_is_ended_and_every_run_says_where_it_belongs(tmp_path: Pat
     assert ended[0] == 3
     assert "is not among the best 2 of 4" in ended[1], "whatever its last words were"
     assert found["echo-t001"].tags == {
-        "sweep": "echo", "trial": "1", "setting": "1", "varied": '{"learning_rate": 0.9}'
-    }  # fmt: skip
+        "sweep": "echo",
+        "trial": "1",
+        "setting": "1",
+        "varied": '{"learning_rate": 0.9}',
+    }
     config = json.loads(home.run("echo-t001").config.read_text())
     assert config["tags"] == found["echo-t001"].tags
     assert (config["run"]["learning_rate"], config["run"]["seed"]) == (0.9, 7)
@@ -66,8 +69,9 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     asyncio.run(begin_and_stop())
     found = RunRegistry(home).load()
     assert {run_id: run.state for run_id, run in found.items()} == {
-        "echo-t000": RunState.STOPPED, "echo-t001": RunState.STOPPED
-    }, "the third never began"  # fmt: skip
+        "echo-t000": RunState.STOPPED,
+        "echo-t001": RunState.STOPPED,
+    }, "the third never began"
     _make_short(home, ["echo-t000", "echo-t001"])
     said: list[str] = []
     again = conductor(home, load_sweep(home, "latest"), 2, said)
@@ -77,9 +81,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     assert sum("begins" in line for line in said) == 1
 
 
-def test_a_trial_that_waits_for_its_former_life_can_be_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_that_waits_for_its_former_life_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = HomePaths(tmp_path)
     sweep = made_sweep(home, [{"learning_rate": 1e-3}])
     paths = home.run(sweep.trials[0].run_id)
@@ -117,9 +119,7 @@ def test_a_killed_sweep_leaves_no_process_and_goes_on(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     long = {"learning_rate": 0.1, "total_env_steps": ENDLESS}
     sweep = made_sweep(home, [long, long])
-    driver = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.echo_sweeps", str(tmp_path), "echo"], cwd=CHECKOUT
-    )
+    driver = subprocess.Popen([sys.executable, "-m", "tests.support.echo_sweeps", str(tmp_path), "echo"], cwd=CHECKOUT)
     runs = [home.run(trial.run_id) for trial in sweep.trials]
     try:
         wait_until(lambda: all(r.train_log.exists() and r.train_log.stat().st_size for r in runs))
@@ -164,9 +164,7 @@ def test_bad_input_is_one_line_and_begins_nothing(
     assert not (tmp_path / "home").exists()
 
 
-def test_a_resumed_sweep_is_taken_as_it_was(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_resumed_sweep_is_taken_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made_sweep(HomePaths(tmp_path), [{"learning_rate": 0.1}])
     assert main(["sweep", "--resume", "echo", "--num-envs", "8", "--home", str(tmp_path)]) == 1
     assert "cannot change a sweep" in capsys.readouterr().err

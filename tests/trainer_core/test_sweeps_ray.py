@@ -63,9 +63,7 @@ def test_records_are_the_same_with_ray_and_without(cluster: Any, tmp_path: Path)
     assert config[0] == config[1]
 
 
-def test_a_lost_node_loses_no_trial_and_a_stop_reaches_those_that_wait(
-    cluster: Any, tmp_path: Path
-) -> None:
+def test_a_lost_node_loses_no_trial_and_a_stop_reaches_those_that_wait(cluster: Any, tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     sweep = made_sweep(home, [{"learning_rate": 0.1, "total_env_steps": ENDLESS}] * 3)
     said: list[str] = []

@@ -54,9 +54,7 @@ def test_what_a_killed_one_left_goes_at_the_next_use(home: HomePaths) -> None:
         "    (made / 'starts.npz').write_bytes(b'x')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run(
-        [sys.executable, "-c", code, str(home.tasks / "mine" / "door")], check=False, timeout=60
-    )
+    subprocess.run([sys.executable, "-c", code, str(home.tasks / "mine" / "door")], check=False, timeout=60)
     (left,) = (home.tasks / "mine").iterdir()
     assert left.name.startswith(".door.")
     assert remove_left(home.tasks) == 0, "one that was made a moment ago stays"
@@ -109,9 +107,7 @@ def test_a_home_that_cannot_be_written_is_told_before_any_work(
     )
 
 
-def test_a_task_of_ones_own_is_removed_when_that_is_said(
-    home: HomePaths, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_task_of_ones_own_is_removed_when_that_is_said(home: HomePaths, capsys: pytest.CaptureFixture[str]) -> None:
     mine = home.tasks / "mine" / "door"
     shutil.copytree(DOOR, mine)
     (home.tasks / "mine" / "broken").mkdir()
@@ -131,9 +127,11 @@ def test_a_task_of_ones_own_is_removed_when_that_is_said(
     assert not (home.tasks / "mine").exists()
     assert home.tasks.is_dir()
     for task, said in (
-        ("mine/door", "no task of yours"), ("pocket_quest/leave_bedroom", "comes with DMG Lab"),
-        ("../../etc", "lower-case letters"), ("x" * 3_000, "lower-case letters"),
-    ):  # fmt: skip
+        ("mine/door", "no task of yours"),
+        ("pocket_quest/leave_bedroom", "comes with DMG Lab"),
+        ("../../etc", "lower-case letters"),
+        ("x" * 3_000, "lower-case letters"),
+    ):
         assert said in str(remove(task, "--yes")["error"])
     assert (DOOR / "task.toml").is_file()
 

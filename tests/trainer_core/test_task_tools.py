@@ -128,8 +128,7 @@ def test_no_start_shows_what_no_tau_tells_from_the_goal(made: Path) -> None:
     alike[:2, :4] ^= 1  # eight pixels by a shade: between a tau of 0.0002 and LEAST_DISTANCE
     goal = GoalPictures(alike[None], np.ones((1, 72, 80), bool), "l1")
     assert 0.0002 < goal.distances(trace.pictures[:1])[0] < LEAST_DISTANCE
-    found = random_walks(cartridge, trace.states[:2], goal, 0.0002, codec, count=4, longest=3,
-                         least=1, seed=1)  # fmt: skip
+    found = random_walks(cartridge, trace.states[:2], goal, 0.0002, codec, count=4, longest=3, least=1, seed=1)
     near = goal.distances(np.stack([start.picture for start in found]))
     assert suggest_tau(near)[0] > 0
 
@@ -207,9 +206,7 @@ def test_an_old_reward_is_told_and_updated(made: Path, tmp_path: Path, call: Cal
     shutil.copytree(made / "tasks", tmp_path / "tasks")
     manifest = tmp_path / "tasks" / "mine" / "walk" / "task.toml"
     old = manifest.read_text().replace("novelty_bonus = 0.004", "novelty_bonus = 0.05")
-    manifest.write_text(
-        old.replace("new_minimum", "difference").replace("alpha = 1.0", "alpha = 2")
-    )
+    manifest.write_text(old.replace("new_minimum", "difference").replace("alpha = 1.0", "alpha = 2"))
     (row,) = [row for row in call(tmp_path, "list")["tasks"] if row["id"] == "mine/walk"]
     assert "dmglab task update mine/walk" in row["warning"]
     assert check_tasks("mine/walk", HomePaths(tmp_path), 4).status == "warn"
@@ -231,9 +228,7 @@ def test_two_pictures_are_suggested_where_one_says_too_little() -> None:
     assert suggestions.suggest_stack(24, None)[0] == 1
 
 
-def test_what_is_suggested_is_what_a_run_has(
-    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_suggested_is_what_a_run_has(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     none_lost = np.zeros(2, bool)  # the plays that look for such are seconds of work
     monkeypatch.setattr(new_task, "find_lost", lambda *told, **named: none_lost)
     ways = ["START UP UP A A", "RIGHT UP UP UP RIGHT RIGHT"]  # in steps of 8 frames
@@ -280,24 +275,40 @@ def test_the_next_stage_begins_where_this_one_ends(made: Path, tmp_path: Path, c
     np.testing.assert_array_equal(game.observation(), templates[0])
 
 
-def test_captured_states_make_a_task_and_some_are_held_out(
-    made: Path, tmp_path: Path, call: Call
-) -> None:
+def test_captured_states_make_a_task_and_some_are_held_out(made: Path, tmp_path: Path, call: Call) -> None:
     (tmp_path / "walk.txt").write_text(OPENING + WALK)
     for step in (5, 7):
-        call(tmp_path, "capture", tmp_path / "walk.txt", "--rom", GAME, "--step", step,
-             "--state", tmp_path / f"{step}.npz")  # fmt: skip
-    call(tmp_path, "capture", tmp_path / "walk.txt", "--base", BASE, "--goal",
-         tmp_path / "goal.npz", "--picture", tmp_path / "goal.png",
-         "--sheet", tmp_path / "all.png")  # fmt: skip
+        call(
+            tmp_path,
+            "capture",
+            tmp_path / "walk.txt",
+            "--rom",
+            GAME,
+            "--step",
+            step,
+            "--state",
+            tmp_path / f"{step}.npz",
+        )
+    call(
+        tmp_path,
+        "capture",
+        tmp_path / "walk.txt",
+        "--base",
+        BASE,
+        "--goal",
+        tmp_path / "goal.npz",
+        "--picture",
+        tmp_path / "goal.png",
+        "--sheet",
+        tmp_path / "all.png",
+    )
     for kind in ("--state", "--goal", "--picture", "--sheet"):
         found = call(tmp_path, "capture", tmp_path / "walk.txt", "--base", BASE, kind, "/dev/null")
         assert found["error"] == "/dev/null: is no regular file; name another file"
     picture = np.array(Image.open(tmp_path / "goal.png").convert("L"))
     sheet = np.array(Image.open(tmp_path / "all.png"))
     rows, columns = sheet.shape[0] // 160, sheet.shape[1] // 164
-    tiles = [sheet[160 * y + 12 : 160 * y + 156, 164 * x : 164 * x + 160]
-             for y in range(rows) for x in range(columns)]  # fmt: skip
+    tiles = [sheet[160 * y + 12 : 160 * y + 156, 164 * x : 164 * x + 160] for y in range(rows) for x in range(columns)]
     assert any((tile == picture).all() for tile in tiles), "the last step is on the sheet"
     starts = [tmp_path / "5.npz", tmp_path / "7.npz"]
     goal = ["--goal", tmp_path / "goal.npz"]
@@ -307,8 +318,9 @@ def test_captured_states_make_a_task_and_some_are_held_out(
     assert task.manifest.reward == find_task(BASE, HomePaths(tmp_path)).manifest.reward
     found = call(tmp_path, "make", "--id", "mine/one", "--base", BASE, "--start", starts[0], *goal)
     assert "one start only" in found["starts"]
-    found = call(tmp_path, "new", "--id", "mine/around", "--rom", GAME, "--start", starts[0], *goal,
-                 "--around", "--count", 6)  # fmt: skip
+    found = call(
+        tmp_path, "new", "--id", "mine/around", "--rom", GAME, "--start", starts[0], *goal, "--around", "--count", 6
+    )
     assert found["starts"] == "6 with different pictures, the last 2 held out"
     again = ["make", "--base", BASE, "--start", *starts]
     for words, message in (
@@ -391,8 +403,7 @@ def test_a_codec_by_name_has_select_and_two_buttons_from_script_to_rollout(
 ) -> None:
     script = tmp_path / "walk.txt"
     script.write_text(OPENING + "B+RIGHT SELECT 3 UP 2 RIGHT")
-    options = ["--rom", GAME, "--script", script, "--from-step", FIRST_STEP, "--count", 6,
-               "--walk", 3, "--horizon", 24]  # fmt: skip
+    options = ["--rom", GAME, "--script", script, "--from-step", FIRST_STEP, "--count", 6, "--walk", 3, "--horizon", 24]
     assert "B+RIGHT" in call(tmp_path, "new", "--id", "mine/seven", *options)["error"]
     wrong = call(tmp_path, "new", "--id", "mine/wide", *options, "--codec", "buttons8")
     assert "give buttons7.v1 or buttons21.v1" in wrong["error"]
@@ -424,9 +435,7 @@ def test_a_codec_by_name_has_select_and_two_buttons_from_script_to_rollout(
     assert check_log(log).errors == []
     log.write_text(log.read_text().replace(TWO_BUTTONS_ID, CODEC_ID))
     assert any("21 bins, expected 7" in error for error in check_log(log).errors)
-    write_rollout(
-        tmp_path / "out", folder, home, mode="sample", steps=8, start=0, gif_every=0, seed=1
-    )
+    write_rollout(tmp_path / "out", folder, home, mode="sample", steps=8, start=0, gif_every=0, seed=1)
     pressed = [json.loads(line) for line in (tmp_path / "out/rollout.jsonl").open()]
     assert all(ALL_ACTIONS[row["action"]] == row["button"] for row in pressed)
     assert any(row["action"] >= len(ACTIONS) for row in pressed)
@@ -435,9 +444,7 @@ def test_a_codec_by_name_has_select_and_two_buttons_from_script_to_rollout(
         train_in(tmp_path, tiny_config(warm_start=str(folder)), run_id="other")
 
 
-def test_a_way_of_two_buttons_takes_the_codec_that_has_them(
-    made: Path, tmp_path: Path, call: Call
-) -> None:
+def test_a_way_of_two_buttons_takes_the_codec_that_has_them(made: Path, tmp_path: Path, call: Call) -> None:
     (demo,) = task_demonstrations(walk(made))
     demo.start.save(tmp_path / "start.npz")
     (goal,) = (walk(made).folder).glob("goal*.npz")
@@ -460,22 +467,13 @@ def test_a_way_of_two_buttons_takes_the_codec_that_has_them(
         24,
     ]
     both, three = tmp_path / "both.npz", tmp_path / "three.npz"
-    save_demonstrations(
-        both, [Demonstration(demo.start, np.uint8([held[0] | b, held[1] | b, *held[2:]]))]
-    )
-    save_demonstrations(
-        three, [Demonstration(demo.start, np.uint8([held[0] | mask_of("A+B"), *held[1:]]))]
-    )
+    save_demonstrations(both, [Demonstration(demo.start, np.uint8([held[0] | b, held[1] | b, *held[2:]]))])
+    save_demonstrations(three, [Demonstration(demo.start, np.uint8([held[0] | mask_of("A+B"), *held[1:]]))])
     found = call(tmp_path, "new", "--id", "mine/both", *options, "--way", both)
     assert found["way"] == "kept as a demonstration"
-    assert (
-        found["buttons"]
-        == f"{TWO_BUTTONS_ID}: the way holds SELECT or two buttons at once in 2 frames"
-    )
+    assert found["buttons"] == f"{TWO_BUTTONS_ID}: the way holds SELECT or two buttons at once in 2 frames"
     assert find_task("mine/both", HomePaths(tmp_path)).manifest.codec.id == TWO_BUTTONS_ID
-    found = call(
-        tmp_path, "new", "--id", "mine/asked", *options, "--way", both, "--codec", CODEC_ID
-    )
+    found = call(tmp_path, "new", "--id", "mine/asked", *options, "--way", both, "--codec", CODEC_ID)
     assert found["way"].startswith("left out: ")
     assert find_task("mine/asked", HomePaths(tmp_path)).manifest.codec.id == CODEC_ID
     found = call(tmp_path, "new", "--id", "mine/three", *options, "--way", three)
@@ -509,9 +507,7 @@ def test_a_minari_dataset_holds_the_way(
     assert episode.terminations.tolist() == [False] * 5 + [True]
 
 
-def test_an_archive_brings_the_task_elsewhere_without_the_rom(
-    made: Path, tmp_path: Path, call: Call
-) -> None:
+def test_an_archive_brings_the_task_elsewhere_without_the_rom(made: Path, tmp_path: Path, call: Call) -> None:
     archive = tmp_path / "walk.zip"
     call(made, "export", "mine/walk", "--out", archive)
     bytes_once = archive.read_bytes()
@@ -543,9 +539,7 @@ def with_text(old: str, new: str) -> Callable[[dict[str, bytes]], object]:
     return change
 
 
-def test_a_bad_archive_is_one_line_and_nothing_of_it_stays(
-    made: Path, tmp_path: Path, call: Call
-) -> None:
+def test_a_bad_archive_is_one_line_and_nothing_of_it_stays(made: Path, tmp_path: Path, call: Call) -> None:
     good = tmp_path / "good.zip"
     call(made, "export", "mine/walk", "--out", good)
     rom = walk(made).manifest.rom.sha256
@@ -610,14 +604,15 @@ def test_shaping_is_left_out_where_the_distance_rises_on_the_way() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("wait", "wait: frames come behind it"), ("wait soon UP", "wait soon: frames come"),
-        ("wait -5", "wait -5: frames come behind it"), ("3 begin UP", "3 begin: a number repeats"),
-        ("UP 3 wait 10", "3 wait: a number repeats a button"), ("{}", "it has no 'actions'"),
+        ("wait", "wait: frames come behind it"),
+        ("wait soon UP", "wait soon: frames come"),
+        ("wait -5", "wait -5: frames come behind it"),
+        ("3 begin UP", "3 begin: a number repeats"),
+        ("UP 3 wait 10", "3 wait: a number repeats a button"),
+        ("{}", "it has no 'actions'"),
     ],
-)  # fmt: skip
-def test_a_script_that_cannot_be_read_is_told_in_words(
-    tmp_path: Path, text: str, said: str
-) -> None:
+)
+def test_a_script_that_cannot_be_read_is_told_in_words(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "s.txt").write_text(text)
     with pytest.raises(TaskError, match=rf"s.txt: no input script: {said}"):
         read_inputs(tmp_path / "s.txt", Codec())

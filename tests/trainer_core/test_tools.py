@@ -25,12 +25,7 @@ from trainer_core.envs.single_game import TinyGame
 from trainer_core.formats.gif import picked_frames
 from trainer_core.formats.plot import read_series, smooth
 from trainer_core.lab.paths import CHECKOUT, HomePaths
-from trainer_core.lab.recording import (
-    FRAMES_PER_SECOND,
-    pack_picture,
-    read_recording,
-    unpack_picture,
-)
+from trainer_core.lab.recording import FRAMES_PER_SECOND, pack_picture, read_recording, unpack_picture
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.playing import PlayerConfig
 
@@ -88,15 +83,27 @@ def test_eval_and_its_baselines(home: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     "words",
     [
-        "eval --checkpoint /nowhere", "eval --policy random", "eval --policy random --task none",
-        "eval --policy random --task tiny_goal --episodes 0", "rollout --out x --checkpoint none",
-        "plot /nowhere --out x.png", "gif /nowhere --out x.gif", "replay /nowhere",
-        "resume none", "train --num-envs 0", "train --device gpu", "train --task none",
-        "train --preset none", "train --lr-schedule linear --task tiny_goal",
-        "train --task tiny_goal --device cuda:0 --seconds 1", "bench train --updates 0",
-        "restore", "resume latest --seconds nan", "resume latest --total-env-steps -1",
+        "eval --checkpoint /nowhere",
+        "eval --policy random",
+        "eval --policy random --task none",
+        "eval --policy random --task tiny_goal --episodes 0",
+        "rollout --out x --checkpoint none",
+        "plot /nowhere --out x.png",
+        "gif /nowhere --out x.gif",
+        "replay /nowhere",
+        "resume none",
+        "train --num-envs 0",
+        "train --device gpu",
+        "train --task none",
+        "train --preset none",
+        "train --lr-schedule linear --task tiny_goal",
+        "train --task tiny_goal --device cuda:0 --seconds 1",
+        "bench train --updates 0",
+        "restore",
+        "resume latest --seconds nan",
+        "resume latest --total-env-steps -1",
     ],
-)  # fmt: skip
+)
 def test_what_cannot_work_is_one_line_that_names_it(
     words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,15 +147,11 @@ def test_a_folder_that_cannot_be_is_refused_before_anybody_plays(
     assert "steps" not in told.err, "no episode was played for nothing"
 
 
-def test_rollout_leaves_a_gif_at_true_speed(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rollout_leaves_a_gif_at_true_speed(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = call(capsys, "rollout", "--out", tmp_path, "--home", home, "--steps", 5)
     assert (code, found["steps"]) == (0, 5)
     rows = [json.loads(line) for line in (tmp_path / "rollout.jsonl").read_text().splitlines()]
-    assert [set(row) for row in rows] == [
-        {"step", "action", "button", "reward", "dist", "done", "trunc"}
-    ] * 5
+    assert [set(row) for row in rows] == [{"step", "action", "button", "reward", "dist", "done", "trunc"}] * 5
     meta = json.loads((tmp_path / "meta.json").read_text())
     assert meta["gif_every_frames"] == 2
     assert {"checkpoint_sha256", "hashes", "config"} <= set(meta)
@@ -164,9 +167,7 @@ def test_rollout_leaves_a_gif_at_true_speed(
 def test_one_picture_a_step_lasts_as_long_as_the_step(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, found = call(
-        capsys, "rollout", "--out", tmp_path, "--home", home, "--steps", 4, "--per-step", "--sample"
-    )
+    code, found = call(capsys, "rollout", "--out", tmp_path, "--home", home, "--steps", 4, "--per-step", "--sample")
     assert (code, found["pictures"]) == (0, 5)
     meta = json.loads((tmp_path / "meta.json").read_text())
     assert meta["gif_duration_ms"] / 1000 == pytest.approx(5 * 24 / FRAMES_PER_SECOND, abs=0.006)
@@ -203,9 +204,7 @@ def test_a_plot_shows_repeated_updates_once(tmp_path: Path) -> None:
     assert series.values["reward_mean"][:2] == [10, 20]
 
 
-def test_any_scalar_of_a_log_can_be_plotted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_any_scalar_of_a_log_can_be_plotted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, out = tmp_path / "train_log.jsonl", tmp_path / "own.png"
     log.write_text("".join(log_line(env_steps=n, metrics={"loss/q": n}) for n in (10, 20)))
     assert read_series(log).values["loss/q"] == [10, 20]
@@ -233,9 +232,7 @@ def recording(tmp_path: Path) -> Path:
     """Two seconds of a walker that turns around."""
     game = TinyGame()
     game.restart(0)
-    writer = RecordingWriter(
-        tmp_path / "rec", game, mode="human", checkpoint="", checkpoint_sha256=""
-    )
+    writer = RecordingWriter(tmp_path / "rec", game, mode="human", checkpoint="", checkpoint_sha256="")
     for frame in range(120):
         held = (8 if frame < 60 else 1) if frame % 24 < 8 else 0
         game.frame(held)
@@ -270,8 +267,7 @@ def test_pressing_the_buttons_again_gives_the_same_pictures(
 
 def test_the_gif_lasts_as_long_as_the_game(recording: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.gif"
-    command = [sys.executable, "-m", "trainer_core.cli.main", "gif", str(recording), "--out",
-               str(out), "--scale", "3"]  # fmt: skip
+    command = [sys.executable, "-m", "trainer_core.cli.main", "gif", str(recording), "--out", str(out), "--scale", "3"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     shares = [line["progress"] for line in lines]
@@ -313,24 +309,30 @@ def test_standard_output_that_is_full_or_closed_is_one_line_and_status_1(
 ) -> None:
     python = shlex.join([sys.executable, "-m", module, *words.split()])
     done = subprocess.run(
-        ["sh", "-c", f"exec {python} {streams}"], cwd=CHECKOUT, capture_output=True, text=True,
-        check=False, env={**os.environ, "DMGLAB_HOME": str(tmp_path)},
-    )  # fmt: skip
+        ["sh", "-c", f"exec {python} {streams}"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "DMGLAB_HOME": str(tmp_path)},
+    )
     assert (done.returncode, len(done.stderr.splitlines())) == (1, bool(said)), done.stderr
     assert said in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("module", "words"), [(LAB, "runs"), ("gui", "--help"), ("emulator", f"disassemble {ROM}")]
-)
+@pytest.mark.parametrize(("module", "words"), [(LAB, "runs"), ("gui", "--help"), ("emulator", f"disassemble {ROM}")])
 def test_a_reader_that_has_read_enough_is_no_error(module: str, words: str, tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", module, *words.split()], cwd=CHECKOUT, stdout=write, text=True,
-        stderr=subprocess.PIPE, env={**os.environ, "DMGLAB_HOME": str(tmp_path)},
+        [sys.executable, "-m", module, *words.split()],
+        cwd=CHECKOUT,
+        stdout=write,
+        text=True,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "DMGLAB_HOME": str(tmp_path)},
         check=False,
-    )  # fmt: skip
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -368,9 +370,7 @@ def test_a_player_that_ends_by_itself_is_no_success(
 def test_a_player_without_its_gpu_says_so(tmp_path: Path) -> None:
     unused: Any = None
     with pytest.raises(ConfigError, match="cuda:0: torch finds no CUDA device"):
-        player._open(
-            tmp_path, PlayerConfig(task="tiny_goal", device="cuda:0"), unused, unused, unused
-        )
+        player._open(tmp_path, PlayerConfig(task="tiny_goal", device="cuda:0"), unused, unused, unused)
 
 
 def test_what_people_type_first_is_answered(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,8 +79,7 @@ def updates_of(home: Path) -> list[dict[str, Any]]:
 
 
 def test_ppo_learns_the_tiny_goal(tmp_path: Path) -> None:
-    few = tiny_config(num_minibatches=4, num_steps=16, eval_every=16, eval_episodes=8,
-                      total_env_steps=16 * 256)  # fmt: skip
+    few = tiny_config(num_minibatches=4, num_steps=16, eval_every=16, eval_episodes=8, total_env_steps=16 * 256)
     outcome = train_in(tmp_path / "screen", few)
     assert outcome.state is RunState.FINISHED
     assert outcome.success_rate >= 0.95, "on start states that training never saw"
@@ -90,9 +89,16 @@ def test_ppo_learns_the_tiny_goal(tmp_path: Path) -> None:
 
 def test_a2c_learns_the_tiny_goal(tmp_path: Path) -> None:
     config = tiny_config(
-        algo="a2c", num_envs=64, num_steps=8, num_minibatches=1, eval_every=25,
-        eval_episodes=16, learning_rate=2e-3, target_success=0.8, total_env_steps=100_000,
-    )  # fmt: skip
+        algo="a2c",
+        num_envs=64,
+        num_steps=8,
+        num_minibatches=1,
+        eval_every=25,
+        eval_episodes=16,
+        learning_rate=2e-3,
+        target_success=0.8,
+        total_env_steps=100_000,
+    )
     assert train_in(tmp_path, config).success_rate >= 0.8
 
 
@@ -111,19 +117,20 @@ def test_the_same_seed_gives_the_same_weights(algo: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "changes",
     [
-        {"algo": "a2c"}, {"stack_k": 3, "lr_schedule": "linear"},
-        {"obs_source": "noise", "log_every": 2}, {"obs_source": "marked", "threads": 2},
+        {"algo": "a2c"},
+        {"stack_k": 3, "lr_schedule": "linear"},
+        {"obs_source": "noise", "log_every": 2},
+        {"obs_source": "marked", "threads": 2},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_resumed_run_goes_on_bit_for_bit(
     changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten_episodes(monkeypatch)
     config = tiny_config(
-        num_envs=8, num_steps=4, checkpoint_every=3, eval_every=3, eval_episodes=2,
-        total_env_steps=8 * 8 * 4, **changes,
-    )  # fmt: skip
+        num_envs=8, num_steps=4, checkpoint_every=3, eval_every=3, eval_episodes=2, total_env_steps=8 * 8 * 4, **changes
+    )
     train_in(tmp_path / "whole", config)
     control = Control()
     run = prepared_run(tmp_path / "cut", config)
@@ -189,9 +196,10 @@ def test_a_file_is_whole_by_all_digits_of_its_hash(trained: Path) -> None:
     whole = (folder / THUMBNAIL).read_bytes()
     wanted = read_meta(folder).files[THUMBNAIL]
     damaged = next(
-        data for number in range(100_000)
+        data
+        for number in range(100_000)
         if hashlib.sha256(data := whole + b"%d" % number).hexdigest()[:2] == wanted[:2]
-    )  # fmt: skip
+    )
     (folder / THUMBNAIL).write_bytes(damaged)
     with pytest.raises(CheckpointError, match="changed or damaged"):
         verify(folder)
@@ -206,9 +214,7 @@ def test_a_missing_thumbnail_costs_nothing(trained: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [POLICY, TRAINER, MACHINES, META])
-def test_a_run_with_nothing_but_damaged_checkpoints_does_not_begin_anew(
-    name: str, trained: Path
-) -> None:
+def test_a_run_with_nothing_but_damaged_checkpoints_does_not_begin_anew(name: str, trained: Path) -> None:
     older, only = list_checkpoints(HomePaths(trained).run("run"))
     shutil.rmtree(older)
     if name == META:
@@ -251,9 +257,7 @@ def test_what_a_crash_left_half_done_is_tidied(trained: Path) -> None:
     assert not list(paths.checkpoints.glob(".*")), "a run tidies when it goes on"
 
 
-def test_the_time_limit_counts_from_the_first_update(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_limit_counts_from_the_first_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(0.0, 0.001)  # every look at it takes a millisecond
 
     def slow(self: Host) -> None:
@@ -269,9 +273,7 @@ def test_the_time_limit_counts_from_the_first_update(
     assert read_log(tmp_path)[1]["wall_time_s"] < 0.1
 
 
-def test_an_error_while_preparing_is_told_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_while_preparing_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: Any) -> None:
         raise ValueError("no validation today")
 
@@ -312,9 +314,7 @@ def test_a_loss_that_is_not_finite_leaves_a_receipt_and_no_checkpoint(tmp_path: 
     assert error["type"] == "error"
     folder = HomePaths(tmp_path).run("run").root / error["receipt"]
     found = {path.name for path in folder.iterdir()}
-    assert found == {
-        "last_frames.npy", "last_frames.png", "last_actions.npy", "last_steps.npz", "receipt.json",
-    }  # fmt: skip
+    assert found == {"last_frames.npy", "last_frames.png", "last_actions.npy", "last_steps.npz", "receipt.json"}
     made = open_clip(folder, tmp_path / "clip", "", HomePaths(tmp_path))
     assert "values is nan: step" in made["note"]
     about = read_recording(tmp_path / "clip")
@@ -359,9 +359,7 @@ def test_a_checkpoint_of_a_game_in_colour_shows_its_colours() -> None:
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(png_bytes(colours)))), colours)
 
 
-def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train_in(tmp_path, tiny_config())
     before = {path.name for path in HomePaths(tmp_path).run("run").checkpoints.iterdir()}
 
@@ -382,9 +380,7 @@ def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(
     assert read_log(tmp_path)[-1]["kind"] == "DiskError"
 
 
-def test_a_line_that_does_not_fit_leaves_the_log_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_does_not_fit_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from trainer_core.wire import records
 
     writer = RunWriter(HomePaths(tmp_path).run("run"))
@@ -408,9 +404,7 @@ def test_a_warm_start_begins_with_the_donor_and_counts_from_zero(tmp_path: Path)
     config = tiny_config(warm_start=str(folder), seed=9)
     run = prepared_run(tmp_path / "heir", config)
     donor, _ = ckpt.load_policy(folder)
-    assert torch.equal(
-        weights_of(trainer_of(run)), torch.cat([p.flatten() for p in donor.parameters()])
-    )
+    assert torch.equal(weights_of(trainer_of(run)), torch.cat([p.flatten() for p in donor.parameters()]))
     assert trainer_of(run).env_steps == 0
     run.close()
     with pytest.raises(LabError, match="stack_k=1"):
@@ -430,9 +424,7 @@ def test_an_heir_goes_on_without_its_donor_exactly_as_with_it(tmp_path: Path) ->
         train_in(tmp_path / "late", config)
 
 
-def test_an_heir_killed_before_its_first_checkpoint_begins_with_its_donor_again(
-    tmp_path: Path,
-) -> None:
+def test_an_heir_killed_before_its_first_checkpoint_begins_with_its_donor_again(tmp_path: Path) -> None:
     outcome = train_in(tmp_path / "donor", tiny_config())
     folder = HomePaths(tmp_path / "donor").run("run").root / outcome.checkpoint
     config = tiny_config(warm_start=str(folder), seed=9)
@@ -440,9 +432,7 @@ def test_an_heir_killed_before_its_first_checkpoint_begins_with_its_donor_again(
     run.close()
     again = prepared_run(tmp_path, config)
     donor, _ = ckpt.load_policy(folder)
-    assert torch.equal(
-        weights_of(trainer_of(again)), torch.cat([p.flatten() for p in donor.parameters()])
-    )
+    assert torch.equal(weights_of(trainer_of(again)), torch.cat([p.flatten() for p in donor.parameters()]))
     again.close()
 
 

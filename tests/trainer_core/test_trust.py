@@ -51,9 +51,7 @@ def test_a_file_from_elsewhere_is_refused_until_its_hash_is_trusted(
         trust.require_trust(file, "SB3")
 
 
-def test_consent_may_name_the_file_and_nothing_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_consent_may_name_the_file_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "model.d3").write_bytes(b"x")
     assert main(["runner", "trust", str(tmp_path / "model.d3")]) == 0
     trust.require_trust(tmp_path / "model.d3", "d3rlpy")
@@ -137,9 +135,7 @@ def test_a_warm_start_is_checked_before_it_begins(runner_id: str, tmp_path: Path
     assert runner.check_warm_start(spec, folder).status == "ok"
 
 
-LOADERS = re.compile(
-    r"load_learnable\(|load_from_zip_file\(|CLASSES\[algo\]\.load\(|NO_WEIGHTS_ONLY"
-)
+LOADERS = re.compile(r"load_learnable\(|load_from_zip_file\(|CLASSES\[algo\]\.load\(|NO_WEIGHTS_ONLY")
 """What unpickles in the adapters, which cannot be imported without their libraries."""
 
 

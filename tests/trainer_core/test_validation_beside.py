@@ -13,14 +13,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from tests.trainer_core.building import (
-    prepared_run,
-    read_log,
-    tiny_config,
-    train_in,
-    trainer_of,
-    without_clocks,
-)
+from tests.trainer_core.building import prepared_run, read_log, tiny_config, train_in, trainer_of, without_clocks
 from trainer_core.host import checkpoint as ckpt
 from trainer_core.host import validation_process
 from trainer_core.host.late_validation import LateValidation
@@ -57,14 +50,9 @@ def ready(run: Host) -> validation_process.ValidationProcess:
 
 def test_weights_that_lie_channels_last_are_copied_whole() -> None:
     weights = torch.arange(48.0).reshape(2, 3, 2, 4)
-    given = {
-        "conv": weights.to(memory_format=torch.channels_last),
-        "steps": [weights.permute(3, 2, 1, 0)[0]],
-    }
+    given = {"conv": weights.to(memory_format=torch.channels_last), "steps": [weights.permute(3, 2, 1, 0)[0]]}
     held = ckpt._copied(given)
-    assert torch.equal(
-        safetensors.torch.load(safetensors.torch.save({"conv": held["conv"]}))["conv"], weights
-    )
+    assert torch.equal(safetensors.torch.load(safetensors.torch.save({"conv": held["conv"]}))["conv"], weights)
     assert held["conv"].data_ptr() != given["conv"].data_ptr()
     assert torch.equal(held["steps"][0], weights.permute(3, 2, 1, 0)[0])
 
@@ -93,15 +81,12 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     assert check_log(paths.train_log).errors == []
     best = read_meta(max(list_checkpoints(paths), key=_merit))
     assert best.validated_env_steps == best.env_steps
-    assert best.success_rate == max(record["success_rate"] for (_, mode), record in late.items()
-                                    if mode == "greedy")  # fmt: skip
+    assert best.success_rate == max(record["success_rate"] for (_, mode), record in late.items() if mode == "greedy")
     assert best.success_rate == late[best.env_steps, "greedy"]["success_rate"]
 
 
 @pytest.mark.usefixtures("warm")
-def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_best(
-    tmp_path: Path,
-) -> None:
+def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_best(tmp_path: Path) -> None:
     config = tiny_config(eval_every=1, validate_on="cpu", total_env_steps=200 * UPDATE)
     run = prepared_run(tmp_path, config)
     ready(run)
@@ -140,8 +125,9 @@ def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_
 
 @pytest.mark.usefixtures("warm")
 def test_a_target_that_is_reached_late_names_the_weights_that_reached_it(tmp_path: Path) -> None:
-    config = tiny_config(eval_every=1, validate_on="cpu", target_success=0.01, learning_rate=3e-3,
-                         total_env_steps=200 * UPDATE)  # fmt: skip
+    config = tiny_config(
+        eval_every=1, validate_on="cpu", target_success=0.01, learning_rate=3e-3, total_env_steps=200 * UPDATE
+    )
     run = prepared_run(tmp_path, config)
     ready(run)
     outcome = run.train()
@@ -192,9 +178,14 @@ def test_a_full_disk_ends_the_process_and_not_the_run() -> None:
 
 @pytest.mark.parametrize(
     ("device", "where", "cores", "wanted"),
-    [("cuda:0", "auto", 4, True), ("cuda:0", "auto", 3, False), ("cuda:0", "device", 64, False),
-     ("cpu", "auto", 64, False), ("cpu", "cpu", 1, True)],
-)  # fmt: skip
+    [
+        ("cuda:0", "auto", 4, True),
+        ("cuda:0", "auto", 3, False),
+        ("cuda:0", "device", 64, False),
+        ("cpu", "auto", 64, False),
+        ("cpu", "cpu", 1, True),
+    ],
+)
 def test_who_is_validated_beside_its_learner(
     device: str, where: Any, cores: int, wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,9 +199,7 @@ def test_who_is_validated_beside_its_learner(
     assert not validation_process.wanted(config)
 
 
-def test_by_default_one_gpu_is_validated_beside_and_a_cpu_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_by_default_one_gpu_is_validated_beside_and_a_cpu_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validation_process, "cores_of_rank", lambda: 4)
     assert validation_process.wanted(tiny_config(device="cuda:0", eval_every=1))
     assert not validation_process.wanted(tiny_config(eval_every=1))

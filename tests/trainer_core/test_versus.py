@@ -119,12 +119,7 @@ def versus_of(home: HomePaths, folder: Path, waits: list[int]) -> tuple[Versus, 
         told.append(kind(run_id="p", seq=0, time=0.0, **fields))  # type: ignore[call-arg]
 
     config = PlayerConfig(
-        task="tiny_goal",
-        checkpoint=checkpoint_of(home),
-        rival=checkpoint_of(home),
-        mode="greedy",
-        seed=0,
-        speed=0.0,
+        task="tiny_goal", checkpoint=checkpoint_of(home), rival=checkpoint_of(home), mode="greedy", seed=0, speed=0.0
     )
     return Versus(folder, home, config, tell, make_agent), told
 
@@ -209,9 +204,7 @@ def test_a_real_player_plays_two_policies(home: HomePaths) -> None:
     async def scenario() -> None:
         player, events = PlayerService(home), []
         player.on_event = events.append
-        config = PlayerConfig(
-            task="tiny_goal", checkpoint=checkpoint, rival=checkpoint, mode="greedy", speed=0.0
-        )
+        config = PlayerConfig(task="tiny_goal", checkpoint=checkpoint, rival=checkpoint, mode="greedy", speed=0.0)
         await player.start(config)
         assert player.frames_path is not None
         assert FrameReader(player.frames_path).shape.envs == 2

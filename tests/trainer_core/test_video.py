@@ -31,9 +31,7 @@ def shades_of(frame: int) -> np.ndarray:
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    writer = RecordingWriter(
-        tmp_path / "r", TinyGame(), mode="human", checkpoint="", checkpoint_sha256=""
-    )
+    writer = RecordingWriter(tmp_path / "r", TinyGame(), mode="human", checkpoint="", checkpoint_sha256="")
     for frame in range(FRAMES):
         writer.add_frame(shades_of(frame), 0)
     return writer.finish()
@@ -72,9 +70,7 @@ def test_four_shades_are_read_back_to_the_pixel_and_many_colours_nearly(tmp_path
 
 
 @pytest.mark.parametrize("suffix", [".gif", ".apng"])
-def test_moving_pictures_last_as_long_as_the_game_did(
-    recording: Path, tmp_path: Path, suffix: str
-) -> None:
+def test_moving_pictures_last_as_long_as_the_game_did(recording: Path, tmp_path: Path, suffix: str) -> None:
     out = tmp_path / f"clip{suffix}"
     found = export_clip(recording, out, Clip(palette="grey"))
     assert found["seconds"] == pytest.approx(FRAMES / FRAMES_PER_SECOND, abs=0.02)
@@ -103,9 +99,7 @@ def test_speed_takes_every_so_manieth_frame() -> None:
         (Clip(), "r/recording.json/x.gif", "x.gif: "),
     ],
 )
-def test_what_cannot_be_asked_is_one_line(
-    recording: Path, tmp_path: Path, clip: Clip, name: str, said: str
-) -> None:
+def test_what_cannot_be_asked_is_one_line(recording: Path, tmp_path: Path, clip: Clip, name: str, said: str) -> None:
     with pytest.raises(LabError, match=said):
         export_clip(recording, tmp_path / name, clip)
 
@@ -131,9 +125,7 @@ def test_an_encoder_that_fails_leaves_no_file_and_its_last_words(
     assert not list(tmp_path.glob(".*"))
 
 
-def test_the_package_is_found_where_the_system_has_no_ffmpeg(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_package_is_found_where_the_system_has_no_ffmpeg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     package = types.SimpleNamespace(get_ffmpeg_exe=lambda: "/somewhere/ffmpeg")
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", package)

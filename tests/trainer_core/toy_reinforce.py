@@ -22,9 +22,8 @@ class RewardsToGo:
     """T steps of N environments; fields are [T, N]. It keeps no values: nothing here uses them."""
 
     def __init__(
-        self, num_steps: int, num_envs: int, obs_shape: tuple[int, int, int], horizon: int,
-        device: torch.device,
-    ) -> None:  # fmt: skip
+        self, num_steps: int, num_envs: int, obs_shape: tuple[int, int, int], horizon: int, device: torch.device
+    ) -> None:
         self.num_steps = num_steps
         shape = (num_steps, num_envs)
         self.obs = torch.zeros((*shape, *obs_shape), dtype=torch.uint8, device=device)
@@ -38,9 +37,8 @@ class RewardsToGo:
         """Every field is written anew."""
 
     def add_decision(
-        self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor,
-        entropies: Tensor,
-    ) -> None:  # fmt: skip
+        self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor, entropies: Tensor
+    ) -> None:
         self.obs[t], self.actions[t], self.entropies[t] = obs, actions, entropies
 
     def add_outcome(self, t: int, result: StepResult) -> None:
@@ -66,11 +64,7 @@ class ReinforceLosses(NamedTuple):
 
 
 def reinforce_update(
-    learner: Learner,
-    storage: RewardsToGo,
-    config: RunConfig,
-    rng: torch.Generator,
-    sums: LossSums,
+    learner: Learner, storage: RewardsToGo, config: RunConfig, rng: torch.Generator, sums: LossSums
 ) -> None:
     """One step that makes actions with more than the mean reward to go likelier."""
     logits, _ = learner.forward(storage.obs.flatten(0, 1))
@@ -84,6 +78,4 @@ def reinforce_update(
     sums.add(scalars_of(ReinforceLosses(loss, loss, baseline), learner.step()))
 
 
-REINFORCE = Implementation(
-    update=reinforce_update, losses=ReinforceLosses, storage=RewardsToGo, heads=("policy",)
-)
+REINFORCE = Implementation(update=reinforce_update, losses=ReinforceLosses, storage=RewardsToGo, heads=("policy",))

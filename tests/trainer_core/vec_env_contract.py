@@ -38,9 +38,7 @@ def check_vec_env(make: MakeEnv, steps: int = 40) -> None:
     env.close()
 
 
-def _check_result(
-    env: VecEnv, result: StepResult, before: torch.Tensor, ages: torch.Tensor
-) -> None:
+def _check_result(env: VecEnv, result: StepResult, before: torch.Tensor, ages: torch.Tensor) -> None:
     info = result.info
     assert result.reward.dtype == info.dist.dtype == torch.float32
     for flag in (result.done, result.trunc, info.reset_mask, info.success):

@@ -14,13 +14,7 @@ from emulator import EmulatorError
 from emulator.rom.regular_file import open_regular
 from emulator.state.npz import check_directory
 from emulator.state.snapshot import load_snapshots
-from trainer_core.author.folder import (
-    INPUTS,
-    MANIFEST,
-    free_folder,
-    manifest_toml,
-    new_folder,
-)
+from trainer_core.author.folder import INPUTS, MANIFEST, free_folder, manifest_toml, new_folder
 from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.envs.scoring import find_success_function
 from trainer_core.envs.start_states import load_starts, read_scripts
@@ -145,10 +139,7 @@ def _verify(task: Task) -> None:
             raise TaskError(str(error)) from None
         starts = []  # of another layout: made again from their inputs when the task is used
     if starts and len(starts) != manifest.starts.count:
-        raise TaskError(
-            f"{manifest.starts.file}: {len(starts)} states, the manifest says "
-            f"{manifest.starts.count}"
-        )
+        raise TaskError(f"{manifest.starts.file}: {len(starts)} states, the manifest says {manifest.starts.count}")
     for state in (*starts, *states):
         if state.rom_sha256 != manifest.rom.sha256:
             raise TaskError(

@@ -12,23 +12,9 @@ from PIL import Image, ImageDraw
 
 from emulator import Cartridge
 from emulator.tools.png import write_screen
-from trainer_core.author.demonstration import (
-    FILE,
-    Trace,
-    done_step,
-    play_inputs,
-    save_demonstrations,
-    step_screen,
-)
+from trainer_core.author.demonstration import FILE, Trace, done_step, play_inputs, save_demonstrations, step_screen
 from trainer_core.author.folder import MANIFEST, file_sha256, manifest_toml
-from trainer_core.author.inputs import (
-    Inputs,
-    beyond_codec,
-    follows_codec,
-    read_inputs,
-    refuse_beyond_codec,
-    steps_of,
-)
+from trainer_core.author.inputs import Inputs, beyond_codec, follows_codec, read_inputs, refuse_beyond_codec, steps_of
 from trainer_core.author.minari_export import export_minari, load_minari
 from trainer_core.author.rom_choice import choose_rom
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
@@ -52,9 +38,7 @@ def contact_sheet(cartridge: Cartridge, inputs: Inputs, trace: Trace, codec: Cod
     Raises TaskError for more steps than anybody looks at.
     """
     if len(trace.states) > MOST + 1:
-        raise TaskError(
-            f"{inputs.source}: {len(trace.states) - 1} steps, a sheet holds {MOST}; take --picture"
-        )
+        raise TaskError(f"{inputs.source}: {len(trace.states) - 1} steps, a sheet holds {MOST}; take --picture")
     actions = steps_of(inputs.masks[inputs.first_step :], codec)
     words = ["start", *(codec.actions[action] if action >= 0 else "-" for action in actions)]
     wide, high = 160 + GAP, 144 + LABEL + GAP
@@ -72,13 +56,7 @@ def contact_sheet(cartridge: Cartridge, inputs: Inputs, trace: Trace, codec: Cod
 
 
 def capture_step(
-    script: Path,
-    rom: str,
-    base: str,
-    step: int,
-    home: HomePaths,
-    codec: Codec,
-    files: dict[str, Path],
+    script: Path, rom: str, base: str, step: int, home: HomePaths, codec: Codec, files: dict[str, Path]
 ) -> dict[str, Any]:
     """Write what the game is and shows after step `step` of a script: its `state`, `goal` or
     `picture`, and the `sheet` of all steps. A task `base` has its own codec. Raises LabError."""
@@ -110,13 +88,7 @@ def capture_step(
 
 
 def add_demonstration(
-    source: Path,
-    task_id: str,
-    home: HomePaths,
-    *,
-    frames: tuple[int, int],
-    out: Path | None,
-    minari: str = "",
+    source: Path, task_id: str, home: HomePaths, *, frames: tuple[int, int], out: Path | None, minari: str = ""
 ) -> dict[str, Any]:
     """Cut `source` to the task's goal and keep it; returns what it is. Raises LabError.
 
@@ -151,10 +123,15 @@ def add_demonstration(
     if minari:
         exported = {"minari": export_minari(minari, task, cartridge, demos)}
     return {
-        "task": task_id, "demonstrations": len(demos), "file": str(out or task.folder / FILE),
-        "steps": reached, "frames": len(masks), "follows_codec": follows_codec(masks, codec),
-        **beyond_codec(inputs.masks, codec), **exported,
-    }  # fmt: skip
+        "task": task_id,
+        "demonstrations": len(demos),
+        "file": str(out or task.folder / FILE),
+        "steps": reached,
+        "frames": len(masks),
+        "follows_codec": follows_codec(masks, codec),
+        **beyond_codec(inputs.masks, codec),
+        **exported,
+    }
 
 
 def _cut(inputs: Inputs, frames: tuple[int, int], source: str) -> Inputs:

@@ -37,9 +37,7 @@ def step_screen(cartridge: Cartridge, state: Snapshot) -> np.ndarray:
     return emulator.screens.numpy()[0]
 
 
-def play_inputs(
-    cartridge: Cartridge, inputs: Inputs, codec: Codec, tell: Preparing | None = None
-) -> Trace:
+def play_inputs(cartridge: Cartridge, inputs: Inputs, codec: Codec, tell: Preparing | None = None) -> Trace:
     """Play `inputs`; the states at `inputs.first_step` and after each whole step from there.
 
     Raises TaskError when they are of another ROM.
@@ -69,9 +67,7 @@ def play_inputs(
     return Trace(np.stack(pictures), states)
 
 
-def play_demonstration(
-    cartridge: Cartridge, demo: Demonstration, codec: Codec, tell: Preparing | None = None
-) -> Trace:
+def play_demonstration(cartridge: Cartridge, demo: Demonstration, codec: Codec, tell: Preparing | None = None) -> Trace:
     """Press the demonstration's buttons on a new console. Raises LabError."""
     return play_inputs(cartridge, Inputs(demo.masks, demo.start, FILE), codec, tell)
 
@@ -98,25 +94,19 @@ class Replay:
     """Step in which the goal is reached, from 1; None where it is not."""
 
 
-def replay_demonstrations(
-    task: Task, parts: TaskParts, tell: Preparing | None = None
-) -> list[Replay]:
+def replay_demonstrations(task: Task, parts: TaskParts, tell: Preparing | None = None) -> list[Replay]:
     """Play and judge each demonstration of a task. Raises LabError."""
     demos = task_demonstrations(task)
     return [_replay(task, parts.cartridge, parts, demo, tell) for demo in demos]
 
 
-def _replay(
-    task: Task, cartridge: Cartridge, parts: TaskParts, demo: Demonstration, tell: Preparing | None
-) -> Replay:
+def _replay(task: Task, cartridge: Cartridge, parts: TaskParts, demo: Demonstration, tell: Preparing | None) -> Replay:
     pictures = play_demonstration(cartridge, demo, task.manifest.codec, tell).pictures
     done = done_step(task, pictures, parts.templates, parts.mask)
     return Replay(pictures, steps_of(demo.masks, task.manifest.codec), done)
 
 
-def done_step(
-    task: Task, pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray
-) -> int | None:
+def done_step(task: Task, pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray) -> int | None:
     """The step, from 1, in which `done` fires along `pictures` u8[S + 1, 72, 80]; None if never.
 
     The horizon does not matter here.

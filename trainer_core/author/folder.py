@@ -65,9 +65,7 @@ def free_folder(task_id: str, home: HomePaths) -> Path:
         raise TaskError(f"task id '{shown(task_id)}': {ID_RULE}")
     for root in task_roots(home):
         if os.path.lexists(root / task_id):
-            raise TaskError(
-                f"{root / task_id}: this task exists; choose another id, or `dmglab task remove`"
-            )
+            raise TaskError(f"{root / task_id}: this task exists; choose another id, or `dmglab task remove`")
         for parent in (root / task_id).parents:
             if parent != root and root in parent.parents and (parent / MANIFEST).exists():
                 raise TaskError(f"{parent} is a task: {task_id} cannot lie inside it")
@@ -249,18 +247,15 @@ def write_task(
             success=success,
             rom=rom,
             codec=codec,
-            starts=Starts(
-                file=STARTS, count=len(starts), heldout=heldout, sha256=file_sha256(made / STARTS)
-            ),
+            starts=Starts(file=STARTS, count=len(starts), heldout=heldout, sha256=file_sha256(made / STARTS)),
             goal=Goal(
-                file=GOAL, sha256=file_sha256(made / GOAL), distance=goal.distance, tau=tau,
-                hold_steps=hold_steps,
+                file=GOAL, sha256=file_sha256(made / GOAL), distance=goal.distance, tau=tau, hold_steps=hold_steps
             ),
             episode=Episode(horizon=horizon),
             reward=reward,
             demo=demo,
             training=training or Training(),
-        )  # fmt: skip
+        )
         (made / MANIFEST).write_bytes(manifest_toml(manifest))
         load_task(made)
     return manifest

@@ -32,8 +32,7 @@ class GoalPictures:
     def distances(self, pictures: np.ndarray) -> np.ndarray:
         """f32[N] distance of `pictures` u8[N, 72, 80] to the nearest template."""
         return np.array(
-            [goal_distance(seen, self.templates, self.mask, self.distance) for seen in pictures],
-            np.float32,
+            [goal_distance(seen, self.templates, self.mask, self.distance) for seen in pictures], np.float32
         )
 
 
@@ -79,9 +78,7 @@ def gather_goal(
     if len(kept) > MAX_TEMPLATES:
         raise TaskError(f"{len(kept)} goal pictures: give at most {MAX_TEMPLATES}")
     chosen = list(kept.values())
-    return GoalPictures(
-        np.stack([template for template, _ in chosen]), np.stack([m for _, m in chosen]), distance
-    )
+    return GoalPictures(np.stack([template for template, _ in chosen]), np.stack([m for _, m in chosen]), distance)
 
 
 def suggest_tau(apart: np.ndarray) -> tuple[float, str]:

@@ -69,9 +69,7 @@ def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
     except KeyError as error:
         raise TaskError(f"{path}: no input script: it has no {error}") from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise TaskError(
-            f"{path}: no input script: {_cut(error)}; write words like `wait 180 START 3 UP A`"
-        ) from None
+        raise TaskError(f"{path}: no input script: {_cut(error)}; write words like `wait 180 START 3 UP A`") from None
     if not found:
         raise TaskError(f"{path}: holds no script")
     return found
@@ -195,9 +193,7 @@ def _frames(word: str) -> int:
     try:
         return _limited(int(word))
     except ValueError:
-        raise ValueError(
-            f"wait {word}".rstrip() + f": frames come behind it, 0 to {MAX_DEMO_FRAMES}"
-        ) from None
+        raise ValueError(f"wait {word}".rstrip() + f": frames come behind it, 0 to {MAX_DEMO_FRAMES}") from None
 
 
 def _limited(frames: int) -> int:

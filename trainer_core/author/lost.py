@@ -86,9 +86,15 @@ def find_lost(
 
 
 def _play(
-    emulator: Emulator, begun: list[Snapshot], way: Way, goal: GoalPictures, tau: float,
-    codec: Codec, at_random: float, rng: np.random.Generator,
-) -> tuple[np.ndarray, list[bytes]]:  # fmt: skip
+    emulator: Emulator,
+    begun: list[Snapshot],
+    way: Way,
+    goal: GoalPictures,
+    tau: float,
+    codec: Codec,
+    at_random: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, list[bytes]]:
     """One try from each of `begun`: which met the goal, bool[S], and the places they end in."""
     count = len(begun)
     index = np.arange(BATCH, dtype=np.int32) % count

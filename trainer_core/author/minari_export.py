@@ -25,15 +25,11 @@ def load_minari() -> tuple[Any, Any, Any]:
         names = ("minari", "minari.data_collector", "gymnasium.spaces")
         minari, collector, spaces = map(importlib.import_module, names)
     except ImportError as error:
-        raise ConfigError(
-            f"a Minari dataset needs the package {error.name}: pip install 'minari[all]'"
-        ) from None
+        raise ConfigError(f"a Minari dataset needs the package {error.name}: pip install 'minari[all]'") from None
     return minari, collector, spaces
 
 
-def export_minari(
-    dataset_id: str, task: Task, cartridge: Cartridge, demos: list[Demonstration]
-) -> dict[str, Any]:
+def export_minari(dataset_id: str, task: Task, cartridge: Cartridge, demos: list[Demonstration]) -> dict[str, Any]:
     """Create the dataset `dataset_id`: one episode a demonstration, scored by the task's rules.
 
     Raises ConfigError without minari, TaskError for demonstrations that no agent could press.
@@ -56,18 +52,18 @@ def export_minari(
 
 
 def episode_buffer(
-    collector: Any,
-    number: int,
-    pictures: np.ndarray,
-    actions: np.ndarray,
-    rewards: list[float],
-    done: list[bool],
+    collector: Any, number: int, pictures: np.ndarray, actions: np.ndarray, rewards: list[float], done: list[bool]
 ) -> Any:
     """One episode of a dataset: `pictures` u8[S + 1, 72, 80], the rest S long."""
     return collector.EpisodeBuffer(
-        id=number, observations=pictures, actions=actions, rewards=rewards, terminations=done,
-        truncations=[False] * (len(done) - 1) + [not done[-1]], infos={},
-    )  # fmt: skip
+        id=number,
+        observations=pictures,
+        actions=actions,
+        rewards=rewards,
+        terminations=done,
+        truncations=[False] * (len(done) - 1) + [not done[-1]],
+        infos={},
+    )
 
 
 def write_dataset(dataset_id: str, task: Task, buffers: list[Any]) -> dict[str, Any]:

@@ -12,12 +12,7 @@ import numpy as np
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from trainer_core.author import suggestions
 from trainer_core.author.folder import free_folder, held_out_share, write_task
-from trainer_core.author.goals import (
-    GoalPictures,
-    gather_goal,
-    parse_mask,
-    suggest_tau,
-)
+from trainer_core.author.goals import GoalPictures, gather_goal, parse_mask, suggest_tau
 from trainer_core.author.inputs import beyond_codec, wide_enough
 from trainer_core.author.lost import Way, find_lost
 from trainer_core.author.rom_choice import choose_rom, register_rom
@@ -51,10 +46,7 @@ TINY_TAU = (
     "scrolled by a pixel, is no goal: choose the region that counts (--mask), or another picture"
 )
 RANDOM_EPISODES = 64
-ONE_START = (
-    ": one start only, validation repeats it; --around makes more by random walks from a captured "
-    "one"
-)
+ONE_START = ": one start only, validation repeats it; --around makes more by random walks from a captured one"
 WHY_KNOWN = "nothing that was played needs more"
 
 
@@ -97,9 +89,7 @@ class NewTask:
     presses more."""
 
 
-def make_task(
-    request: NewTask, home: HomePaths, tell: Preparing | None = None
-) -> tuple[Path, dict[str, Any]]:
+def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) -> tuple[Path, dict[str, Any]]:
     """Write the task's folder below the home's tasks, whole or not at all.
 
     Returns it and what was chosen, each with its reason; `tell` hears how far it is. Raises
@@ -111,9 +101,7 @@ def make_task(
     rom, cartridge = choose_rom(request.rom, request.base or request.from_goal_of, home)
     codec, why_codec = _codec(request, base.codec if base else request.codec)
     begun = goal_state_of(request.from_goal_of, home) if request.from_goal_of else None
-    segments = read_segments(
-        request.scripts, cartridge, codec, begun, request.from_step, request.goal_steps, tell
-    )
+    segments = read_segments(request.scripts, cartridge, codec, begun, request.from_step, request.goal_steps, tell)
     pictures = [part.trace.pictures[step] for part in segments for step in part.goal_steps]
     if request.goals:  # a goal that was captured takes the place of the scripts' ends
         pictures = [] if not request.goal_steps else pictures
@@ -172,8 +160,7 @@ def _training(gamma: float, stack_k: int) -> Training:
     """Return what the task keeps for its runs: nothing of what they have anyway."""
     usual = RunConfig()
     return Training(
-        gamma=None if gamma == usual.gamma else gamma,
-        stack_k=None if stack_k == usual.stack_k else stack_k,
+        gamma=None if gamma == usual.gamma else gamma, stack_k=None if stack_k == usual.stack_k else stack_k
     )
 
 
@@ -230,9 +217,7 @@ def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
     return known, WHY_KNOWN
 
 
-def _way(
-    request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPictures
-) -> tuple[list[Segment], str]:
+def _way(request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPictures) -> tuple[list[Segment], str]:
     """The way that a person played, if it ends at the goal by buttons that an agent has, or why
     it does not count."""
     if request.way is None:
@@ -298,17 +283,23 @@ def _starts(
         ]
         before = [part.before for part in segments]
         return walks, goal.distances(np.concatenate([pictures, *before]))
-    anchors = around or [
-        part.trace.states[step] for part, step in anchor_steps(segments, request.spread)
-    ]
+    anchors = around or [part.trace.states[step] for part, step in anchor_steps(segments, request.spread)]
     before = [part.before for part in segments] or [_pictures_of(cartridge, around)]
     apart = goal.distances(np.concatenate(before))
     tau = request.tau or suggest_tau(apart)[0]
     count = request.count
     walks = random_walks(
-        cartridge, anchors, goal, tau, codec, count=count, longest=request.walk,
-        least=request.min_distinct or (count + 1) // 2, seed=request.seed, tell=tell,
-    )  # fmt: skip
+        cartridge,
+        anchors,
+        goal,
+        tau,
+        codec,
+        count=count,
+        longest=request.walk,
+        least=request.min_distinct or (count + 1) // 2,
+        seed=request.seed,
+        tell=tell,
+    )
     near = goal.distances(np.stack([walk.picture for walk in walks]))
     return walks, np.concatenate([apart, near])
 

@@ -24,10 +24,12 @@ from trainer_core.wire.errors import TaskError
 
 MOST_BYTES = 64 << 20
 KEPT = {
-    "digest": Wanted("U", (0,), 4 * 64), "seconds_x10": Wanted("iu", (0,), 8),
-    "shape": Wanted("iu", (1,), 8 * 4), "pictures": Wanted("u", (1,), MOST_BYTES),
+    "digest": Wanted("U", (0,), 4 * 64),
+    "seconds_x10": Wanted("iu", (0,), 8),
+    "shape": Wanted("iu", (1,), 8 * 4),
+    "pictures": Wanted("u", (1,), MOST_BYTES),
     "at_start": Wanted("u", (1,), MOST_BYTES),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +71,13 @@ class Seen:
         packed = [p[:, 0] | p[:, 1] << 2 | p[:, 2] << 4 | p[:, 3] << 6 for p in pairs]
         with replacing(path) as file:
             np.savez(
-                file, digest=np.array(digest), seconds_x10=np.int64(round(10 * self.seconds)),
-                pictures=packed[0], at_start=packed[1], shape=np.array(self.pictures.shape),
-            )  # fmt: skip
+                file,
+                digest=np.array(digest),
+                seconds_x10=np.int64(round(10 * self.seconds)),
+                pictures=packed[0],
+                at_start=packed[1],
+                shape=np.array(self.pictures.shape),
+            )
 
     @classmethod
     def load(cls, path: Path, digest: str) -> Seen | None:
@@ -81,8 +87,7 @@ class Seen:
             if str(data["digest"]) != digest:
                 return None
             pictures, at_start = (
-                np.stack([data[name] >> 2 * pixel & 3 for pixel in range(4)], -1)
-                for name in ("pictures", "at_start")
+                np.stack([data[name] >> 2 * pixel & 3 for pixel in range(4)], -1) for name in ("pictures", "at_start")
             )
             shape = data["shape"].tolist()
             seconds = float(data["seconds_x10"]) / 10
@@ -129,12 +134,16 @@ def probe_goal(
     chosen = tau or suggested
     met = (apart < chosen).any(axis=0)
     return {
-        "suggested_tau": suggested, "why": why, "tau": chosen,
-        "false_positive_rate": float(met.mean()), "consoles": consoles, "seconds": seen.seconds,
+        "suggested_tau": suggested,
+        "why": why,
+        "tau": chosen,
+        "false_positive_rate": float(met.mean()),
+        "consoles": consoles,
+        "seconds": seen.seconds,
         "nearest": round(float(apart.min()), 5),
         "nearest_start": round(float(at_start.min()), 5),
         "median": round(float(np.median(apart)), 5),
-    }  # fmt: skip
+    }
 
 
 def _random_play(play: RandomPlay, home: HomePaths, on_progress: Callable[[float], None]) -> Seen:

@@ -11,10 +11,7 @@ import torch
 from torch import Tensor
 
 from emulator import EmulatorError
-from trainer_core.author.demonstration import (
-    Replay,
-    replay_demonstrations,
-)
+from trainer_core.author.demonstration import Replay, replay_demonstrations
 from trainer_core.author.goals import GoalPictures
 from trainer_core.author.inputs import follows_codec
 from trainer_core.author.lost import Way, find_lost
@@ -85,9 +82,7 @@ def check_task(
         "templates": len(parts.templates),
         "tau": task.manifest.goal.tau,
         "nearest_start": round(float(start_dist.min()), 5),
-        "demonstrations": [
-            {"steps": len(replay.actions), "done_at_step": replay.done} for replay in replays
-        ],
+        "demonstrations": [{"steps": len(replay.actions), "done_at_step": replay.done} for replay in replays],
         "random_episodes": len(found.episodes),
         "false_positive_rate": found.success_rate,
         "nearest_random_picture": round(nearest, 5),
@@ -125,9 +120,7 @@ def audit_task(
         "heldout": task.manifest.starts.heldout,
         "horizon": task.manifest.episode.horizon,
         "demonstrations": len(replays),
-        "demonstrations_in_codec": sum(
-            follows_codec(demo.masks, task.manifest.codec) for demo in demos
-        ),
+        "demonstrations_in_codec": sum(follows_codec(demo.masks, task.manifest.codec) for demo in demos),
         "shortest_demonstration": min(lengths, default=None),
         "episodes": len(random.episodes),
         "random_success": random.success_rate,
@@ -146,9 +139,7 @@ def aliasing(replays: list[Replay]) -> float | None:
     """
     actions = [replay.actions[: replay.done] for replay in replays]
     pictures = [
-        picture
-        for replay, pressed in zip(replays, actions, strict=True)
-        for picture in replay.pictures[: len(pressed)]
+        picture for replay, pressed in zip(replays, actions, strict=True) for picture in replay.pictures[: len(pressed)]
     ]
     return ambiguous_share(pictures, [int(each) for pressed in actions for each in pressed])
 
@@ -227,10 +218,7 @@ def _one_button(env: GameEnv, tell: Preparing) -> dict[str, float]:
 
     played = run_episodes(env, lambda obs: pressed, starts, "sample", attend=look)
     won = [episode.success for episode in played.episodes]
-    return {
-        name: sum(won[number * each : (number + 1) * each]) / each
-        for number, name in enumerate(names)
-    }
+    return {name: sum(won[number * each : (number + 1) * each]) / each for number, name in enumerate(names)}
 
 
 def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
@@ -250,9 +238,7 @@ def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
     ]
 
 
-def _lost_warnings(
-    task: Task, parts: TaskParts, replays: list[Replay], seed: int, tell: Preparing
-) -> list[str]:
+def _lost_warnings(task: Task, parts: TaskParts, replays: list[Replay], seed: int, tell: Preparing) -> list[str]:
     """What there is to say of starts from which the game is lost."""
     ways = [replay for replay in replays if replay.done]
     if not ways:
@@ -263,9 +249,8 @@ def _lost_warnings(
     )
     goal = GoalPictures(parts.templates, parts.mask, task.manifest.goal.distance)
     lost = find_lost(
-        parts.cartridge, parts.starts, way, goal, task.manifest.goal.tau, task.manifest.codec,
-        seed=seed, tell=tell,
-    )  # fmt: skip
+        parts.cartridge, parts.starts, way, goal, task.manifest.goal.tau, task.manifest.codec, seed=seed, tell=tell
+    )
     if not lost.any():
         return []
     return [

@@ -31,9 +31,7 @@ def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]
     try:
         cartridge = Cartridge.from_file(path)
     except EmulatorError as error:
-        raise TaskError(
-            f"{error}; `{REGISTER}` registers a ROM, `dmglab rom list` shows them"
-        ) from None
+        raise TaskError(f"{error}; `{REGISTER}` registers a ROM, `dmglab rom list` shows them") from None
     shipped = _shipped(path)
     name = cartridge.header.title.strip() or path.stem
     return Rom(name=name, sha256=cartridge.sha256, path=shipped), cartridge

@@ -10,19 +10,9 @@ from typing import Any
 import numpy as np
 
 from emulator import Cartridge, Emulator, Snapshot
-from trainer_core.author.demonstration import (
-    Trace,
-    play_demonstration,
-    play_inputs,
-)
+from trainer_core.author.demonstration import Trace, play_demonstration, play_inputs
 from trainer_core.author.goals import LEAST_DISTANCE, GoalPictures
-from trainer_core.author.inputs import (
-    Inputs,
-    follows_codec,
-    read_inputs,
-    refuse_beyond_codec,
-    steps_of,
-)
+from trainer_core.author.inputs import Inputs, follows_codec, read_inputs, refuse_beyond_codec, steps_of
 from trainer_core.author.lost import Way
 from trainer_core.author.walks import Walk
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
@@ -153,9 +143,7 @@ def way_of(segments: list[Segment]) -> Way:
         return Way(np.zeros((0, 72, 80), np.uint8), np.zeros(0, np.int64))
     return Way(
         np.concatenate([part.trace.pictures[part.first : part.arrival] for part in ways]),
-        np.concatenate(
-            [steps_of(part.masks(part.first, part.arrival), part.codec) for part in ways]
-        ),
+        np.concatenate([steps_of(part.masks(part.first, part.arrival), part.codec) for part in ways]),
     )
 
 

@@ -72,21 +72,12 @@ def suggest_reward(distances: np.ndarray | None) -> tuple[Reward, str]:
 
     The goal's own distance is left out: that it is small is no news.
     """
-    reward = Reward(
-        step_cost=STEP_COST, alpha=1.0, shaping="new_minimum", goal_bonus=1.0,
-        novelty_bonus=NOVELTY,
-    )  # fmt: skip
+    reward = Reward(step_cost=STEP_COST, alpha=1.0, shaping="new_minimum", goal_bonus=1.0, novelty_bonus=NOVELTY)
     if distances is None or len(distances) < 4:
         return reward, "no way to the goal was measured: only new minima of the distance are paid"
     before = distances[:-1]
     rho = rank_correlation(before, np.arange(len(before), 0, -1))
     if rho >= LEAST_CORRELATION:
-        return (
-            reward,
-            f"new minima are paid (rank correlation with the way left {rho:.2f})",
-        )
-    reward = Reward(
-        step_cost=STEP_COST, alpha=0.0, shaping="new_minimum", goal_bonus=1.0,
-        novelty_bonus=NOVELTY,
-    )  # fmt: skip
+        return (reward, f"new minima are paid (rank correlation with the way left {rho:.2f})")
+    reward = Reward(step_cost=STEP_COST, alpha=0.0, shaping="new_minimum", goal_bonus=1.0, novelty_bonus=NOVELTY)
     return reward, f"the distance rises on the way (rank correlation {rho:.2f}): it is not paid"

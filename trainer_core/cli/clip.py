@@ -30,7 +30,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.clips.opening import open_clip
 
     found = open_clip(
-        options.source.expanduser(), options.out, options.rom, home_paths(options.home),
-        on_progress=tell_progress,
-    )  # fmt: skip
+        options.source.expanduser(), options.out, options.rom, home_paths(options.home), on_progress=tell_progress
+    )
     return {"ok": True, "progress": 1.0, **found}

@@ -79,9 +79,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     paths = home.run(trained["run_id"])
     checkpoint = find_checkpoint(str(paths.root), home)
     plot_logs([paths.train_log], paths.root / "train.png", smoothing=0.6)
-    rollout = write_rollout(
-        paths.videos, checkpoint, home, mode="greedy", steps=0, start=-1, gif_every=2, seed=1
-    )
+    rollout = write_rollout(paths.videos, checkpoint, home, mode="greedy", steps=0, start=-1, gif_every=2, seed=1)
     dmglab = dmglab_command()
     # With the target that it has reached it would end at once.
     beyond = " --target-success 0" if trained["reason"].startswith("validation") else ""

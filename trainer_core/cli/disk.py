@@ -23,23 +23,22 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "disk", argv)
     home = home_paths(options.home)
-    uses = sorted(
-        (disk_use(home, run_id) for run_id in RunRegistry(home).reconcile()),
-        key=lambda use: use.total,
-    )
+    uses = sorted((disk_use(home, run_id) for run_id in RunRegistry(home).reconcile()), key=lambda use: use.total)
     total = sum(use.total for use in uses)
     if options.json:
         rows = [
-            {"run_id": use.run_id, "bytes": use.total, "checkpoints": use.checkpoints,
-             "logs": use.logs, "other": use.other}
+            {
+                "run_id": use.run_id,
+                "bytes": use.total,
+                "checkpoints": use.checkpoints,
+                "logs": use.logs,
+                "other": use.other,
+            }
             for use in uses
-        ]  # fmt: skip
+        ]
         return {"ok": True, "bytes": total, "runs": rows}
     table = [("run", "MiB", "checkpoints", "logs", "other")]
-    table += [
-        (use.run_id, _mib(use.total), _mib(use.checkpoints), _mib(use.logs), _mib(use.other))
-        for use in uses
-    ]
+    table += [(use.run_id, _mib(use.total), _mib(use.checkpoints), _mib(use.logs), _mib(use.other)) for use in uses]
     print_table([*table, ("all", _mib(total), "", "", "")])
     return {}
 

@@ -23,8 +23,18 @@ from trainer_core.runners.catalog import NATIVE, broken_runners
 from trainer_core.service.preflight import check_home
 from trainer_core.wire.environment import desktop
 
-PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "safetensors", "gymnasium", "matplotlib",
-            "pillow", "msgspec", "pyside6-essentials")  # fmt: skip
+PACKAGES = (
+    "dmglab",
+    "torch",
+    "warp-lang",
+    "numpy",
+    "safetensors",
+    "gymnasium",
+    "matplotlib",
+    "pillow",
+    "msgspec",
+    "pyside6-essentials",
+)
 
 
 @dataclass(frozen=True)
@@ -133,18 +143,19 @@ def _devices(problems: list[str]) -> list[dict[str, Any]]:
     driver = versions()["driver"]
     if driver and not torch.cuda.is_available():
         way = "" if torch.version.cuda else "; DMGLAB_TORCH=cuda ./run installs a build with CUDA"
-        problems.append(
-            f"driver {driver} is there, but torch {torch.__version__} finds no GPU{way}"
-        )
+        problems.append(f"driver {driver} is there, but torch {torch.__version__} finds no GPU{way}")
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)
         found.append(
             {
-                "name": f"cuda:{index}", "model": properties.name, "driver": driver,
-                "cuda": torch.version.cuda, "memory_bytes": properties.total_memory,
+                "name": f"cuda:{index}",
+                "model": properties.name,
+                "driver": driver,
+                "cuda": torch.version.cuda,
+                "memory_bytes": properties.total_memory,
                 "capability": f"{properties.major}.{properties.minor}",
             }
-        )  # fmt: skip
+        )
     return found
 
 
@@ -162,11 +173,12 @@ def _kernels(problems: list[str]) -> dict[str, Any]:
         problems.append(f"{cache}: kernels cannot be cached there; set WARP_CACHE_PATH")
     ours = sorted(folder.name for folder in cache.glob("wp_emulator*") if folder.is_dir())
     return {
-        "cache": str(cache), "modules": ours,
+        "cache": str(cache),
+        "modules": ours,
         "cache_bytes": sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()),
         "warp_devices": [str(device) for device in wp.get_devices()],
         "launch_shapes": _launch_shapes(),
-    }  # fmt: skip
+    }
 
 
 def _launch_shapes() -> dict[str, Any]:
@@ -180,10 +192,12 @@ def _launch_shapes() -> dict[str, Any]:
         warnings.simplefilter("always")
         tuned = {name: sorted(launch_shapes.tuned_table(name)) for name in names}
     return {
-        "path": str(launch_shapes.table_path()), "kernels": launch_shapes.kernel_version(),
+        "path": str(launch_shapes.table_path()),
+        "kernels": launch_shapes.kernel_version(),
         "in_use": {name: "tuned" if sizes else "built-in" for name, sizes in tuned.items()},
-        "tuned_for": tuned, "ignored": [str(warning.message) for warning in caught],
-    }  # fmt: skip
+        "tuned_for": tuned,
+        "ignored": [str(warning.message) for warning in caught],
+    }
 
 
 def _home(home: HomePaths, problems: list[str]) -> dict[str, Any]:

@@ -57,10 +57,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     tasks = split_tasks(expand_tasks(config.task, home)) if is_list(config.task) else ()
     if not tasks:
         return _report(options, config, folder, *_evaluate(options, config, folder, home))
-    found = {
-        task: _evaluate(options, dataclasses.replace(config, task=task), folder, home)
-        for task in tasks
-    }
+    found = {task: _evaluate(options, dataclasses.replace(config, task=task), folder, home) for task in tasks}
     return _report_all(options, config, folder, found)
 
 
@@ -90,15 +87,21 @@ def _by_its_player(options: Options, folder: Path, home: HomePaths) -> dict[str,
         raise CheckpointError(failed)
     names = ("episodes", "success_rate", "median_steps_to_goal", "mean_return")
     found = {row["task"]: {name: row[name] for name in names} for row in as_dicts(rows)}
-    first = {"ok": True, "task": ",".join(found), "policy": "checkpoint", "checkpoint": str(folder),
-             "runner": runner.id, "starts": "test", "mode": options.mode}  # fmt: skip
+    first = {
+        "ok": True,
+        "task": ",".join(found),
+        "policy": "checkpoint",
+        "checkpoint": str(folder),
+        "runner": runner.id,
+        "starts": "test",
+        "mode": options.mode,
+    }
     return {**first, **next(iter(found.values()))} if len(found) == 1 else {**first, "tasks": found}
 
 
 def _report_all(
-    options: Options, config: RunConfig, folder: Path | None,
-    found: dict[str, tuple[Evaluation, str]],
-) -> dict[str, Any]:  # fmt: skip
+    options: Options, config: RunConfig, folder: Path | None, found: dict[str, tuple[Evaluation, str]]
+) -> dict[str, Any]:
     """All tasks together, and each by its name."""
     from trainer_core.host.evaluate import joined
 
@@ -108,9 +111,7 @@ def _report_all(
     return {**_report(options, config, folder, every, ",".join(sets)), "tasks": by_task}
 
 
-def _report(
-    options: Options, config: RunConfig, folder: Path | None, found: Evaluation, played: str
-) -> dict[str, Any]:
+def _report(options: Options, config: RunConfig, folder: Path | None, found: Evaluation, played: str) -> dict[str, Any]:
     return {
         "ok": True,
         "task": config.task,
@@ -138,9 +139,7 @@ def _config(options: Options, folder: Path | None) -> RunConfig:
     return dataclasses.replace(config, **changes)
 
 
-def _evaluate(
-    options: Options, config: RunConfig, folder: Path | None, home: HomePaths
-) -> tuple[Evaluation, str]:
+def _evaluate(options: Options, config: RunConfig, folder: Path | None, home: HomePaths) -> tuple[Evaluation, str]:
     """The episodes on one task, and which starts were played."""
     import torch
 

@@ -24,9 +24,7 @@ class Options:
     """What to write: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs."""
     scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
     """Screen pixels per Game Boy pixel, 1 to 8."""
-    palette: Literal[
-        "green", "grey", "screen-green", "screen-grey", "screen-pocket", "screen-light"
-    ] = "green"
+    palette: Literal["green", "grey", "screen-green", "screen-grey", "screen-pocket", "screen-light"] = "green"
     """Pale greens, greys, or the colours of one of the app's screens."""
     from_frame: int = field(default=0, metadata=limits(0, MAX_FRAMES))
     to_frame: int = field(default=-1, metadata=limits(-1, MAX_FRAMES))
@@ -37,8 +35,5 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "export", argv)
     clip = Clip(options.from_frame, options.to_frame, options.speed, options.scale, options.palette)
-    found = export_clip(
-        options.recording, options.out, clip,
-        on_progress=tell_progress,
-    )  # fmt: skip
+    found = export_clip(options.recording, options.out, clip, on_progress=tell_progress)
     return {"ok": True, "progress": 1.0, **found}

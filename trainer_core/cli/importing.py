@@ -29,9 +29,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "import", argv)
     path, home = options.path, home_paths(options.home)
     if not path.exists():
-        raise ConfigError(
-            f"{path}: no such file or folder; name what W&B, TensorBoard or a run left"
-        )
+        raise ConfigError(f"{path}: no such file or folder; name what W&B, TensorBoard or a run left")
     from trainer_core.formats.import_curves import import_curves, is_logged
 
     if path.is_dir() and not is_logged(path):
@@ -42,6 +40,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     done = import_curves(path, home)
     first = done.runs[0]
     return {
-        "ok": True, "run_id": first.run_id, "folder": str(home.run(first.run_id).root),
-        "runs": [record.run_id for record in done.runs], "lost": "; ".join(done.lost),
-    }  # fmt: skip
+        "ok": True,
+        "run_id": first.run_id,
+        "folder": str(home.run(first.run_id).root),
+        "runs": [record.run_id for record in done.runs],
+        "lost": "; ".join(done.lost),
+    }

@@ -64,15 +64,10 @@ class Nodes:
         if self.nodes == 1:
             return
         if self.node_rank >= self.nodes:
-            raise ConfigError(
-                f"--node-rank counts from 0 to {self.nodes - 1}, got {self.node_rank}"
-            )
+            raise ConfigError(f"--node-rank counts from 0 to {self.nodes - 1}, got {self.node_rank}")
         host, _, port = self.rendezvous.rpartition(":")
         if not is_host(host) or not port.isdigit() or not 0 < int(port) < 1 << 16:
-            raise ConfigError(
-                "--nodes wants --rendezvous HOST:PORT of node 0, "
-                f"got {shown_address(self.rendezvous)}"
-            )
+            raise ConfigError(f"--nodes wants --rendezvous HOST:PORT of node 0, got {shown_address(self.rendezvous)}")
 
 
 ONE_NODE = Nodes()
@@ -128,10 +123,7 @@ def start_ranks(
         shared = {**chosen, **child_environment(), MEETING: f"tcp://{nodes.rendezvous}"}
     shared["WORLD_SIZE"] = str(count * nodes.nodes)
     first = count * nodes.node_rank
-    return [
-        start({**shared, **family(), "RANK": str(first + rank), "LOCAL_RANK": str(rank)})
-        for rank in range(count)
-    ]
+    return [start({**shared, **family(), "RANK": str(first + rank), "LOCAL_RANK": str(rank)}) for rank in range(count)]
 
 
 def interface_towards(host: str) -> str:

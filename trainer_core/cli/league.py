@@ -56,9 +56,13 @@ def run(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     tasks = league_tasks(options.task, entries, home)
     settings = Settings(
-        task=tasks[0], home=home, mode=options.mode, seed=options.seed,
-        llm_model=options.llm_model, llm_timeout_s=options.llm_timeout,
-    )  # fmt: skip
+        task=tasks[0],
+        home=home,
+        mode=options.mode,
+        seed=options.seed,
+        llm_model=options.llm_model,
+        llm_timeout_s=options.llm_timeout,
+    )
     if options.out is not None:
         make_out(options.out)
 

@@ -135,9 +135,7 @@ def train_new(
     return _run_first(config, home, control, ranks, life, beside)
 
 
-def resume_here(
-    paths: RunPaths, home: HomePaths, limits: dict[str, Any], lock: RunLock | None
-) -> dict[str, Any]:
+def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any], lock: RunLock | None) -> dict[str, Any]:
     """Go on with a run in this process, with other `limits` than its own; as `train_new`.
 
     The first rank brings the run's `lock`.
@@ -160,10 +158,7 @@ def _begin_process() -> tuple[Ranks, Control]:
     """This process among its ranks, and its signals as wishes."""
     control, ranks = Control(), Ranks()
     alone = ranks.world == 1  # a terminal sends its Ctrl-C to every rank
-    signal.signal(
-        signal.SIGINT,
-        lambda *_: _interrupt(control) if alone else control.stop("interrupted"),
-    )
+    signal.signal(signal.SIGINT, lambda *_: _interrupt(control) if alone else control.stop("interrupted"))
     control.on_begin = lambda: on_stop_signals(lambda number: control.stop("terminated"))
     if alone:  # a rank that has nothing to save yet ends at once with its launcher
         on_stop_signals(lambda number: _leave(control, "terminated"))
@@ -218,9 +213,7 @@ def _run_first(
     return _result(paths, outcome)
 
 
-def _take_devices(
-    config: RunConfig, home: HomePaths, ranks: Ranks, run_id: str
-) -> list[DeviceLock]:
+def _take_devices(config: RunConfig, home: HomePaths, ranks: Ranks, run_id: str) -> list[DeviceLock]:
     """Nothing from the queue is started beside this run. Whoever types this command decides, so
     a device that is taken is only told."""
     names = [config.device]
@@ -252,9 +245,7 @@ def _read_mail(paths: RunPaths, control: Control, writer: RunWriter) -> None:
         time.sleep(LOOK_S)
 
 
-def _run_beside(
-    config: RunConfig, paths: RunPaths, home: HomePaths, control: Control, ranks: Ranks
-) -> dict[str, Any]:
+def _run_beside(config: RunConfig, paths: RunPaths, home: HomePaths, control: Control, ranks: Ranks) -> dict[str, Any]:
     """Train as one of the other ranks, which write nothing."""
     native_host(config, paths, home, SilentWriter(paths), control, ranks=ranks).run()
     ranks.close()

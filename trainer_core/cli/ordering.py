@@ -29,16 +29,22 @@ class Order:
 
 
 def put_into_queue(
-    order: Order, *, priority: int = 0, held: bool = False, devices: tuple[str, ...] = (),
-    detached: bool = False,
-) -> RunRecord:  # fmt: skip
+    order: Order, *, priority: int = 0, held: bool = False, devices: tuple[str, ...] = (), detached: bool = False
+) -> RunRecord:
     """Check the order as the app does, then let it wait. Raises LabError; nothing waits then."""
     spec = order.runner.complete(order.spec)
     asyncio.run(_check(order, spec))
     return queue_steps.enqueue(
-        order.home, new_run_id(), spec, algo=order.runner.algorithm(spec), name=order.name,
-        priority=priority, held=held, devices=devices, detached=detached,
-    )  # fmt: skip
+        order.home,
+        new_run_id(),
+        spec,
+        algo=order.runner.algorithm(spec),
+        name=order.name,
+        priority=priority,
+        held=held,
+        devices=devices,
+        detached=detached,
+    )
 
 
 async def _check(order: Order, spec: RunSpec) -> None:
@@ -53,6 +59,9 @@ def waiting_result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
     position = ids.index(record.run_id) + 1 if record.run_id in ids else 0
     folder: Path = home.run(record.run_id).root
     return {
-        "ok": True, "run_id": record.run_id, "run_dir": str(folder), "state": record.state.value,
+        "ok": True,
+        "run_id": record.run_id,
+        "run_dir": str(folder),
+        "state": record.state.value,
         "position": position,
-    }  # fmt: skip
+    }

@@ -56,8 +56,7 @@ def print_lists(result: Mapping[str, Any]) -> None:
             if number == 0:
                 print(f"no {name}")
             continue
-        texts = [{key: text for key, value in row.items() if (text := _cell(value)) is not None}
-                 for row in rows]  # fmt: skip
+        texts = [{key: text for key, value in row.items() if (text := _cell(value)) is not None} for row in rows]
         columns = list(dict.fromkeys(key for row in texts for key in row))
         print(f"\n{name}" if number else name)
         print_table([columns, *([row.get(key, "") for key in columns] for row in texts)])

@@ -65,16 +65,18 @@ def run(argv: list[str]) -> dict[str, Any]:
         find_task(task, home)
     runner = playing_runner(folder, home)
     config = PlayerConfig(
-        task=task, checkpoint=str(folder), mode=options.mode, device=options.device,
-        speed=options.speed, seed=options.seed,
-    )  # fmt: skip
+        task=task,
+        checkpoint=str(folder),
+        mode=options.mode,
+        device=options.device,
+        speed=options.speed,
+        seed=options.seed,
+    )
     home.players.mkdir(parents=True, exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S-")
     directory = Path(tempfile.mkdtemp(prefix=stamp, dir=home.players))
     write_player_config(directory, config)
-    return {
-        "ok": True, "task": task, "player_dir": str(directory), **_play(runner, directory, options),
-    }  # fmt: skip
+    return {"ok": True, "task": task, "player_dir": str(directory), **_play(runner, directory, options)}
 
 
 def playing_runner(checkpoint: Path, home: HomePaths) -> AgentRunner:
@@ -91,9 +93,13 @@ def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, A
     """Run the runner's player for its time; what its events came to."""
     argv = runner.play(directory)
     process = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-        cwd=runner.folder(directory), env=child_environment(argv[0], **family()),
-    )  # fmt: skip
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        cwd=runner.folder(directory),
+        env=child_environment(argv[0], **family()),
+    )
     player = _Player(process)
     try:
         player.play(options)
@@ -104,13 +110,8 @@ def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, A
     if not player.told_to_stop:
         raise LabError(f"the player ended by itself with status {status}, before its time")
     if not player.episodes:
-        print(
-            f"no episode ended in {options.seconds:g} s of play: give --seconds or --speed more",
-            file=sys.stderr,
-        )
-    return {
-        "episodes": player.episodes, "successes": player.successes, "recording": player.recording,
-    }  # fmt: skip
+        print(f"no episode ended in {options.seconds:g} s of play: give --seconds or --speed more", file=sys.stderr)
+    return {"episodes": player.episodes, "successes": player.successes, "recording": player.recording}
 
 
 class _Player:

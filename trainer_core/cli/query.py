@@ -34,9 +34,7 @@ class Options:
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "query", argv)
-    found = ask(
-        home_paths(options.home), options.question, limit=options.limit, seconds=options.seconds
-    )
+    found = ask(home_paths(options.home), options.question, limit=options.limit, seconds=options.seconds)
     if found.cut:
         print(f"more than {options.limit} rows: the first ones", file=sys.stderr)
     if options.json:

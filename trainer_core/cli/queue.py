@@ -82,9 +82,14 @@ class WorkOptions:
 
 def run(argv: list[str]) -> dict[str, Any]:
     verbs = {
-        "list": list_waiting, "add": add, "move": move, "hold": hold, "release": release,
-        "remove": remove, "run": work,
-    }  # fmt: skip
+        "list": list_waiting,
+        "add": add,
+        "move": move,
+        "hold": hold,
+        "release": release,
+        "remove": remove,
+        "run": work,
+    }
     return run_verb("queue", argv, verbs)
 
 
@@ -94,18 +99,28 @@ def list_waiting(argv: list[str]) -> dict[str, Any]:
     entries, runs = RunQueue(home).entries(), RunRegistry(home).load()
     problems = [queue_steps.why_never(home, entry) for entry in entries]
     if options.json:
-        return {"ok": True, "queue": [
-            msgspec.to_builtins(entry) | ({"problem": problem} if problem else {})
-            for entry, problem in zip(entries, problems, strict=True)
-        ]}  # fmt: skip
+        return {
+            "ok": True,
+            "queue": [
+                msgspec.to_builtins(entry) | ({"problem": problem} if problem else {})
+                for entry, problem in zip(entries, problems, strict=True)
+            ],
+        }
     rows = [("position", "run", "task", "runner", "devices", "priority", "")]
     for position, (entry, problem) in enumerate(zip(entries, problems, strict=True), 1):
         known = runs.get(entry.run_id)
         task, runner = (known.task, known.runner) if known else ("?", "?")
-        rows.append((
-            str(position), shown(entry.run_id), task, runner, shown(",".join(entry.devices)),
-            shown(entry.priority), f"never: {problem}" if problem else "held" * entry.held,
-        ))  # fmt: skip
+        rows.append(
+            (
+                str(position),
+                shown(entry.run_id),
+                task,
+                runner,
+                shown(",".join(entry.devices)),
+                shown(entry.priority),
+                f"never: {problem}" if problem else "held" * entry.held,
+            )
+        )
     print_table(rows)
     return {}
 

@@ -59,16 +59,20 @@ def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
     from trainer_core.play.league.players import Settings, open_checkpoint
 
     meta = read_meta(folder)
-    settings = Settings(
-        task=options.task or one_of(meta.task), home=home, mode=options.mode, seed=options.seed
-    )
+    settings = Settings(task=options.task or one_of(meta.task), home=home, mode=options.mode, seed=options.seed)
     game = open_game(settings.task, home)
     agent = open_checkpoint(str(folder), settings)
     try:
         found = record_demonstrations(
-            options.out, game, lambda start: agent, options.episodes, options.mode, tell=_tell,
-            checkpoint=str(folder), checkpoint_sha256=meta.files.get(POLICY, ""),
-        )  # fmt: skip
+            options.out,
+            game,
+            lambda start: agent,
+            options.episodes,
+            options.mode,
+            tell=_tell,
+            checkpoint=str(folder),
+            checkpoint_sha256=meta.files.get(POLICY, ""),
+        )
     finally:
         agent.close()
     return {"ok": True, "checkpoint": str(folder), "mode": options.mode, **found}
@@ -76,5 +80,4 @@ def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
 
 def _tell(kept: int, played: Played) -> None:
     end = "reached the goal" if played.success else "failed, not kept"
-    print(f"{kept:>5} kept  start {played.start}: {end} after {played.steps} steps",
-          file=sys.stderr)  # fmt: skip
+    print(f"{kept:>5} kept  start {played.start}: {end} after {played.steps} steps", file=sys.stderr)

@@ -33,9 +33,11 @@ def run(argv: list[str]) -> dict[str, Any]:
     game = open_game(find_game_again(recording.task, recording.rom_sha256, home), home)
     frame = first_difference(options.recording, game)
     result = {
-        "recording": str(options.recording), "task": recording.task, "frames": recording.frames,
+        "recording": str(options.recording),
+        "task": recording.task,
+        "frames": recording.frames,
         "rom_matches": game.rom_sha256 == recording.rom_sha256,
-    }  # fmt: skip
+    }
     if frame >= 0:
         return {"ok": False, "error": f"frame {frame} shows another picture", **result}
     return {"ok": True, **result}

@@ -88,13 +88,10 @@ def _resume_guest(
     changed = [
         f"--{field.name.replace('_', '-')}"
         for field in fields(Options)
-        if field.name not in ("run", "home", *heard)
-        and getattr(options, field.name) != getattr(defaults, field.name)
+        if field.name not in ("run", "home", *heard) and getattr(options, field.name) != getattr(defaults, field.name)
     ]
     if changed:
-        raise ConfigError(
-            f"a run of {runner.title} goes on as it began: leave {', '.join(changed)} away"
-        )
+        raise ConfigError(f"a run of {runner.title} goes on as it began: leave {', '.join(changed)} away")
     from trainer_core.cli.train_guest import resume
 
     return resume(runner, paths, home, heard)

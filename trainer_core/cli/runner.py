@@ -18,12 +18,7 @@ from trainer_core.cli.output import tell_progress
 from trainer_core.lab.guest_environment import RunnerEnvironment
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.trust import named_hash, trust, trusted_list
-from trainer_core.runners.catalog import (
-    AgentRunner,
-    broken_runners,
-    find_runner,
-    registered_runners,
-)
+from trainer_core.runners.catalog import AgentRunner, broken_runners, find_runner, registered_runners
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.wire.errors import ConfigError, LabError
 
@@ -82,15 +77,15 @@ def _checked(environment: RunnerEnvironment) -> dict[str, Any]:
     began = time.monotonic()
     found = environment.check()
     return {
-        "folder": str(environment.folder), "python": found["python"], "modules": found["modules"],
+        "folder": str(environment.folder),
+        "python": found["python"],
+        "modules": found["modules"],
         "seconds": round(time.monotonic() - began, 2),
-    }  # fmt: skip
+    }
 
 
 def _row(runner: AgentRunner, home: HomePaths) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "id": runner.id, "title": runner.title, "algorithms": list(runner.algorithms)
-    }  # fmt: skip
+    row: dict[str, Any] = {"id": runner.id, "title": runner.title, "algorithms": list(runner.algorithms)}
     if not isinstance(runner, GuestRunner):
         return row | {"ready": True, "environment": ""}
     environment = runner.environment(home)

@@ -41,10 +41,18 @@ def run(argv: list[str]) -> dict[str, Any]:
         return {"ok": True, "runs": [msgspec.to_builtins(record) for record in records]}
     rows = [("run", "state", "task", "device", "env steps", "best", "leaving", "reason")]
     rows += [
-        (run.run_id, run.state.value, shown(run.task), shown(run.device), f"{run.env_steps:,}",
-         f"{run.best_success_rate:.3f}", f"{run.best_leaving_rate:.3f}", shortened(run.reason))
+        (
+            run.run_id,
+            run.state.value,
+            shown(run.task),
+            shown(run.device),
+            f"{run.env_steps:,}",
+            f"{run.best_success_rate:.3f}",
+            f"{run.best_leaving_rate:.3f}",
+            shortened(run.reason),
+        )
         for run in records
-    ]  # fmt: skip
+    ]
     print_table(rows)
     return {}
 
@@ -54,11 +62,7 @@ def chosen(records: Iterable[RunRecord], options: Options) -> list[RunRecord]:
     if options.state and options.state not in set(RunState):
         raise ConfigError(f"no state '{shown(options.state)}'; one of {', '.join(RunState)}")
     words = options.filter.lower().split()
-    found = [
-        record
-        for record in records
-        if options.state in ("", record.state) and (not words or _has(record, words))
-    ]
+    found = [record for record in records if options.state in ("", record.state) and (not words or _has(record, words))]
     return found[-options.limit :] if options.limit else found
 
 

@@ -54,10 +54,13 @@ def run(argv: list[str]) -> dict[str, Any]:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
     return {
-        "ok": True, "out": str(options.out), "frames": options.frames,
-        "seconds": round(len(samples) / options.rate, 3), "rate": options.rate,
+        "ok": True,
+        "out": str(options.out),
+        "frames": options.frames,
+        "seconds": round(len(samples) / options.rate, 3),
+        "rate": options.rate,
         "loudest": round(float(np.abs(samples).max(initial=0.0)), 4),
-    }  # fmt: skip
+    }
 
 
 def render(options: Options) -> np.ndarray:
@@ -80,8 +83,5 @@ def render(options: Options) -> np.ndarray:
     assert game.cartridge is not None
     sound = GameSound(game.cartridge, options.rate)
     sound.synthesiser.channels = sum(1 << CHANNELS.index(one) for one in set(options.channels))
-    heard = [
-        sound.frame(game, masks[frame] if frame < len(masks) else 0)
-        for frame in range(options.frames)
-    ]
+    heard = [sound.frame(game, masks[frame] if frame < len(masks) else 0) for frame in range(options.frames)]
     return np.concatenate(heard)

@@ -32,22 +32,21 @@ class Options:
     """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
 
 
-def steer(
-    command: str, argv: list[str], act: Callable[[TrainerService, str], Awaitable[None]]
-) -> dict[str, Any]:
+def steer(command: str, argv: list[str], act: Callable[[TrainerService, str], Awaitable[None]]) -> dict[str, Any]:
     """Open the home, find the run, `act` on it; what became of it as a result."""
     options = parse(Options, command, argv)
     home = home_paths(options.home)
     record = asyncio.run(_steer(home, find_live(options.run, home).run_id, act))
     return {
-        "ok": True, "run_id": record.run_id, "state": record.state.value, "reason": record.reason,
+        "ok": True,
+        "run_id": record.run_id,
+        "state": record.state.value,
+        "reason": record.reason,
         "env_steps": record.env_steps,
-    }  # fmt: skip
+    }
 
 
-async def _steer(
-    home: HomePaths, run_id: str, act: Callable[[TrainerService, str], Awaitable[None]]
-) -> RunRecord:
+async def _steer(home: HomePaths, run_id: str, act: Callable[[TrainerService, str], Awaitable[None]]) -> RunRecord:
     from trainer_core.cli.output import say
 
     service = TrainerService(home, works_queue=False)

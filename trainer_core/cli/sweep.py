@@ -41,8 +41,7 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import check_device, limits
 
-KEPT_ON_RESUME = ("home", "jobs", "devices", "ray", "cpus_per_trial", "gpus_per_trial", "resume",
-                  "show")  # fmt: skip
+KEPT_ON_RESUME = ("home", "jobs", "devices", "ray", "cpus_per_trial", "gpus_per_trial", "resume", "show")
 
 
 @dataclass(frozen=True)
@@ -116,10 +115,7 @@ def define(options: Options, home: HomePaths) -> Sweep:
     """The sweep that the options ask for, every trial checked. Raises ConfigError."""
     config = options.run
     if not (config.seconds or config.total_env_steps or config.target_success):
-        raise ConfigError(
-            "a trial without a limit never ends: give --total-env-steps, --seconds or "
-            "--target-success"
-        )
+        raise ConfigError("a trial without a limit never ends: give --total-env-steps, --seconds or --target-success")
     if not options.seeds or len(set(options.seeds)) < len(options.seeds):
         raise ConfigError("--seeds wants at least one number, each once")
     check_metric(options.metric)
@@ -137,18 +133,26 @@ def define(options: Options, home: HomePaths) -> Sweep:
     sweep_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     rows = [(setting, seed) for setting in range(len(settings)) for seed in options.seeds]
     trials = [
-        Trial(number=number, setting=setting, seed=seed, values=settings[setting],
-              run_id=f"{sweep_id}-t{number:03d}")
+        Trial(number=number, setting=setting, seed=seed, values=settings[setting], run_id=f"{sweep_id}-t{number:03d}")
         for number, (setting, seed) in enumerate(rows)
-    ]  # fmt: skip
+    ]
     stop = EarlyStop(
-        rule=options.early_stop, metric=options.metric, mode=options.mode,
-        first_rung=options.first_rung, factor=options.factor,
-    )  # fmt: skip
+        rule=options.early_stop,
+        metric=options.metric,
+        mode=options.mode,
+        first_rung=options.first_rung,
+        factor=options.factor,
+    )
     sweep = Sweep(
-        sweep_id=sweep_id, name=options.name, created_at=time.time(), search=options.search,
-        vary=list(options.vary), base=config.to_dict(), early_stop=stop, trials=trials,
-    )  # fmt: skip
+        sweep_id=sweep_id,
+        name=options.name,
+        created_at=time.time(),
+        search=options.search,
+        vary=list(options.vary),
+        base=config.to_dict(),
+        early_stop=stop,
+        trials=trials,
+    )
     _check_trials(sweep, home)
     return sweep
 
@@ -169,9 +173,7 @@ def _check_trials(sweep: Sweep, home: HomePaths) -> None:
 def _check_only_place(options: Options, default: Options) -> None:
     """Raises ConfigError for an option that would change a sweep that is defined already."""
     for spec in dataclasses.fields(options):
-        if spec.name not in KEPT_ON_RESUME and getattr(options, spec.name) != getattr(
-            default, spec.name
-        ):
+        if spec.name not in KEPT_ON_RESUME and getattr(options, spec.name) != getattr(default, spec.name):
             said = "an option of train" if spec.name == "run" else f"--{spec.name}"
             raise ConfigError(
                 f"{said.replace('_', '-')} cannot change a sweep that is there; only --jobs, "
@@ -193,18 +195,15 @@ def _slots(options: Options, home: HomePaths, sweep: Sweep) -> Slots:
                 find_device(name)  # else every trial would fail
         if len(set(devices)) < len(devices):
             raise ConfigError("--devices names one twice: say --jobs for several trials on each")
-        return LocalSlots(
-            devices, options.jobs or 1, lambda: TrialSlot(str(home.root), sweep.sweep_id)
-        )
+        return LocalSlots(devices, options.jobs or 1, lambda: TrialSlot(str(home.root), sweep.sweep_id))
     if options.devices:
         raise ConfigError("--devices are this computer's; on Ray say --gpus-per-trial")
     from trainer_core.sweeps.cluster import RaySlots, connect
 
     gpus = options.gpus_per_trial or (1.0 if device.startswith("cuda") else 0.0)
     return RaySlots(
-        connect(options.ray), home, sweep, cpus=options.cpus_per_trial, gpus=gpus,
-        most=options.jobs, actor=TrialSlot,
-    )  # fmt: skip
+        connect(options.ray), home, sweep, cpus=options.cpus_per_trial, gpus=gpus, most=options.jobs, actor=TrialSlot
+    )
 
 
 async def _conduct(conductor: Conductor) -> None:
@@ -214,17 +213,13 @@ async def _conduct(conductor: Conductor) -> None:
         _say("stopping: every trial saves first; again ends them sooner")
         conductor.stop(reason)
 
-    for number, reason in (
-        (signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")
-    ):  # fmt: skip
+    for number, reason in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")):
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, stop, reason)
     await conductor.run()
 
 
-def _result(
-    home: HomePaths, sweep: Sweep, stop_reason: str, errors: dict[int, str]
-) -> dict[str, Any]:
+def _result(home: HomePaths, sweep: Sweep, stop_reason: str, errors: dict[int, str]) -> dict[str, Any]:
     rows = ranking(home, sweep, RunRegistry(home).reconcile())
     for line in table(rows, sweep.early_stop.mode):
         _say(line)

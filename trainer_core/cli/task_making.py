@@ -168,8 +168,7 @@ def new(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     folder, chosen = make_task(request, home, Preparing(_say))
     if options.random_episodes:
-        _say(f"the task is made; {options.random_episodes} episodes of random buttons tell how "
-             "easy it is")  # fmt: skip
+        _say(f"the task is made; {options.random_episodes} episodes of random buttons tell how easy it is")
         one_thread()
         chosen["random"] = random_play(options.id, home, options.random_episodes, options.seed)
     return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
@@ -184,9 +183,14 @@ def make(argv: list[str]) -> dict[str, Any]:
 
     options = parse(MakeOptions, "task make", argv)
     request = NewTask(
-        id=options.id, title=options.title, base=options.base, starts=options.start,
-        goals=(options.goal,), tau=options.tau, horizon=options.horizon,
-    )  # fmt: skip
+        id=options.id,
+        title=options.title,
+        base=options.base,
+        starts=options.start,
+        goals=(options.goal,),
+        tau=options.tau,
+        horizon=options.horizon,
+    )
     folder, chosen = make_task(request, home_paths(options.home), Preparing(_say))
     return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
 
@@ -195,16 +199,18 @@ def capture(argv: list[str]) -> dict[str, Any]:
     from trainer_core.author.capturing import capture_step
 
     options = parse(CaptureOptions, "task capture", argv)
-    files = {
-        "state": options.state, "goal": options.goal, "picture": options.picture,
-        "sheet": options.sheet,
-    }  # fmt: skip
+    files = {"state": options.state, "goal": options.goal, "picture": options.picture, "sheet": options.sheet}
     if not any(files.values()):
         raise ConfigError("say what to write: --state, --goal, --picture or --sheet FILE")
     found = capture_step(
-        options.script, options.rom, options.base, options.step, home_paths(options.home),
-        _codec(options), {kind: path for kind, path in files.items() if path is not None},
-    )  # fmt: skip
+        options.script,
+        options.rom,
+        options.base,
+        options.step,
+        home_paths(options.home),
+        _codec(options),
+        {kind: path for kind, path in files.items() if path is not None},
+    )
     return {"ok": True, **found}
 
 
@@ -213,9 +219,10 @@ def _codec(options: NewOptions | CaptureOptions) -> Codec:
     if options.codec not in ("", *CODECS):
         raise ConfigError(f"--codec {options.codec[:80]!r}: give {' or '.join(CODECS)}")
     codec = Codec(
-        id=options.codec or CODEC_ID, frames_per_step=options.frames_per_step,
+        id=options.codec or CODEC_ID,
+        frames_per_step=options.frames_per_step,
         release_after_frames=options.release_after_frames,
-    )  # fmt: skip
+    )
     if not 1 <= codec.release_after_frames <= codec.frames_per_step <= 600:
         raise ConfigError("give 1 <= release-after-frames <= frames-per-step <= 600")
     return codec
@@ -233,7 +240,11 @@ def demo(argv: list[str]) -> dict[str, Any]:
 
     options = parse(DemoOptions, "task demo", argv)
     found = add_demonstration(
-        options.source, options.task, home_paths(options.home),
-        frames=(options.from_frame, options.to_frame), out=options.out, minari=options.minari,
-    )  # fmt: skip
+        options.source,
+        options.task,
+        home_paths(options.home),
+        frames=(options.from_frame, options.to_frame),
+        out=options.out,
+        minari=options.minari,
+    )
     return {"ok": True, **found}

@@ -14,14 +14,7 @@ from trainer_core.cli.output import say, tell_progress
 from trainer_core.envs.preparing import Preparing
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import rom_path
-from trainer_core.lab.tasks import (
-    BUILT_IN_TASKS,
-    Task,
-    broken_tasks,
-    find_task,
-    list_tasks,
-    verify_file,
-)
+from trainer_core.lab.tasks import BUILT_IN_TASKS, Task, broken_tasks, find_task, list_tasks, verify_file
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.fields import MAX_SEED, limits
 from trainer_core.wire.regular_files import is_regular
@@ -102,13 +95,16 @@ def probe(argv: list[str]) -> dict[str, Any]:
 
     options = parse(ProbeOptions, "task probe", argv)
     play = RandomPlay(
-        rom=options.rom, base=options.base, starts=options.start, seconds=options.seconds,
-        consoles=options.consoles, seed=options.seed,
-    )  # fmt: skip
+        rom=options.rom,
+        base=options.base,
+        starts=options.start,
+        seconds=options.seconds,
+        consoles=options.consoles,
+        seed=options.seed,
+    )
     found = probe_goal(
-        play, options.goal, home_paths(options.home), tau=options.tau, kept=options.kept,
-        on_progress=tell_progress,
-    )  # fmt: skip
+        play, options.goal, home_paths(options.home), tau=options.tau, kept=options.kept, on_progress=tell_progress
+    )
     return {"ok": True, "progress": 1.0, **found}
 
 

@@ -65,6 +65,5 @@ def remove(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     folder = own_folder(options.task, home)
     if not options.yes:
-        raise ConfigError(f"{folder} would be removed for good: say --yes, or `dmglab task export` "
-                          "it first")  # fmt: skip
+        raise ConfigError(f"{folder} would be removed for good: say --yes, or `dmglab task export` it first")
     return {"ok": True, "removed": str(remove_task(options.task, home))}

@@ -97,8 +97,7 @@ def _warn_of_rewards(text: str, home: HomePaths) -> None:
     for task_id in split_tasks(text):
         with contextlib.suppress(TaskError):  # built in, an ARC game, or refused in a moment
             if dawdling := find_task(task_id, home).manifest.reward.dawdling:
-                print(f"{task_id}: {dawdling}; `dmglab task update {task_id}` gives it today's "
-                      "reward", file=sys.stderr)  # fmt: skip
+                print(f"{task_id}: {dawdling}; `dmglab task update {task_id}` gives it today's reward", file=sys.stderr)
 
 
 def with_joined_tasks(argv: list[str]) -> list[str]:
@@ -124,9 +123,7 @@ def order_of(found: Options) -> Order:
     from trainer_core.runners.catalog import find_runner
 
     if found.gpus > 1 or found.cluster.nodes > 1:
-        raise ConfigError(
-            "a run of several processes trains in this shell: leave --gpus and --nodes away here"
-        )
+        raise ConfigError("a run of several processes trains in this shell: leave --gpus and --nodes away here")
     spec = RunSpec.of(_limited(found.run, "`dmglab stop`"))
     return Order(find_runner(NATIVE_ID), spec, home_paths(found.home), found.name)
 
@@ -135,10 +132,7 @@ def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
     if config.seconds or config.total_env_steps or config.target_success:
         return config
     if rank_place().is_first:  # once, not one of each rank
-        print(
-            f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends",
-            file=sys.stderr,
-        )
+        print(f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends", file=sys.stderr)
     return dataclasses.replace(config, target_success=0.98)
 
 

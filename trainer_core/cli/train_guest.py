@@ -103,9 +103,7 @@ async def _follow(asked: Order) -> dict[str, Any]:
     return await _to_its_end(service, await service.start(plan, wait=False))
 
 
-def resume(
-    runner: AgentRunner, paths: RunPaths, home: HomePaths, limits: dict[str, Any]
-) -> dict[str, Any]:
+def resume(runner: AgentRunner, paths: RunPaths, home: HomePaths, limits: dict[str, Any]) -> dict[str, Any]:
     """Go on with an ended run of another library, to its end; `limits` replace its own for now.
 
     Raises LabError.
@@ -159,13 +157,16 @@ def _stopping(service: TrainerService, run_id: str) -> Iterator[None]:
 def _result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
     paths = home.run(record.run_id)
     return {
-        "run_id": record.run_id, "run_dir": str(paths.root), "state": record.state.value,
-        "reason": record.reason, "env_steps": record.env_steps,
+        "run_id": record.run_id,
+        "run_dir": str(paths.root),
+        "state": record.state.value,
+        "reason": record.reason,
+        "env_steps": record.env_steps,
         "best_success": max(record.best_success_rate, 0.0),
         "best_leaving_success": record.best_leaving_rate,
         "checkpoint": str(paths.root / record.last_checkpoint) if record.last_checkpoint else "",
         "log": str(paths.train_log),
-    }  # fmt: skip
+    }
 
 
 class Narrator:

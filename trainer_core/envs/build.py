@@ -74,10 +74,13 @@ def task_facts(task_id: str, home: HomePaths) -> TaskFacts:
         game = find_game(task_id, home)
         source = game.folder / f"{game.id.lower()}.py"
         return TaskFacts(
-            id=task_id, rom_sha256=hashlib.sha256(source.read_bytes()).hexdigest(),
-            observation_rule=ARC_RULE, frames_per_step=1, release_after_frames=1,
+            id=task_id,
+            rom_sha256=hashlib.sha256(source.read_bytes()).hexdigest(),
+            observation_rule=ARC_RULE,
+            frames_per_step=1,
+            release_after_frames=1,
             held_out=HELD_OUT_STARTS,
-        )  # fmt: skip
+        )
     manifest = find_task(task_id, home).manifest
     return TaskFacts(
         id=manifest.id,
@@ -144,16 +147,19 @@ def make_env(
         env = _mixed(config, home, count, seed, demo_share, tell)
         return _observed(env, config, seed)  # type: ignore[arg-type]
     if config.task == toy.TASK_ID:
-        env = toy.TinyGoalEnv(
-            count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device
-        )
+        env = toy.TinyGoalEnv(count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device)
     elif is_arc(config.task):
         from trainer_core.envs.arc.env import ArcVecEnv
 
         env = ArcVecEnv(
-            find_game(config.task, home), home, count, stack_k=config.stack_k, seed=seed,
-            held_out=held_out, device=config.device,
-        )  # fmt: skip
+            find_game(config.task, home),
+            home,
+            count,
+            stack_k=config.stack_k,
+            seed=seed,
+            held_out=held_out,
+            device=config.device,
+        )
     else:
         from trainer_core.envs.game_env import GameEnv  # warp takes seconds to load
 
@@ -189,9 +195,8 @@ def _observed(env: VecEnv, config: RunConfig, seed: int) -> VecEnv:
 
 
 def _mixed(
-    config: RunConfig, home: HomePaths, num_envs: int, seed: int, demo_share: float,
-    tell: Preparing | None,
-) -> MixedEnv:  # fmt: skip
+    config: RunConfig, home: HomePaths, num_envs: int, seed: int, demo_share: float, tell: Preparing | None
+) -> MixedEnv:
     from trainer_core.envs.game_env import GameEnv
     from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
 
@@ -200,10 +205,16 @@ def _mixed(
     return MixedEnv(
         [
             GameEnv(
-                task, count, device=config.device, stack_k=config.stack_k,
-                seed=seed + SEED_STEP * number, demo_share=demo_share, home=home, tell=tell,
+                task,
+                count,
+                device=config.device,
+                stack_k=config.stack_k,
+                seed=seed + SEED_STEP * number,
+                demo_share=demo_share,
+                home=home,
+                tell=tell,
             )
             for number, (task, count) in enumerate(zip(tasks, envs, strict=True))
         ],
         hot_code=hot_code_after(config.device),
-    )  # fmt: skip
+    )

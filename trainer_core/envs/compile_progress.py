@@ -44,8 +44,7 @@ class _Lines:
         if part not in self._under_way:
             return
         words = part.replace(COMPILING, f"{COMPILING} for this computer, once", 1)
-        print(f"{words}: {time.monotonic() - began:.0f} s so far, usually 10 to 60 s",
-              file=sys.stderr, flush=True)  # fmt: skip
+        print(f"{words}: {time.monotonic() - began:.0f} s so far, usually 10 to 60 s", file=sys.stderr, flush=True)
         self._look_again(part, began, LINE_EVERY_S)
 
 

@@ -54,9 +54,7 @@ def states_to_go(steps: list[int], first: int, device: torch.device) -> Along:
     togo = [left for count in steps for left in range(count, -1, -1)]
     numbers = [number for number, count in enumerate(steps) for _ in range(count + 1)]
     index = torch.arange(first, first + len(togo), device=device)
-    return Along(
-        index, *(torch.tensor(x, dtype=torch.int64, device=device) for x in (numbers, togo))
-    )
+    return Along(index, *(torch.tensor(x, dtype=torch.int64, device=device) for x in (numbers, togo)))
 
 
 def successors(along: Along) -> Tensor:
@@ -78,9 +76,7 @@ def successors(along: Along) -> Tensor:
 class StartCurriculum:
     """Draws start states; `fold` tells it how the episodes from them ended."""
 
-    def __init__(
-        self, own: Tensor, walked: Tensor, along: Along, share: float, count: int, horizon: int
-    ) -> None:
+    def __init__(self, own: Tensor, walked: Tensor, along: Along, share: float, count: int, horizon: int) -> None:
         """`own` i64[S'] the task's own starts, `walked` i64[W] those a random walk after them,
         `share` of the episodes that begin along the demonstrations while no own start is solved,
         `count` of all start states there are."""

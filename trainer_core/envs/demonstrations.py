@@ -67,9 +67,7 @@ def load_demonstrations(path: Path) -> list[Demonstration]:
             "anew of fewer (`dmglab task demo`)"
         )
     if frames.sum() != len(masks):
-        raise TaskError(
-            f"{path}: {len(masks)} frames where its demonstrations have {frames.sum()}: cut short"
-        )
+        raise TaskError(f"{path}: {len(masks)} frames where its demonstrations have {frames.sum()}: cut short")
     parts = np.split(masks, np.cumsum(frames)[:-1])
     return [Demonstration(start, part) for start, part in zip(starts, parts, strict=True)]
 
@@ -84,9 +82,8 @@ def task_demonstrations(task: Task) -> list[Demonstration]:
 
 
 def states_along(
-    cartridge: Cartridge, demos: list[Demonstration], codec: Codec, device: str,
-    tell: Preparing | None = None,
-) -> list[Snapshot]:  # fmt: skip
+    cartridge: Cartridge, demos: list[Demonstration], codec: Codec, device: str, tell: Preparing | None = None
+) -> list[Snapshot]:
     """The consoles at the beginning of each whole step of `demos`, and at their ends; none of none.
 
     Raises TaskError for a demonstration of another ROM, and for more steps than fit into memory.

@@ -97,9 +97,7 @@ class Outcome(NamedTuple):
 
 def step_info(out: Outcome) -> StepInfo:
     """What of an outcome a StepResult tells, console by console."""
-    return StepInfo(
-        out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo
-    )
+    return StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo)
 
 
 def step_stats(out: Outcome | StepInfo) -> StepStats:
@@ -163,10 +161,7 @@ class Episodes:
         if self.curriculum is not None:
             return self.curriculum.draw(len(self.start_index), self._rng)
         drawn = torch.randint(
-            len(self.start_set),
-            self.start_index.shape,
-            generator=self._rng,
-            device=self.start_index.device,
+            len(self.start_set), self.start_index.shape, generator=self._rng, device=self.start_index.device
         )
         return self.start_set[drawn]
 
@@ -196,10 +191,17 @@ class Episodes:
                 self.curriculum.fold(self.start_index, reset_mask, score.done)
             next_start = self.draw_starts()
         outcome = Outcome(
-            score.reward, score.done, score.trunc, dist, score.done, reset_mask,
-            self.start_index.clone(), reached.steps, self.start_index >= self.own_starts,
+            score.reward,
+            score.done,
+            score.trunc,
+            dist,
+            score.done,
+            reset_mask,
+            self.start_index.clone(),
+            reached.steps,
+            self.start_index >= self.own_starts,
             next_start,
-        )  # fmt: skip
+        )
         self.start_index = torch.where(reset_mask, next_start, self.start_index)
         self.steps = torch.where(reset_mask, 0, reached.steps)
         self.held = torch.where(reset_mask, 0, reached.held)
@@ -226,14 +228,16 @@ class Episodes:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError, before anything is changed, for what is no state of these."""
         # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
-        check_like(
-            state, self.state_dict(), "the episodes' state", optional=["best", "start_success"]
-        )
+        check_like(state, self.state_dict(), "the episodes' state", optional=["best", "start_success"])
         limits = {
-            "start_index": len(self.start_pictures) - 1, "steps": self.rules.horizon,
-            "held": self.rules.horizon, "dist": 1, "best": 1, "counts": MOST_COUNT,
+            "start_index": len(self.start_pictures) - 1,
+            "steps": self.rules.horizon,
+            "held": self.rules.horizon,
+            "dist": 1,
+            "best": 1,
+            "counts": MOST_COUNT,
             "start_success": 1,
-        }  # fmt: skip
+        }
         for name in limits.keys() & state.keys():
             check_range(state[name], 0, limits[name], f"the episodes' {name}")
         restore_generator(self._rng, state["rng"], "the episodes' rng")

@@ -71,10 +71,16 @@ class Explorer:
     """Walks on the consoles of `emulator`; what they showed before is lost."""
 
     def __init__(
-        self, emulator: ShardedEmulator, press: Callable[[np.ndarray], None],
-        at_goal: Callable[[torch.Tensor], torch.Tensor], num_actions: int, seed: int, *,
-        frames: int = 24, tell: Preparing | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        emulator: ShardedEmulator,
+        press: Callable[[np.ndarray], None],
+        at_goal: Callable[[torch.Tensor], torch.Tensor],
+        num_actions: int,
+        seed: int,
+        *,
+        frames: int = 24,
+        tell: Preparing | None = None,
+    ) -> None:
         """`press` plays a step of `frames` with actions i64[N] of all consoles; `at_goal` tells
         which of pictures u8[N, 72, 80] are the goal, bool[N]: a walk that meets it is over."""
         self.emulator, self.press, self.at_goal = emulator, press, at_goal
@@ -106,14 +112,8 @@ class Explorer:
             own = [n % len(starts) for n in range(first, min(first + at_once, most))]
             farther = [self._farther() for _ in own]
             self._walk(
-                [
-                    starts[n] if f is None else self.found[f]
-                    for n, f in zip(own, farther, strict=True)
-                ],
-                [
-                    Way(n, ()) if f is None else self._led[f]
-                    for n, f in zip(own, farther, strict=True)
-                ],
+                [starts[n] if f is None else self.found[f] for n, f in zip(own, farther, strict=True)],
+                [Way(n, ()) if f is None else self._led[f] for n, f in zip(own, farther, strict=True)],
             )
         return self.found
 

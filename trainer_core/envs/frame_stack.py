@@ -16,14 +16,10 @@ class FrameStack:
     writes the other. With K = 1 there is nothing to shift: `final` is the pictures' own memory.
     """
 
-    def __init__(
-        self, num_envs: int, stack_k: int, height: int, width: int, device: torch.device
-    ) -> None:
+    def __init__(self, num_envs: int, stack_k: int, height: int, width: int, device: torch.device) -> None:
         shape = (num_envs, stack_k, height, width)
         self.obs = torch.zeros(shape, dtype=torch.uint8, device=device)
-        self.final = (
-            torch.zeros(shape, dtype=torch.uint8, device=device) if stack_k > 1 else self.obs
-        )
+        self.final = torch.zeros(shape, dtype=torch.uint8, device=device) if stack_k > 1 else self.obs
         self._begun = torch.zeros(shape[:1] + shape[2:], dtype=torch.uint8, device=device)
 
     def load(self, obs: Tensor) -> None:
@@ -41,9 +37,7 @@ class FrameStack:
             self.final = self.obs
         return self.obs
 
-    def push(
-        self, pictures: Tensor, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor
-    ) -> None:
+    def push(self, pictures: Tensor, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor) -> None:
         """Add `pictures` u8[N, H, W]; where `reset_mask` bool[N], begin with that of `starts`.
 
         `start_pictures` u8[S, H, W], `starts` i64[N]. With K = 1 `pictures` must stay untouched

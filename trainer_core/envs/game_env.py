@@ -9,25 +9,9 @@ import torch
 from torch import Tensor
 
 from emulator import Snapshot
-from trainer_core.envs.curriculum import (
-    LIMIT_LEAST,
-    StartCurriculum,
-    states_to_go,
-)
-from trainer_core.envs.demonstrations import (
-    Demonstration,
-    play_actions,
-    states_along,
-    task_demonstrations,
-)
-from trainer_core.envs.episodes import (
-    Episodes,
-    GoalTemplates,
-    Outcome,
-    Reader,
-    step_info,
-    step_stats,
-)
+from trainer_core.envs.curriculum import LIMIT_LEAST, StartCurriculum, states_to_go
+from trainer_core.envs.demonstrations import Demonstration, play_actions, states_along, task_demonstrations
+from trainer_core.envs.episodes import Episodes, GoalTemplates, Outcome, Reader, step_info, step_stats
 from trainer_core.envs.exploring import Explorer
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
@@ -87,16 +71,18 @@ class GameEnv:
         self._tell = tell or silent()
         parts = load_task_parts(task, home, tell)
         self.emulator = ShardedEmulator(
-            parts.cartridge, num_envs, self.device, shards_for(num_envs, self.device),
-            cuda_graphs=cuda_graphs, hot_code=hot_code,
-        )  # fmt: skip
+            parts.cartridge,
+            num_envs,
+            self.device,
+            shards_for(num_envs, self.device),
+            cuda_graphs=cuda_graphs,
+            hot_code=hot_code,
+        )
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
         goal = self._goal(parts)
         # Kernels of their own: in torch this takes a CPU as long as a third of emulating a step.
-        reader: Reader = (
-            SerialReader(goal, num_envs) if on_cpu else WarpReader(goal, num_envs, self.device)
-        )
+        reader: Reader = SerialReader(goal, num_envs) if on_cpu else WarpReader(goal, num_envs, self.device)
         demos, first, count = self._put_in_starts(parts, own, reader, seed, demo_share)
         start_pictures = self._start_pictures(count)
         far = goal.distances(start_pictures) >= manifest.goal.tau
@@ -105,12 +91,17 @@ class GameEnv:
         self.start_set = own
         """The task's own; a curriculum draws walks and states along the demonstrations besides."""
         self.episodes = Episodes(
-            num_envs, goal, task_rules(manifest), own, start_pictures, seed,
+            num_envs,
+            goal,
+            task_rules(manifest),
+            own,
+            start_pictures,
+            seed,
             novelty=novelty and not held_out,
             reader=reader,
             own_starts=first,
             curriculum=curriculum,
-        )  # fmt: skip
+        )
         height, width = start_pictures.shape[1:]
         self.obs_shape = (stack_k, height, width)
         self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
@@ -175,10 +166,7 @@ class GameEnv:
             whole = self.emulator.pictures  # of which these are the first
             return reader.read(whole)[0][: len(pictures)] < self.task.manifest.goal.tau
 
-        return Explorer(
-            self.emulator, press, at_goal, self.num_actions, seed, frames=self._frames,
-            tell=self._tell,
-        )  # fmt: skip
+        return Explorer(self.emulator, press, at_goal, self.num_actions, seed, frames=self._frames, tell=self._tell)
 
     def _start_pictures(self, count: int) -> Tensor:
         """u8[S, 72, 80]: the observation of every start state."""

@@ -44,9 +44,7 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode must be None or 'rgb_array', got {render_mode!r}")
         self.render_mode = render_mode
-        self._env = faces.open_env(
-            task, 1, device=device, stack_k=stack_k, held_out=held_out, home=home
-        )
+        self._env = faces.open_env(task, 1, device=device, stack_k=stack_k, held_out=held_out, home=home)
         self.observation_space = faces.observation_space(self._env)
         self.action_space = faces.action_space(self._env)
 

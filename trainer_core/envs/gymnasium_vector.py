@@ -53,9 +53,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.autoreset_mode = AutoresetMode.SAME_STEP
         """As gymnasium's own vector envs have it; TorchRL asks for it."""
         self._info_mode = info_mode
-        self._env = faces.open_env(
-            task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home
-        )
+        self._env = faces.open_env(task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home)
         self.single_observation_space = faces.observation_space(self._env)
         self.single_action_space: gymnasium.Space[Any] = faces.action_space(self._env)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -73,9 +71,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             obs = self._env.reset_to(faces.chosen_starts(options["start"], self._env))
         return faces.greys(obs), {}
 
-    def step(
-        self, actions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         result = self._env.step(faces.as_actions(actions, self._env))
         ended = result.info.reset_mask.cpu().numpy().copy()
         infos = self._infos(result, ended)
@@ -98,9 +94,11 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             return {name: float(value) for name, value in means._asdict().items()}
         info = result.info
         facts = {
-            "dist": info.dist, "success": info.success,
-            "start_index": info.start_index, "episode_steps": info.episode_steps,
-        }  # fmt: skip
+            "dist": info.dist,
+            "success": info.success,
+            "start_index": info.start_index,
+            "episode_steps": info.episode_steps,
+        }
         columns = {name: tensor.cpu().numpy().copy() for name, tensor in facts.items()}
         infos = _masked(columns, ~ended)
         if ended.any():

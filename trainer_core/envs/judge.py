@@ -8,9 +8,7 @@ from trainer_core.envs.scoring import Rules, Standing, score_step
 from trainer_core.wire.shades import MAX_SHADE
 
 
-def goal_distance(
-    observation: np.ndarray, templates: np.ndarray, mask: np.ndarray, distance: str
-) -> np.float32:
+def goal_distance(observation: np.ndarray, templates: np.ndarray, mask: np.ndarray, distance: str) -> np.float32:
     """Distance of `observation` u8[H, W] to the nearest of `templates` u8[G, H, W], 0 to 1.
 
     `mask` bool[G, H, W] pixels that count. Whole sums and one float32 division, as
@@ -31,9 +29,7 @@ class Judge:
     one console being watched cannot know.
     """
 
-    def __init__(
-        self, templates: np.ndarray, mask: np.ndarray, distance: str, rules: Rules
-    ) -> None:
+    def __init__(self, templates: np.ndarray, mask: np.ndarray, distance: str, rules: Rules) -> None:
         """`templates` u8[G, H, W], `mask` bool[G, H, W], `distance` l1 or mse."""
         self._goal = (templates, mask, distance)
         self._rules = rules.cast(np.float32)
@@ -65,7 +61,5 @@ class Judge:
         self._standing = score.standing
         bonus = float(self._rules.goal_bonus) * bool(score.done)
         cost = -float(self._rules.step_cost)
-        self.terms = {
-            "step_cost": cost, "shaping": float(score.reward) - cost - bonus, "bonus": bonus,
-        }  # fmt: skip
+        self.terms = {"step_cost": cost, "shaping": float(score.reward) - cost - bonus, "bonus": bonus}
         return float(score.reward), bool(score.done), bool(score.trunc)

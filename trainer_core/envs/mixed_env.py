@@ -34,9 +34,7 @@ class MixedEnv:
     Start indices: the first task's, then the second's, and so on.
     """
 
-    def __init__(
-        self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False, hot_code: bool | float = False
-    ) -> None:
+    def __init__(self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False, hot_code: bool | float = False) -> None:
         """Takes over `parts`: their consoles are given up, their episodes go on here.
 
         Part k has as many envs as `envs_of(k, len(parts))` of all; all have one device, one stack
@@ -71,9 +69,7 @@ class MixedEnv:
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
 
-    def _one_batch(
-        self, parts: Sequence[GameEnv], cuda_graphs: bool, hot_code: bool | float
-    ) -> ShardedEmulator:
+    def _one_batch(self, parts: Sequence[GameEnv], cuda_graphs: bool, hot_code: bool | float) -> ShardedEmulator:
         """Consoles for all, with the starts of each part; the parts' own are closed."""
         cartridges = [part.emulator.emulators[0].cartridges[0] for part in parts]
         roms = list({each.sha256: each for each in cartridges}.values())
@@ -82,9 +78,14 @@ class MixedEnv:
         for own, cartridge in zip(self._own, cartridges, strict=True):
             rom_of_env[own] = numbers[cartridge.sha256]
         emulator = ShardedEmulator(
-            roms, self.num_envs, self.device, shards_for(self.num_envs, self.device),
-            cuda_graphs=cuda_graphs, hot_code=hot_code, rom_of_env=rom_of_env,
-        )  # fmt: skip
+            roms,
+            self.num_envs,
+            self.device,
+            shards_for(self.num_envs, self.device),
+            cuda_graphs=cuda_graphs,
+            hot_code=hot_code,
+            rom_of_env=rom_of_env,
+        )
         emulator.take_starts([part.emulator for part in parts])
         for part in parts:
             part.close()
@@ -133,18 +134,14 @@ class MixedEnv:
             if not self.skip_reset_if_empty or bool(out.reset_mask.any()):
                 emulator.reset()
             self._stack.push(pictures, out.reset_mask, self._start_pictures, out.next_start)
-        return StepResult(
-            self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, step_info(out)
-        )
+        return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, step_info(out))
 
     def _judge(self, pictures: Tensor) -> Outcome:
         """What the step came to, each env by its own task's law."""
         outs = []
         for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
             out = each.judge(pictures[own])
-            outs.append(
-                out._replace(start_index=out.start_index + first, next_start=out.next_start + first)
-            )
+            outs.append(out._replace(start_index=out.start_index + first, next_start=out.next_start + first))
         return Outcome(*(self._merged(field) for field in zip(*outs, strict=True)))
 
     def screens(self, count: int) -> Tensor:
@@ -154,11 +151,8 @@ class MixedEnv:
         return {
             "machines": self.emulator.state_dict(),
             "obs": self._stack.obs.cpu(),
-            "episodes": {
-                task: each.state_dict()
-                for task, each in zip(self.tasks, self.episodes, strict=True)
-            },
-        }  # fmt: skip
+            "episodes": {task: each.state_dict() for task, each in zip(self.tasks, self.episodes, strict=True)},
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError for what is no state of these envs; `reset` then begins anew."""

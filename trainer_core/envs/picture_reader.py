@@ -86,10 +86,13 @@ class WarpReader:
         self._sums = torch.zeros(num_envs, len(goals), dtype=torch.int32, device=device)
         self._hashes = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self._inputs = [
-            as_words(goals), as_words(masks), wp.from_torch(weights, dtype=wp.uint32),
-            self._squared, wp.from_torch(self._sums),
+            as_words(goals),
+            as_words(masks),
+            wp.from_torch(weights, dtype=wp.uint32),
+            self._squared,
+            wp.from_torch(self._sums),
             wp.from_torch(self._hashes, dtype=wp.uint32),
-        ]  # fmt: skip
+        ]
         self._kept = (goals, masks, weights)  # Warp's arrays are views of these
 
     def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
@@ -118,9 +121,13 @@ class WarpHasher:
         no_goals = torch.zeros(0, height * width, dtype=torch.uint8, device=device)
         no_sums = torch.zeros(num_envs, 0, dtype=torch.int32, device=device)
         self._inputs = [
-            as_words(no_goals), as_words(no_goals), wp.from_torch(self._weights, dtype=wp.uint32),
-            0, wp.from_torch(no_sums), wp.from_torch(self._hashes, dtype=wp.uint32),
-        ]  # fmt: skip
+            as_words(no_goals),
+            as_words(no_goals),
+            wp.from_torch(self._weights, dtype=wp.uint32),
+            0,
+            wp.from_torch(no_sums),
+            wp.from_torch(self._hashes, dtype=wp.uint32),
+        ]
         self._kept = (no_goals, no_sums)  # Warp's arrays are views of these
 
     def __call__(self, pictures: Tensor) -> Tensor:

@@ -26,9 +26,7 @@ for (int i = 0; i < count; ++i) {
 }
 return mixed;
 """)
-def hash_of(
-    picture: wp.uint64, weights: wp.uint64, count: wp.int32, multiplier: wp.uint32
-) -> wp.uint32: ...
+def hash_of(picture: wp.uint64, weights: wp.uint64, count: wp.int32, multiplier: wp.uint32) -> wp.uint32: ...
 
 
 @wp.func_native("""
@@ -92,10 +90,12 @@ class SerialReader:
         words = unary_goals(goal)
         self._kept = words  # Warp's arrays are views of these
         self._inputs = [
-            *map(as_words, words[:2]), wp.from_torch(words[2], dtype=wp.uint32),
-            int(goal.distance == "mse"), wp.from_torch(self._sums),
+            *map(as_words, words[:2]),
+            wp.from_torch(words[2], dtype=wp.uint32),
+            int(goal.distance == "mse"),
+            wp.from_torch(self._sums),
             wp.from_torch(self._hashes, dtype=wp.uint32),
-        ]  # fmt: skip
+        ]
         self._launch = RecordedLaunches().launch
 
     def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:

@@ -30,9 +30,8 @@ class Pressed:
     """The newest presses of N episodes, each with the picture that it answered."""
 
     def __init__(
-        self, num_envs: int, num_actions: int, shape: tuple[int, int], device: torch.device,
-        steps: int = REMEMBERED,
-    ) -> None:  # fmt: skip
+        self, num_envs: int, num_actions: int, shape: tuple[int, int], device: torch.device, steps: int = REMEMBERED
+    ) -> None:
         """Of pictures of `shape` (H, W); `steps` an episode has at most."""
         self.num_actions = num_actions
         self._hash = _hasher(num_envs, shape, device)
@@ -67,9 +66,7 @@ class Pressed:
         draw(pictures, oftener(self.seen, self.taken, self.hashes, self.num_actions))
 
 
-def _hasher(
-    num_envs: int, shape: tuple[int, int], device: torch.device
-) -> Callable[[Tensor], Tensor]:
+def _hasher(num_envs: int, shape: tuple[int, int], device: torch.device) -> Callable[[Tensor], Tensor]:
     """Pictures u8[N, H, W], contiguous, to hashes i64[N]."""
     if device.type == "cuda":
         from trainer_core.envs.picture_reader import WarpHasher  # Warp takes a second to load
@@ -99,9 +96,7 @@ class PressedEnv:
         self.obs_shape, self.horizon = env.obs_shape, env.horizon
         self.shortest_limit = env.shortest_limit
         self.start_set, self.device = env.start_set, env.device
-        self._pressed = Pressed(
-            env.num_envs, env.num_actions, env.obs_shape[1:], env.device, env.horizon
-        )
+        self._pressed = Pressed(env.num_envs, env.num_actions, env.obs_shape[1:], env.device, env.horizon)
         shape = (env.num_envs, *env.obs_shape)
         self.obs = torch.zeros(shape, dtype=torch.uint8, device=env.device)
         self._final = torch.zeros_like(self.obs)
@@ -156,9 +151,12 @@ class PressedEnv:
     def _presses(self) -> dict[str, Any]:
         pressed = self._pressed
         return {
-            "obs": self.obs.cpu(), "hashes": pressed.hashes.cpu(), "seen": pressed.seen.cpu(),
-            "taken": pressed.taken.cpu(), "column": pressed.column,
-        }  # fmt: skip
+            "obs": self.obs.cpu(),
+            "hashes": pressed.hashes.cpu(),
+            "seen": pressed.seen.cpu(),
+            "taken": pressed.taken.cpu(),
+            "column": pressed.column,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError for what is no state of these envs."""

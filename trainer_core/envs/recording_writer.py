@@ -58,9 +58,8 @@ class RecordingWriter:
     """Begins with the game's present state; `finish` makes the folder a recording."""
 
     def __init__(
-        self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str,
-        **about: Any,
-    ) -> None:  # fmt: skip
+        self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str, **about: Any
+    ) -> None:
         """`about` are further fields of the manifest: `parent`, `forked_at`, `source`.
 
         Of a game with colours the pictures alone are kept: no buttons lead to them again.
@@ -77,10 +76,15 @@ class RecordingWriter:
             game.save_state(folder / STATE_FILE)
             about["state"] = STATE_FILE
         self._about = {
-            "task": game.task, "rom_sha256": game.rom_sha256, "mode": mode,
-            "checkpoint": checkpoint, "checkpoint_sha256": checkpoint_sha256,
-            "created_at": time.time(), "state": "", **about,
-        }  # fmt: skip
+            "task": game.task,
+            "rom_sha256": game.rom_sha256,
+            "mode": mode,
+            "checkpoint": checkpoint,
+            "checkpoint_sha256": checkpoint_sha256,
+            "created_at": time.time(),
+            "state": "",
+            **about,
+        }
         self._frames_per_step = game.frames_per_step
         self._pictures = (folder / PICTURES).open("wb")
         self._buttons = (folder / BUTTONS).open("wb")
@@ -205,10 +209,11 @@ class RecordingWriter:
 
     def _manifest(self) -> Recording:
         return Recording(
-            frames=self.frames, success=self.success,
+            frames=self.frames,
+            success=self.success,
             jumps=tuple(jump for jump in self._jumps if jump.frame < self.frames),
             **self._about,
-        )  # fmt: skip
+        )
 
     def _note(self) -> None:
         """What a recovery needs, should this process be killed: states that frames follow from."""

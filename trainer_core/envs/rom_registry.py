@@ -72,9 +72,7 @@ def remove_rom(which: str, home: HomePaths) -> str:
     fits = fits or [name for name in bad if which and name.startswith(which)]
     if len(fits) != 1:
         problem = "no ROM is registered" if not fits else f"{len(fits)} ROMs are registered"
-        raise TaskError(
-            f"{shown(which)}: {problem} under this path, name or hash; see `dmglab rom list`"
-        )
+        raise TaskError(f"{shown(which)}: {problem} under this path, name or hash; see `dmglab rom list`")
     _change(home, lambda roms: roms.pop(fits[0], None), drop=fits[0])
     return fits[0]
 
@@ -143,9 +141,7 @@ def _profile_row(profile: Profile, enabled: bool) -> dict[str, Any]:
     return row
 
 
-def _change(
-    home: HomePaths, change: Callable[[dict[str, RegisteredRom]], object], drop: str = ""
-) -> None:
+def _change(home: HomePaths, change: Callable[[dict[str, RegisteredRom]], object], drop: str = "") -> None:
     """Read, change and replace roms.json under a lock: two at once both count.
 
     What is bad in it stays as it stands there, but for the entry `drop`.

@@ -43,15 +43,12 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         """
         self._info_mode = info_mode
         self._env = faces.open_env(
-            task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home,
-            demo_share=demo_share,
-        )  # fmt: skip
+            task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home, demo_share=demo_share
+        )
         self.render_mode = "rgb_array"
         self.consoles = self._env
         """What is stepped; read it, do not step it."""
-        super().__init__(
-            num_envs, faces.observation_space(self._env), faces.action_space(self._env)
-        )
+        super().__init__(num_envs, faces.observation_space(self._env), faces.action_space(self._env))
         self._actions = np.zeros(num_envs, np.int64)
         self._returns = np.zeros(num_envs)
 
@@ -85,21 +82,15 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         if self._info_mode == "none":
             return [{} for _ in range(self.num_envs)]
         dist, success = result.info.dist.tolist(), result.info.success.tolist()
-        return [
-            {"dist": apart, "is_success": won} for apart, won in zip(dist, success, strict=True)
-        ]
+        return [{"dist": apart, "is_success": won} for apart, won in zip(dist, success, strict=True)]
 
-    def _add_ends(
-        self, infos: list[dict[str, Any]], result: StepResult, numbers: np.ndarray
-    ) -> None:
+    def _add_ends(self, infos: list[dict[str, Any]], result: StepResult, numbers: np.ndarray) -> None:
         """What SB3 wants of the envs whose episodes ended, `numbers` i64[E]."""
         chosen = torch.from_numpy(numbers).to(result.final_obs.device)
         reached = faces.greys(result.final_obs[chosen])
         info = result.info
         facts = (result.trunc, info.success, info.episode_steps, info.from_demo)
-        rows = zip(
-            numbers.tolist(), reached, *(fact[chosen].tolist() for fact in facts), strict=True
-        )
+        rows = zip(numbers.tolist(), reached, *(fact[chosen].tolist() for fact in facts), strict=True)
         for env, picture, truncated, success, length, from_demo in rows:
             infos[env] |= {
                 "terminal_observation": picture,
@@ -130,9 +121,7 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         """The envs are one object: an attribute is everyone's."""
         setattr(self, attr_name, value)
 
-    def env_method(
-        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
-    ) -> list[Any]:
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         found = getattr(self, method_name)(*method_args, **method_kwargs)
         return [found] * len(self._chosen(indices))
 

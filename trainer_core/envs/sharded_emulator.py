@@ -74,10 +74,7 @@ class ShardedEmulator:
         self.mask = torch.zeros(num_envs, dtype=torch.uint8, device=device)
         self.index = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self._views = [
-            tuple(
-                wp.from_torch(tensor[part])
-                for tensor in (self.buttons, self.pictures, self.mask, self.index)
-            )
+            tuple(wp.from_torch(tensor[part]) for tensor in (self.buttons, self.pictures, self.mask, self.index))
             for part in self.slices
         ]
         self._pool = ThreadPoolExecutor(max(1, shards - 1))  # its threads begin when needed

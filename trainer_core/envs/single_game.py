@@ -171,9 +171,7 @@ class TinyGame:
         self.judge: Judge | None = Judge(
             template, np.ones(template.shape, bool), toy.GOAL.distance, toy.tiny_rules(Reward())
         )
-        self._directions = {
-            1 << MASK_BITS.index(name.lower()): toy.ACTIONS.index(name) for name in toy.MOVES
-        }
+        self._directions = {1 << MASK_BITS.index(name.lower()): toy.ACTIONS.index(name) for name in toy.MOVES}
         self._tile, self._held = 0, 0
 
     def restart(self, start: int) -> None:
@@ -242,10 +240,5 @@ def open_game(task_id: str, home: HomePaths, keep: Path | None = None) -> Game:
     manifest = task.manifest
     judge = Judge(parts.templates, parts.mask, manifest.goal.distance, task_rules(manifest))
     return ConsoleGame(
-        parts.cartridge,
-        manifest.id,
-        parts.starts,
-        judge,
-        manifest.codec,
-        manifest.starts.indices(held_out=True)[0],
+        parts.cartridge, manifest.id, parts.starts, judge, manifest.codec, manifest.starts.indices(held_out=True)[0]
     )

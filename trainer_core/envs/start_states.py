@@ -49,14 +49,10 @@ def load_starts(task: Task, cartridge: Cartridge, tell: Preparing | None = None)
         print(f"task {task.id}: {error}; playing {inputs.name} instead", file=sys.stderr)
     scripts = read_scripts(inputs, task.manifest.codec)
     if len(scripts) != task.manifest.starts.count:
-        raise TaskError(
-            f"{inputs}: {len(scripts)} states, the manifest says {task.manifest.starts.count}"
-        )
+        raise TaskError(f"{inputs}: {len(scripts)} states, the manifest says {task.manifest.starts.count}")
     try:
         said = tell or Preparing(lambda text: print(text, file=sys.stderr, flush=True))
-        return replay(
-            cartridge, scripts, on_frame=lambda frame, of: said("frames of start states", frame, of)
-        )
+        return replay(cartridge, scripts, on_frame=lambda frame, of: said("frames of start states", frame, of))
     except EmulatorError as error:
         raise TaskError(f"{inputs}: {error}") from None
 
@@ -77,9 +73,7 @@ def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
     except OSError as error:
         raise TaskError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-        raise TaskError(
-            f"{path}: not a list of wait_frames and actions: {shown(error, 120)}"
-        ) from None
+        raise TaskError(f"{path}: not a list of wait_frames and actions: {shown(error, 120)}") from None
     longest = max((script.frames for script in scripts), default=0)
     if longest > MAX_FRAMES:
         raise TaskError(f"{path}: a script of {longest} frames, {MAX_FRAMES} at most")

@@ -14,9 +14,7 @@ from torch import Tensor
 from trainer_core.wire.errors import CheckpointError
 
 
-def check_keys(
-    state: object, keys: Collection[str], what: str, optional: Collection[str] = ()
-) -> None:
+def check_keys(state: object, keys: Collection[str], what: str, optional: Collection[str] = ()) -> None:
     """Raise CheckpointError unless `state` is a dict of `keys`, of which `optional` may miss."""
     if not isinstance(state, dict):
         raise CheckpointError(f"{what} is {_kind(state)}, not a dictionary")
@@ -26,9 +24,7 @@ def check_keys(
         raise CheckpointError(f"{what} holds {unknown[0][:80]!r}, which this version does not know")
 
 
-def check_like(
-    state: object, like: Mapping[str, Any], what: str, optional: Collection[str] = ()
-) -> None:
+def check_like(state: object, like: Mapping[str, Any], what: str, optional: Collection[str] = ()) -> None:
     """Raise CheckpointError unless `state` has the keys of `like` and values of their kinds.
 
     A tensor is of its dtype and shape, anything else of its type. Tensors of `like` may be on the
@@ -38,9 +34,7 @@ def check_like(
     assert isinstance(state, dict)
     for name, value in state.items():
         if _kind(value) != _kind(like[name]):
-            raise CheckpointError(
-                f"{what}: {name} is {_kind(value)}, this run needs {_kind(like[name])}"
-            )
+            raise CheckpointError(f"{what}: {name} is {_kind(value)}, this run needs {_kind(like[name])}")
 
 
 def check_range(tensor: Tensor, low: float, high: float, what: str) -> None:

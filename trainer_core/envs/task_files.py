@@ -34,10 +34,7 @@ ARRAYS = {
 
 
 def save_goal(
-    path: Path,
-    templates: np.ndarray,
-    mask: np.ndarray | None = None,
-    later: np.ndarray | None = None,
+    path: Path, templates: np.ndarray, mask: np.ndarray | None = None, later: np.ndarray | None = None
 ) -> None:
     """Write goal templates u8[G, 72, 80], whole or not at all; without `mask` all pixels count.
 
@@ -59,9 +56,7 @@ def load_goal(path: Path) -> tuple[np.ndarray, np.ndarray]:
     except OSError as error:
         raise TaskError(f"{path}: cannot be read ({reason(error)})") from None
     except ArchiveError as error:
-        raise TaskError(
-            f"{path}: holds no goal templates ({error}); capture the goal anew"
-        ) from None
+        raise TaskError(f"{path}: holds no goal templates ({error}); capture the goal anew") from None
     templates = data["templates"]
     mask = data.get("mask", np.ones(templates.shape, dtype=bool))
     if templates.ndim != 3 or templates.shape[1:] != SHAPE or not len(templates):
@@ -69,9 +64,7 @@ def load_goal(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if templates.dtype != np.uint8 or templates.max() > MAX_SHADE:
         raise TaskError(f"{path}: templates must be uint8 shades 0 to {MAX_SHADE}")
     if mask.shape not in (SHAPE, templates.shape):
-        raise TaskError(
-            f"{path}: a mask of shape {mask.shape}, expected (72, 80) or {templates.shape}"
-        )
+        raise TaskError(f"{path}: a mask of shape {mask.shape}, expected (72, 80) or {templates.shape}")
     if mask.dtype not in (np.bool_, np.uint8):
         raise TaskError(f"{path}: the mask must be bool or uint8, not {mask.dtype}")
     if mask.max() > 1:
@@ -93,8 +86,7 @@ def load_rom(task: Task, home: HomePaths) -> Cartridge:
         raise TaskError(f"task {task.id}: {error}{way_out}") from None
     if cartridge.sha256 != wanted:
         raise TaskError(
-            f"{path}: SHA-256 {cartridge.sha256[:12]}..., task {task.id} was made for "
-            f"{wanted[:12]}...{way_out}"
+            f"{path}: SHA-256 {cartridge.sha256[:12]}..., task {task.id} was made for {wanted[:12]}...{way_out}"
         )
     return cartridge
 
@@ -117,8 +109,5 @@ def load_task_parts(task: Task, home: HomePaths, tell: Preparing | None = None) 
     cartridge = load_rom(task, home)
     starts = load_starts(task, cartridge, tell)
     if len(starts) != manifest.starts.count:
-        raise TaskError(
-            f"{task.starts_path}: {len(starts)} start states, "
-            f"the manifest says {manifest.starts.count}"
-        )
+        raise TaskError(f"{task.starts_path}: {len(starts)} start states, the manifest says {manifest.starts.count}")
     return TaskParts(cartridge, starts, *load_goal(task.goal_path))

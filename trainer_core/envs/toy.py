@@ -133,9 +133,7 @@ class TinyGoalEnv:
             out = self.episodes.judge(pictures)
             self._tile = torch.where(out.reset_mask, self._starts[out.next_start], self._tile)
             self._stack.push(pictures, out.reset_mask, self.episodes.start_pictures, out.next_start)
-        info = StepInfo(
-            out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo
-        )
+        info = StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo)
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
 
     def screens(self, count: int) -> Tensor:
@@ -143,11 +141,7 @@ class TinyGoalEnv:
         return pictures.repeat_interleave(2, 1).repeat_interleave(2, 2)
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "tile": self._tile.cpu(),
-            "obs": self._stack.obs.cpu(),
-            "episodes": self.episodes.state_dict(),
-        }
+        return {"tile": self._tile.cpu(), "obs": self._stack.obs.cpu(), "episodes": self.episodes.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError for what is no state of these envs; `reset` then begins anew."""

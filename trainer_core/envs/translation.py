@@ -49,9 +49,7 @@ def open_env(
     `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
     """
     _allow_for_fork(device)
-    config = RunConfig(
-        task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1
-    )
+    config = RunConfig(task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1)
     starts = "heldout" if held_out else "train"
     return make_env(config, HomePaths(home or default_home()), starts=starts, demo_share=demo_share)
 
@@ -94,10 +92,7 @@ def as_actions(actions: Any, env: VecEnv) -> Tensor:
     """i64[N] on the environment's device. Raises ValueError for what is no action of each env."""
     given = np.asarray(actions)
     if given.dtype.kind not in "iu" or given.size != env.num_envs:
-        raise ValueError(
-            f"actions of type {given.dtype} and shape {given.shape}: give {env.num_envs} whole "
-            "numbers"
-        )
+        raise ValueError(f"actions of type {given.dtype} and shape {given.shape}: give {env.num_envs} whole numbers")
     if given.min() < 0 or given.max() >= env.num_actions:
         wrong = given.min() if given.min() < 0 else given.max()
         raise ValueError(f"action {wrong}: there are 0 to {env.num_actions - 1}")

@@ -46,9 +46,7 @@ def picked_frames(frames: int, delay_cs: int) -> list[int]:
     """The frame on the screen at every multiple of `delay_cs`, for as long as the game ran."""
     frame_s = 1 / FRAMES_PER_SECOND
     count = max(1, round(frames * frame_s / (delay_cs * CENTISECOND_S)))
-    return [
-        min(frames - 1, int(index * delay_cs * CENTISECOND_S / frame_s)) for index in range(count)
-    ]
+    return [min(frames - 1, int(index * delay_cs * CENTISECOND_S / frame_s)) for index in range(count)]
 
 
 def export_gif(
@@ -69,17 +67,14 @@ def export_gif(
         raise LabError(f"scale {scale}: give 1 to {MAX_SCALE}")
     if not DEFAULT_DELAY_CS <= delay_cs <= MAX_DELAY_CS:
         raise LabError(
-            f"delay {delay_cs} cs: give {DEFAULT_DELAY_CS}, below which viewers slow down, to "
-            f"{MAX_DELAY_CS}"
+            f"delay {delay_cs} cs: give {DEFAULT_DELAY_CS}, below which viewers slow down, to {MAX_DELAY_CS}"
         )
     check_target(out)
     manifest = read_recording(recording)
     if not manifest.is_game_boy or manifest.pictures:
         raise LabError(f"{recording}: no Game Boy's pictures; `dmglab export` writes them too")
     chosen = picked_frames(manifest.frames, delay_cs)
-    pictures = np.memmap(
-        recording / PICTURES, np.uint8, "r", shape=(manifest.frames, PICTURE_BYTES)
-    )
+    pictures = np.memmap(recording / PICTURES, np.uint8, "r", shape=(manifest.frames, PICTURE_BYTES))
 
     def images() -> Iterator[Image.Image]:
         for done, frame in enumerate(chosen):
@@ -113,9 +108,15 @@ def save_gif(out: Path, images: Iterator[Image.Image], delay_cs: int | list[int]
         out.parent.mkdir(parents=True, exist_ok=True)
         first = next(images)
         first.save(
-            partial, format="GIF", save_all=True, append_images=images,
-            duration=delays_ms, loop=0, optimize=False, disposal=1,
-        )  # fmt: skip
+            partial,
+            format="GIF",
+            save_all=True,
+            append_images=images,
+            duration=delays_ms,
+            loop=0,
+            optimize=False,
+            disposal=1,
+        )
         partial.replace(out)
     finally:
         partial.unlink(missing_ok=True)
@@ -142,14 +143,16 @@ def check_gif(
     if count > 1 and total_ms != len(chosen) * delay_cs * 10:
         raise LabError(f"{path}: lasts {total_ms} ms, expected {len(chosen) * delay_cs * 10}")
     return {
-        "gif": str(path), "frames": count, "duration_ms": total_ms, "width": width,
-        "height": height, "size_bytes": path.stat().st_size,
-    }  # fmt: skip
+        "gif": str(path),
+        "frames": count,
+        "duration_ms": total_ms,
+        "width": width,
+        "height": height,
+        "size_bytes": path.stat().st_size,
+    }
 
 
-def shades_image(
-    shades: np.ndarray, colours: Sequence[tuple[int, int, int]], scale: int = 1
-) -> Image.Image:
+def shades_image(shades: np.ndarray, colours: Sequence[tuple[int, int, int]], scale: int = 1) -> Image.Image:
     """`shades` u8[H, W] as an image whose palette is `colours`, every pixel `scale` wide."""
     if scale > 1:
         shades = shades.repeat(scale, 0).repeat(scale, 1)

@@ -60,9 +60,7 @@ def is_logged(path: Path) -> bool:
     """Whether `import_curves` is meant: a file of W&B, event files of TensorBoard or a folder of
     such."""
     if path.is_dir():
-        return any(
-            next(path.glob(f"{way}{tensorboard.EVENTS}"), None) for way in ("", "*/", "*/*/")
-        )
+        return any(next(path.glob(f"{way}{tensorboard.EVENTS}"), None) for way in ("", "*/", "*/*/"))
     return path.suffix == ".wandb" or path.name == "history.jsonl" or path.match(tensorboard.EVENTS)
 
 
@@ -82,15 +80,12 @@ def import_curves(path: Path, home: HomePaths) -> Imported:
     if not folders:
         raise LabError(f"{path}: no event files of TensorBoard in it")
     if len(folders) > MOST_RUNS:
-        raise LabError(
-            f"{path}: {len(folders)} runs of TensorBoard; name a folder of {MOST_RUNS} or fewer"
-        )
+        raise LabError(f"{path}: {len(folders)} runs of TensorBoard; name a folder of {MOST_RUNS} or fewer")
     done = Imported([], [])
     for folder in folders:
         is_below = path.is_dir() and folder != path
         try:
-            record, lost = _import_events(folder, str(folder.relative_to(path)) if is_below else "",
-                                          home)  # fmt: skip
+            record, lost = _import_events(folder, str(folder.relative_to(path)) if is_below else "", home)
         except LabError as error:
             if len(folders) == 1:
                 raise
@@ -146,9 +141,8 @@ def _keep(
     except OSError as error:
         raise disk_error(paths.train_log, error) from None
     life = RunLife.begin(
-        home, run_id, spec, algo="",
-        name=(found.name or found.run_id)[-MOST_NAME:], created_at=log[0].time,
-    )  # fmt: skip
+        home, run_id, spec, algo="", name=(found.name or found.run_id)[-MOST_NAME:], created_at=log[0].time
+    )
     life.record = msgspec.structs.replace(life.record, device="")  # nobody says
     for record in log:
         life.fold(record)
@@ -158,9 +152,7 @@ def _keep(
 
 def _spec(runner: str, task: str, config: dict[str, Any]) -> RunSpec:
     """What the run was told, so that it can be filtered and compared by it."""
-    options = {
-        name: value for name, value in config.items() if name not in (*NEUTRAL, "runner", "_wandb")
-    }
+    options = {name: value for name, value in config.items() if name not in (*NEUTRAL, "runner", "_wandb")}
     seed = str(config.get("seed", ""))
     is_seed = seed.isdecimal() and int(seed) <= MAX_SEED
     return RunSpec(runner=runner, task=task, seed=int(seed) if is_seed else 1, options=options)
@@ -200,10 +192,14 @@ def _log(file: Path, found: LoggedRun, run_id: str, runner: str, task: str) -> l
     began = max(0.0, first.get("_timestamp", 0.0) - first.get("_runtime", 0.0))
     log: list[records.Record] = [
         records.MetaRecord(
-            run_id=run_id, seq=0, time=began, runner=runner, task=task,
+            run_id=run_id,
+            seq=0,
+            time=began,
+            runner=runner,
+            task=task,
             config={name: value for name, value in found.config.items() if name != "_wandb"},
         )
-    ]  # fmt: skip
+    ]
     last_step, last_s = 0, 0.0
     for step in steps:
         row = by_step[step]
@@ -211,20 +207,22 @@ def _log(file: Path, found: LoggedRun, run_id: str, runner: str, task: str) -> l
         passed = wall_s - last_s
         log.append(
             records.UpdateRecord(
-                run_id=run_id, seq=len(log), time=row.get("_timestamp", began + wall_s),
-                env_steps=step, wall_time_s=wall_s,
-                sps=(step - last_step) / passed if passed > 0 else 0.0, metrics=_metrics(row),
+                run_id=run_id,
+                seq=len(log),
+                time=row.get("_timestamp", began + wall_s),
+                env_steps=step,
+                wall_time_s=wall_s,
+                sps=(step - last_step) / passed if passed > 0 else 0.0,
+                metrics=_metrics(row),
             )
-        )  # fmt: skip
+        )
         last_step, last_s = step, wall_s
     return log
 
 
 def _rows_by_step(rows: list[dict[str, float]]) -> dict[int, dict[str, float]]:
     """On one axis: the best name of STEPS that half of the rows tell; others stand where it was."""
-    axis = next(
-        (name for name in STEPS if 2 * sum(name in row for row in rows) >= len(rows)), "_step"
-    )
+    axis = next((name for name in STEPS if 2 * sum(name in row for row in rows) >= len(rows)), "_step")
     found: dict[int, dict[str, float]] = {}
     step = 0
     for row in rows:
@@ -239,10 +237,7 @@ def _numbers(row: dict[str, Any]) -> dict[str, float]:
     if not 0 <= row.get("_timestamp", 0) < LATEST_S:  # no clock said that, and no calendar has it
         row = {name: value for name, value in row.items() if name != "_timestamp"}
     media = tuple(name.removesuffix("_type") for name in row if name.endswith("._type"))
-    return {
-        name: value for name, value in row.items()
-        if _is_number(value) and not (media and name.startswith(media))
-    }  # fmt: skip
+    return {name: value for name, value in row.items() if _is_number(value) and not (media and name.startswith(media))}
 
 
 def _metrics(row: dict[str, float]) -> dict[str, float]:
@@ -260,8 +255,5 @@ def _metrics(row: dict[str, float]) -> dict[str, float]:
 
 def _is_number(value: Any) -> bool:
     return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) < 1e300
-        and math.isfinite(value)
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
     )

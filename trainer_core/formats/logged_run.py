@@ -32,10 +32,7 @@ class LoggedRun:
 
         Texts and lists would fill the memory. Raises ValueError for more than can be held.
         """
-        kept = {
-            name: value for name, value in row.items()
-            if isinstance(value, int | float) or name.endswith("._type")
-        }  # fmt: skip
+        kept = {name: value for name, value in row.items() if isinstance(value, int | float) or name.endswith("._type")}
         self._values += len(kept)
         if len(self.rows) == MOST_ROWS or self._values > MOST_VALUES:
             raise ValueError(f"more than {MOST_ROWS:,} rows or {MOST_VALUES:,} numbers: split it")

@@ -90,9 +90,7 @@ def smooth(values: list[float], weight: float) -> list[float]:
     return found
 
 
-def plot_logs(
-    logs: list[Path], out: Path, smoothing: float = 0.0, metrics: Sequence[str] = ()
-) -> dict[str, Any]:
+def plot_logs(logs: list[Path], out: Path, smoothing: float = 0.0, metrics: Sequence[str] = ()) -> dict[str, Any]:
     """Draw PANELS, or one panel for each of `metrics`; says which panels had no data.
 
     Raises LabError for a log without updates and for a metric that no log holds.
@@ -108,9 +106,7 @@ def plot_logs(
     runs = [read_series(path) for path in logs]
     panels = _panels(runs, metrics) if metrics else PANELS
     rows = -(-len(panels) // COLUMNS)
-    figure, axes = pyplot.subplots(
-        rows, COLUMNS, figsize=(14, 3.5 * rows), constrained_layout=True, squeeze=False
-    )
+    figure, axes = pyplot.subplots(rows, COLUMNS, figsize=(14, 3.5 * rows), constrained_layout=True, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     missing = []
@@ -138,10 +134,13 @@ def plot_logs(
     finally:
         pyplot.close(figure)
     return {
-        "ok": True, "out": str(out), "runs": [run.name for run in runs],
+        "ok": True,
+        "out": str(out),
+        "runs": [run.name for run in runs],
         "updates": [len(run.steps) for run in runs],
-        "resumes": sum(len(run.resumes) for run in runs), "missing_panels": missing,
-    }  # fmt: skip
+        "resumes": sum(len(run.resumes) for run in runs),
+        "missing_panels": missing,
+    }
 
 
 def _panels(runs: list[Series], names: Sequence[str]) -> tuple[Panel, ...]:
@@ -152,9 +151,7 @@ def _panels(runs: list[Series], names: Sequence[str]) -> tuple[Panel, ...]:
     return tuple((metric(name).title, (name,)) for name in names)
 
 
-def _draw(
-    axis: Any, run: Series, names: tuple[str, ...], smoothing: float, colour: str, several: bool
-) -> bool:
+def _draw(axis: Any, run: Series, names: tuple[str, ...], smoothing: float, colour: str, several: bool) -> bool:
     """One run into one panel; False when it has nothing for it."""
     for steps in run.resumes:
         axis.axvline(steps, color=colour, alpha=0.4, linestyle=":", linewidth=1)

@@ -28,9 +28,7 @@ _PROGRESS_EVERY = 500
 def record_bytes(data: bytes) -> bytes:
     """One TFRecord: length, its CRC, data, its CRC."""
     length = struct.pack("<Q", len(data))
-    return b"".join(
-        [length, struct.pack("<I", masked_crc(length)), data, struct.pack("<I", masked_crc(data))]
-    )
+    return b"".join([length, struct.pack("<I", masked_crc(length)), data, struct.pack("<I", masked_crc(data))])
 
 
 def _varint(value: int) -> bytes:
@@ -49,8 +47,7 @@ def _field(number: int, data: bytes) -> bytes:
 def event(wall_time: float, step: int, scalars: dict[str, float]) -> bytes:
     """An Event message (tensorboard/compat/proto/event.proto) with one Summary."""
     values = b"".join(
-        _field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", value))
-        for name, value in scalars.items()
+        _field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", value)) for name, value in scalars.items()
     )
     return b"\x09" + struct.pack("<d", wall_time) + b"\x10" + _varint(step) + _field(5, values)
 

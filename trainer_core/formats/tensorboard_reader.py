@@ -138,10 +138,8 @@ def _hparams(metadata: bytes) -> dict[str, Any]:
             for kind, value in fields(pair.get(2, b"")):
                 name = text_of(pair.get(1, b""))
                 found[name] = (
-                    struct.unpack("<d", value)[0] if kind == 2
-                    else text_of(value) if kind == 3
-                    else bool(value)
-                )  # fmt: skip
+                    struct.unpack("<d", value)[0] if kind == 2 else text_of(value) if kind == 3 else bool(value)
+                )
     return found
 
 

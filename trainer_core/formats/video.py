@@ -67,8 +67,7 @@ class RecordedPictures:
 FORMATS = {".gif": "GIF", ".apng": "APNG", ".mp4": "MP4", "": "PNG sequence"}
 """By the suffix of the place; none makes a folder."""
 MAX_SPEED = 16.0
-X264 = ("-c:v", "libx264", "-preset", "medium", "-crf", "12", "-pix_fmt", "yuv420p",
-        "-movflags", "+faststart")  # fmt: skip
+X264 = ("-c:v", "libx264", "-preset", "medium", "-crf", "12", "-pix_fmt", "yuv420p", "-movflags", "+faststart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +93,7 @@ def find_ffmpeg() -> str:
 
 
 def export_clip(
-    recording: Path,
-    out: Path,
-    clip: Clip,
-    on_progress: Callable[[float], None] = lambda share: None,
+    recording: Path, out: Path, clip: Clip, on_progress: Callable[[float], None] = lambda share: None
 ) -> dict[str, Any]:
     """Write `out` in the format of its suffix and reopen it; what was found in it.
 
@@ -110,9 +106,7 @@ def export_clip(
     manifest = recorded.recording
     last = manifest.frames - 1 if clip.last == -1 else clip.last
     if not 0 <= clip.first <= last < manifest.frames:
-        raise LabError(
-            f"frames {clip.first} to {last}: the recording has 0 to {manifest.frames - 1}"
-        )
+        raise LabError(f"frames {clip.first} to {last}: the recording has 0 to {manifest.frames - 1}")
     if not 0 < clip.speed <= MAX_SPEED:
         raise LabError(f"speed {clip.speed:g}: give more than 0, at most {MAX_SPEED:g}")
     rate = 1 / (DEFAULT_DELAY_CS * CENTISECOND_S) if suffix == ".gif" else FRAMES_PER_SECOND
@@ -129,8 +123,7 @@ def export_clip(
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
     on_progress(0.95)
-    return {"out": str(out), "format": FORMATS[suffix], "pictures": len(frames),
-            **check_clip(out, pictures, rate)}  # fmt: skip
+    return {"out": str(out), "format": FORMATS[suffix], "pictures": len(frames), **check_clip(out, pictures, rate)}
 
 
 class _Pictures:
@@ -202,9 +195,7 @@ def check_clip(out: Path, pictures: _Pictures, rate: float) -> dict[str, Any]:
 def _same_picture(out: Path, file: Path, wanted: Image.Image) -> None:
     """Raises LabError unless the file's first picture is `wanted`; one of many colours, nearly."""
     with Image.open(file) as image:
-        apart = np.abs(
-            np.asarray(image.convert("RGB"), np.int16) - np.asarray(wanted.convert("RGB"))
-        )
+        apart = np.abs(np.asarray(image.convert("RGB"), np.int16) - np.asarray(wanted.convert("RGB")))
     # A GIF has 256 colours a picture; four shades are exact in every format.
     if apart.mean() > (24 if wanted.mode == "RGB" else 0):
         raise LabError(f"{out}: the picture read back differs from the recording")
@@ -221,9 +212,8 @@ def _apng(out: Path, pictures: _Pictures, rate: float) -> None:
     partial = out.with_name(f".{out.name}.tmp")
     try:
         pictures.image(0).save(
-            partial, format="PNG", save_all=True, append_images=pictures.rest(),
-            duration=1000 / rate, loop=0,
-        )  # fmt: skip
+            partial, format="PNG", save_all=True, append_images=pictures.rest(), duration=1000 / rate, loop=0
+        )
         partial.replace(out)
     finally:
         partial.unlink(missing_ok=True)

@@ -57,9 +57,11 @@ def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
 def history_row(record: records.Event, began: float) -> dict[str, Any]:
     """One point: `_step` is environment steps, `_runtime` seconds since the first point."""
     return {
-        "_step": getattr(record, "env_steps", 0), "_timestamp": record.time,
-        "_runtime": record.time - began, **tags_of(record),
-    }  # fmt: skip
+        "_step": getattr(record, "env_steps", 0),
+        "_timestamp": record.time,
+        "_runtime": record.time - began,
+        **tags_of(record),
+    }
 
 
 def main(argv: list[str]) -> int:

@@ -41,9 +41,12 @@ def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
         raise LabError(f"W&B's client is not installed: {INSTALL}") from None
     out.mkdir(parents=True, exist_ok=True)
     told: dict[str, Any] = {
-        "project": "dmglab", "name": run.run_id, "config": meta.config if meta else {},
-        "dir": str(out), "mode": "offline",
-    }  # fmt: skip
+        "project": "dmglab",
+        "name": run.run_id,
+        "config": meta.config if meta else {},
+        "dir": str(out),
+        "mode": "offline",
+    }
     try:
         logged = wandb.init(**told)
         for index, record in enumerate(past):

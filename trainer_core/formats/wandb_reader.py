@@ -39,9 +39,7 @@ def read_file(path: Path) -> LoggedRun:
     with parsing(f"{path}: cannot be read"):
         data = read_regular(path, MOST_LOGGED_BYTES)
     if not data.startswith(HEAD):
-        raise LabError(
-            f"{path}: no file of W&B's client; it wants the run-ID.wandb of offline-run-*"
-        )
+        raise LabError(f"{path}: no file of W&B's client; it wants the run-ID.wandb of offline-run-*")
     run = LoggedRun()
     with parsing(f"{path}: a record of it is not what W&B's client writes"):
         for message in _messages(path, data, run):

@@ -79,9 +79,7 @@ def unpack_state(data: bytes, name: str, most_bytes: int) -> dict[str, Any]:
             raw.write(_inflated(data[offset : offset + size]))
             offset += size
             if raw.tell() > most_bytes:
-                raise ValueError(
-                    f"more than the {most_bytes >> 20} MiB that this run's envs can have"
-                )
+                raise ValueError(f"more than the {most_bytes >> 20} MiB that this run's envs can have")
         if offset != len(data):
             raise ValueError(f"{len(data)} bytes, {offset} are announced")
     raw.seek(0)
@@ -135,9 +133,7 @@ class Snapshot:
         return Snapshot(_copied(self.state), weights, self.thumbnail.copy())
 
 
-def write_checkpoint(
-    paths: RunPaths, meta: CheckpointMeta, contents: dict[str, bytes]
-) -> tuple[Path, CheckpointMeta]:
+def write_checkpoint(paths: RunPaths, meta: CheckpointMeta, contents: dict[str, bytes]) -> tuple[Path, CheckpointMeta]:
     """A checkpoint folder of the files `contents`, whole or not at all, and its manifest.
 
     An older one of that name is replaced. Raises OSError when the disk does not take it; nothing
@@ -208,9 +204,7 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def load_policy(
-    folder: Path, device: torch.device | str = "cpu"
-) -> tuple[PixelActorCritic, CheckpointMeta]:
+def load_policy(folder: Path, device: torch.device | str = "cpu") -> tuple[PixelActorCritic, CheckpointMeta]:
     """The network of a checkpoint, its weights verified against their hash.
 
     Raises CheckpointError naming what is wrong with the folder.
@@ -220,26 +214,20 @@ def load_policy(
     try:
         marked = meta.config.get("obs_source") == "marked"
         policy = PixelActorCritic(meta.policy, meta.obs_shape, meta.num_actions, marked=marked)
-        weights = safetensors.torch.load(
-            read_regular(folder / layout.POLICY, layout.MAX_BYTES[layout.POLICY])
-        )
+        weights = safetensors.torch.load(read_regular(folder / layout.POLICY, layout.MAX_BYTES[layout.POLICY]))
         policy.load_state_dict(weights)
     except (KeyError, ValueError, RuntimeError, OSError, safetensors.SafetensorError) as error:
         text = " ".join(str(error).split())[:MAX_REASON]
         raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
     spoilt = [name for name, value in weights.items() if not bool(value.isfinite().all())]
     if spoilt:
-        raise CheckpointError(
-            f"{folder / layout.POLICY}: {spoilt[0]} holds NaN or infinity; use another checkpoint"
-        )
+        raise CheckpointError(f"{folder / layout.POLICY}: {spoilt[0]} holds NaN or infinity; use another checkpoint")
     policy.to(device)
     policy.eval()
     return policy, meta
 
 
-def load_trainer_state(
-    folder: Path, rank: int = 0, num_envs: int = 0
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def load_trainer_state(folder: Path, rank: int = 0, num_envs: int = 0) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """(trainer state, state of the envs or None when an older checkpoint gave it up).
 
     Only weights, trainer and envs decide whether a checkpoint is whole; a thumbnail does not.

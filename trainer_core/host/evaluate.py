@@ -177,17 +177,9 @@ def _run_batch(
         if t % _STEPS_PER_CHECK == _STEPS_PER_CHECK - 1 and not bool(alive.any()):
             break
     taken = torch.stack(history, dim=1).tolist()
-    fields = zip(
-        starts.tolist(),
-        success.tolist(),
-        steps.tolist(),
-        total.tolist(),
-        taken,
-        strict=False,
-    )
+    fields = zip(starts.tolist(), success.tolist(), steps.tolist(), total.tolist(), taken, strict=False)
     return [
-        Episode(start, bool(won), count, total, tuple(actions[:count]))
-        for start, won, count, total, actions in fields
+        Episode(start, bool(won), count, total, tuple(actions[:count])) for start, won, count, total, actions in fields
     ]
 
 

@@ -19,13 +19,9 @@ from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 class LateValidation:
     """One copy of the weights at a time, with what is needed to save it."""
 
-    def __init__(
-        self, process: ValidationProcess, checkpoints: Checkpoints, *, target: float, asked: bool
-    ) -> None:
+    def __init__(self, process: ValidationProcess, checkpoints: Checkpoints, *, target: float, asked: bool) -> None:
         """`target` is the success that ends the run; `asked`: nothing else may validate it."""
-        self.process, self.checkpoints, self.target, self.asked = (
-            process, checkpoints, target, asked
-        )  # fmt: skip
+        self.process, self.checkpoints, self.target, self.asked = (process, checkpoints, target, asked)
         self._played: tuple[CheckpointMeta, Snapshot] | None = None
         self._saved = False
 

@@ -20,9 +20,7 @@ from trainer_core.host.evaluate import Act
 
 
 def leaving_loops(
-    forward: Callable[[Tensor], tuple[Tensor, Tensor]],
-    steps_of: Callable[[], Tensor],
-    horizon: int,
+    forward: Callable[[Tensor], tuple[Tensor, Tensor]], steps_of: Callable[[], Tensor], horizon: int
 ) -> Act:
     """Act by the likeliest of the actions that were least often taken at this picture.
 

@@ -60,9 +60,7 @@ def native_host(
     It resumes when the directory has checkpoints.
     """
     make = functools.partial(NativeTrainee, config=config, beside=beside)
-    return Host(
-        RunSpec.of(config), paths, writer, control, make, home=home, ranks=ranks
-    )  # fmt: skip
+    return Host(RunSpec.of(config), paths, writer, control, make, home=home, ranks=ranks)
 
 
 class NativeTrainee(Trainee):
@@ -70,9 +68,7 @@ class NativeTrainee(Trainee):
 
     file = layout.POLICY
 
-    def __init__(
-        self, host: Host, config: RunConfig, beside: ValidationProcess | None = None
-    ) -> None:
+    def __init__(self, host: Host, config: RunConfig, beside: ValidationProcess | None = None) -> None:
         """Build everything. Raises LabError."""
         self.host, self.config, self.ranks = host, config, host.ranks
         if beside is not None:
@@ -83,15 +79,21 @@ class NativeTrainee(Trainee):
         torch.set_num_threads(config.threads or default_threads())
         host.find_task()
         host.intervals = Intervals(
-            config.eval_every, config.checkpoint_every, config.keep_checkpoints,
-            config.eval_episodes, in_updates=True, at_end=False,
-        )  # fmt: skip
+            config.eval_every,
+            config.checkpoint_every,
+            config.keep_checkpoints,
+            config.eval_episodes,
+            in_updates=True,
+            at_end=False,
+        )
         host.tell_state("starting", f"{records.PREPARING} {config.num_envs} consoles", 0.4)
         env = make_env(
-            config, host.home, seed=config.seed + 7919 * self.ranks.rank,
+            config,
+            host.home,
+            seed=config.seed + 7919 * self.ranks.rank,
             demo_share=config.demo_starts,
             tell=Preparing(lambda far: host.tell_state("starting", far, 0.4)),
-        )  # fmt: skip
+        )
         host.closing.callback(env.close)
         torch.manual_seed(config.seed)
         policy = policy_for(config, env.obs_shape, env.num_actions).to(device)
@@ -119,9 +121,8 @@ class NativeTrainee(Trainee):
             process.set_up(config, self.host.home, self.host.paths, self.trainer.learner.policy)
         elif validation_process.wanted(config):
             self.host.tell_state(
-                "starting", "warning: no process that validates can be started; "
-                f"validating on {config.device}",
-            )  # fmt: skip
+                "starting", f"warning: no process that validates can be started; validating on {config.device}"
+            )
         return process
 
     def make_validator(self) -> Validator:
@@ -158,17 +159,21 @@ class NativeTrainee(Trainee):
         check_finite(scalars, trainer.update)
         others = scalars["metrics"]
         host.count_episodes(
-            scalars["success_rate"], scalars["episodes"] * (1 - others["demo_start_share"]),
-            others["done_rate_own_starts"], self.config.num_steps * self.config.log_every,
+            scalars["success_rate"],
+            scalars["episodes"] * (1 - others["demo_start_share"]),
+            others["done_rate_own_starts"],
+            self.config.num_steps * self.config.log_every,
             trainer.env.horizon,
-        )  # fmt: skip
+        )
         trainer.training_success = host.progress.training_success
         if warning := self._dawdling.warning(scalars):
             host.tell_state("running", warning)
         host.write_update(
-            opt_steps=trainer.opt_steps, learning_rate=trainer.learning_rate,
-            time_split=trainer.stopwatch.take(), **scalars,
-        )  # fmt: skip
+            opt_steps=trainer.opt_steps,
+            learning_rate=trainer.learning_rate,
+            time_split=trainer.stopwatch.take(),
+            **scalars,
+        )
 
     def _show(self, info: StepInfo) -> None:
         self.host.tick(self.trainer.env_steps, info)
@@ -195,21 +200,15 @@ class NativeTrainee(Trainee):
 
     def _now(self, progress: dict[str, Any]) -> Snapshot:
         trainer = self.trainer
-        state = {
-            "trainer": trainer.state_dict(), "metrics": self.metrics.state_dict(), "run": progress
-        }  # fmt: skip
+        state = {"trainer": trainer.state_dict(), "metrics": self.metrics.state_dict(), "run": progress}
         thumbnail = trainer.env.screens(1)[0].cpu().numpy()
         return Snapshot(state, trainer.learner.policy.state_dict(), thumbnail)
 
     def load(self, folder: Path) -> None:
         state, machines = ckpt.load_trainer_state(folder, self.ranks.rank, self.config.num_envs)
         policy, meta = ckpt.load_policy(folder)
-        if (meta.policy, meta.obs_shape, meta.num_actions) != (
-            self.policy, self.obs_shape, self.num_actions
-        ):  # fmt: skip
-            raise CheckpointError(
-                f"{folder}: its network is {meta.policy}, this run's is {self.policy}"
-            )
+        if (meta.policy, meta.obs_shape, meta.num_actions) != (self.policy, self.obs_shape, self.num_actions):
+            raise CheckpointError(f"{folder}: its network is {meta.policy}, this run's is {self.policy}")
         self._loaded = state, machines, policy.state_dict(), RunProgress.from_state(state["run"])
 
     def restore(self, folder: Path) -> RunProgress:
@@ -245,9 +244,7 @@ class NativeTrainee(Trainee):
             restore_generator(self.trainer.rng, own["rng"], "the rank's rng")
             self.metrics.load_state_dict(own["metrics"])
             return
-        self.trainer.rng.manual_seed(
-            self.config.seed * 1009 + self.ranks.rank + 7919 * self.trainer.update
-        )
+        self.trainer.rng.manual_seed(self.config.seed * 1009 + self.ranks.rank + 7919 * self.trainer.update)
         self.metrics.clear()
 
 
@@ -263,7 +260,6 @@ def warm_start(learner: Learner, folder: Path) -> None:
         )
     if meta.num_actions != policy.num_actions:
         raise CheckpointError(
-            f"{folder}: it has {meta.num_actions} actions ({meta.codec}), this run's task "
-            f"{policy.num_actions}"
+            f"{folder}: it has {meta.num_actions} actions ({meta.codec}), this run's task {policy.num_actions}"
         )
     learner.load_weights(donor.state_dict())

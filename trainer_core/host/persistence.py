@@ -80,9 +80,12 @@ class Checkpoints:
         """
         check_weights(then.weights.values(), meta.update)
         meta = msgspec.structs.replace(
-            meta, success_rate=progress.success, leaving_success_rate=progress.leaving,
-            sampled_success_rate=progress.sampled, validated_env_steps=progress.validated_env_steps,
-        )  # fmt: skip
+            meta,
+            success_rate=progress.success,
+            leaving_success_rate=progress.leaving,
+            sampled_success_rate=progress.sampled,
+            validated_env_steps=progress.validated_env_steps,
+        )
         folder = self.paths.checkpoint(meta.env_steps)
         machines = ckpt.read_machines(folder, self.ranks.world) if folder.exists() else {}
         self._write(meta, then.files(machines))

@@ -21,33 +21,51 @@ from trainer_core.wire.spec import RunSpec
 def meta_of(spec: RunSpec, facts: TaskFacts, trainee: Trainee) -> dict[str, Any]:
     """Return the fields of the meta record of a run that begins."""
     return {
-        "runner": spec.runner, "task": spec.task, "algo": spec.options["algo"],
-        "config": spec.to_dict(), "argv": sys.orig_argv, "git_sha": git_sha(),
-        "rom_sha256": facts.rom_sha256, "starts_sha256": facts.starts_sha256,
-        "goal_sha256": facts.goal_sha256, "codec": facts.codec,
-        "observation_rule": facts.observation_rule, "stack_k": trainee.obs_shape[0],
+        "runner": spec.runner,
+        "task": spec.task,
+        "algo": spec.options["algo"],
+        "config": spec.to_dict(),
+        "argv": sys.orig_argv,
+        "git_sha": git_sha(),
+        "rom_sha256": facts.rom_sha256,
+        "starts_sha256": facts.starts_sha256,
+        "goal_sha256": facts.goal_sha256,
+        "codec": facts.codec,
+        "observation_rule": facts.observation_rule,
+        "stack_k": trainee.obs_shape[0],
         "frames_per_step": facts.frames_per_step,
         "release_after_frames": facts.release_after_frames,
-        "num_envs": trainee.num_envs, "seed": spec.seed, "device": spec.device,
+        "num_envs": trainee.num_envs,
+        "seed": spec.seed,
+        "device": spec.device,
         "device_name": device_name(torch.device(spec.device)),
         "versions": versions() | trainee.versions,
-    }  # fmt: skip
+    }
 
 
 def describe(
-    spec: RunSpec, facts: TaskFacts, trainee: Trainee, now: Counters, progress: RunProgress,
-    *, run_id: str, reason: str,
-) -> CheckpointMeta:  # fmt: skip
+    spec: RunSpec, facts: TaskFacts, trainee: Trainee, now: Counters, progress: RunProgress, *, run_id: str, reason: str
+) -> CheckpointMeta:
     """Return the manifest of a checkpoint of now, its files left out."""
     return CheckpointMeta(
-        runner=spec.runner, run_id=run_id, task=spec.task, env_steps=now.env_steps,
-        update=now.update, policy=trainee.policy, obs_shape=trainee.obs_shape,
-        num_actions=trainee.num_actions, codec=facts.codec,
-        observation_rule=facts.observation_rule, config=spec.to_dict(), hashes=facts.hashes,
-        success_rate=progress.success, leaving_success_rate=progress.leaving,
-        sampled_success_rate=progress.sampled, validated_env_steps=progress.validated_env_steps,
+        runner=spec.runner,
+        run_id=run_id,
+        task=spec.task,
+        env_steps=now.env_steps,
+        update=now.update,
+        policy=trainee.policy,
+        obs_shape=trainee.obs_shape,
+        num_actions=trainee.num_actions,
+        codec=facts.codec,
+        observation_rule=facts.observation_rule,
+        config=spec.to_dict(),
+        hashes=facts.hashes,
+        success_rate=progress.success,
+        leaving_success_rate=progress.leaving,
+        sampled_success_rate=progress.sampled,
+        validated_env_steps=progress.validated_env_steps,
         reason=reason,
-    )  # fmt: skip
+    )
 
 
 def git_sha() -> str:

@@ -30,9 +30,7 @@ class Ranks:
                 store = self._meet(meeting.removeprefix("tcp://"), meet_within_s())
                 dist.init_process_group(backend, store=store, rank=self.rank, world_size=self.world)
             elif meeting:
-                dist.init_process_group(
-                    backend, init_method=f"file://{meeting}", rank=self.rank, world_size=self.world
-                )
+                dist.init_process_group(backend, init_method=f"file://{meeting}", rank=self.rank, world_size=self.world)
             else:  # torchrun's variables
                 dist.init_process_group(backend)
 
@@ -60,9 +58,13 @@ class Ranks:
             _await_server(place, within)
         try:
             return dist.TCPStore(  # type: ignore[attr-defined]
-                *place, self.world, self.is_first, wait_for_workers=True,
-                timeout=datetime.timedelta(seconds=within), master_listen_fd=listening,
-            )  # fmt: skip
+                *place,
+                self.world,
+                self.is_first,
+                wait_for_workers=True,
+                timeout=datetime.timedelta(seconds=within),
+                master_listen_fd=listening,
+            )
         except dist.DistError as error:
             said = str(error).splitlines()[0][:200]
             raise LabError(

@@ -22,11 +22,7 @@ STEPS = 32
 
 
 def write_receipt(
-    paths: RunPaths,
-    trace_id: str,
-    error: BaseException,
-    told: dict[str, object],
-    files: dict[str, bytes],
+    paths: RunPaths, trace_id: str, error: BaseException, told: dict[str, object], files: dict[str, bytes]
 ) -> Path:
     """Write the traceback and what was `told` as receipt.json, and `files` beside it.
 
@@ -78,9 +74,7 @@ def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
     step, its newest picture.
     """
     kept = min(STEPS, rollout.num_steps)
-    numbers = {
-        name: _kept(rollout, name, kept) for name in ("rewards", "values", "logprobs", "dist")
-    }
+    numbers = {name: _kept(rollout, name, kept) for name in ("rewards", "values", "logprobs", "dist")}
     step, env, what = kept - 1, 0, "no number of the rollout is to blame: the update failed"
     for name, found in numbers.items():
         broken = np.argwhere(~np.isfinite(found))
@@ -89,10 +83,7 @@ def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
             what = f"{name} is {found[step, env]}"
     envs = [env, *(other for other in range(rollout.obs.shape[1]) if other != env)][:CONSOLES]
     arrays = {name: numbers[name][:, envs] for name in ("rewards", "values", "dist")}
-    arrays |= {
-        name: _kept(rollout, name, kept)[:, envs]
-        for name in ("actions", "done", "trunc", "success")
-    }
+    arrays |= {name: _kept(rollout, name, kept)[:, envs] for name in ("actions", "done", "trunc", "success")}
     arrays["pictures"] = rollout.obs[-kept:, envs, -1].cpu().numpy()
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]

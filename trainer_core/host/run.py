@@ -44,9 +44,17 @@ CUT_S = 4.0
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 FLAT = {
-    "learning_rate", "policy_loss", "value_loss", "approx_kl", "clipfrac", "explained_variance",
-    "entropy_mean", "success_rate", "grad_norm", "reward_mean",
-}  # fmt: skip
+    "learning_rate",
+    "policy_loss",
+    "value_loss",
+    "approx_kl",
+    "clipfrac",
+    "explained_variance",
+    "entropy_mean",
+    "success_rate",
+    "grad_norm",
+    "reward_mean",
+}
 """Fields of UpdateRecord that a library may fill beside its own names."""
 NO_NAMES: Mapping[str, str] = {}
 
@@ -151,9 +159,14 @@ class Host:
         """Have the trainee begin or go on, now that its spaces are known, and log which."""
         trainee, spec, plan = self._trained, self.spec, self.intervals
         self.checkpoints = Checkpoints(
-            trainee, self.counters, self.writer, self.ranks, keep=plan.keep,
-            hashes=self.facts.hashes, describe=self._describe,
-        )  # fmt: skip
+            trainee,
+            self.counters,
+            self.writer,
+            self.ranks,
+            keep=plan.keep,
+            hashes=self.facts.hashes,
+            describe=self._describe,
+        )
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
         self.ranks.agree(None)  # nobody reads the folders before they are tidy
@@ -167,13 +180,19 @@ class Host:
         late = None
         if trainee.beside is not None:
             asked = spec.options.get("validate_on") == "cpu"
-            late = LateValidation(
-                trainee.beside, self.checkpoints, target=spec.target_success, asked=asked
-            )
+            late = LateValidation(trainee.beside, self.checkpoints, target=spec.target_success, asked=asked)
         self.validations = Validations(
-            trainee.make_validator(), late, plan, self.counters, self.writer, self.ranks,
-            spec=spec, control=self.control, tell_state=self.tell_state, do=self._obey,
-        )  # fmt: skip
+            trainee.make_validator(),
+            late,
+            plan,
+            self.counters,
+            self.writer,
+            self.ranks,
+            spec=spec,
+            control=self.control,
+            tell_state=self.tell_state,
+            do=self._obey,
+        )
 
     @property
     def _trained(self) -> Trainee:
@@ -205,9 +224,8 @@ class Host:
 
     def _describe(self, reason: str, progress: RunProgress) -> CheckpointMeta:
         return describe(
-            self.spec, self.facts, self._trained, self.counters, progress,
-            run_id=self.paths.run_id, reason=reason,
-        )  # fmt: skip
+            self.spec, self.facts, self._trained, self.counters, progress, run_id=self.paths.run_id, reason=reason
+        )
 
     # -- while it runs ----------------------------------------------------------------------
 
@@ -258,9 +276,8 @@ class Host:
         self.closing.callback(hook.remove)
 
     def record(
-        self, env_steps: int, metrics: Mapping[str, float], names: Mapping[str, str] = NO_NAMES,
-        **flat: float,
-    ) -> None:  # fmt: skip
+        self, env_steps: int, metrics: Mapping[str, float], names: Mapping[str, str] = NO_NAMES, **flat: float
+    ) -> None:
         """Write one update record of a library; numbers that are not finite have no place in it.
 
         `names` are the fields of ours that some of its names stand for.
@@ -279,11 +296,15 @@ class Host:
         clock = time.monotonic()
         elapsed = max(clock - self._recorded, 1e-9)
         self.writer.append(
-            records.UpdateRecord, trace_id=self._trace_id(), update=now.update,
-            env_steps=now.env_steps, wall_time_s=self.wall_s,
+            records.UpdateRecord,
+            trace_id=self._trace_id(),
+            update=now.update,
+            env_steps=now.env_steps,
+            wall_time_s=self.wall_s,
             sps=max(0, now.env_steps - before.env_steps) / elapsed,
-            updates_per_s=(now.update - before.update) / elapsed, **fields,
-        )  # fmt: skip
+            updates_per_s=(now.update - before.update) / elapsed,
+            **fields,
+        )
         if now.env_steps > before.env_steps:
             self._recorded, self._recorded_at = clock, Counters(now.env_steps, now.update)
 
@@ -343,9 +364,7 @@ class Host:
         if not reason:
             return
         if state is RunState.FINISHED and not self._reached():
-            self.validations.finish(
-                self.progress, lambda: self.wall_s, lambda: bool(self.control.stop_reason)
-            )
+            self.validations.finish(self.progress, lambda: self.wall_s, lambda: bool(self.control.stop_reason))
         self.save("stop" if state is RunState.STOPPED else "final")
         raise RunEnded(state, reason)
 
@@ -386,11 +405,15 @@ class Host:
             told = (reason, progress.standing(), progress.unconfirmed(target))
             reason = "; ".join(filter(None, told))
         return Outcome(
-            state=ended.state, reason=reason, env_steps=self.counters.env_steps,
-            success_rate=progress.success, leaving_success_rate=progress.leaving,
+            state=ended.state,
+            reason=reason,
+            env_steps=self.counters.env_steps,
+            success_rate=progress.success,
+            leaving_success_rate=progress.leaving,
             best=(max(0.0, progress.best_success), max(0.0, progress.best_leaving)),
-            reached_by=self._reached(), checkpoint=self._ended_with(),
-        )  # fmt: skip
+            reached_by=self._reached(),
+            checkpoint=self._ended_with(),
+        )
 
     def _ended_with(self) -> str:
         """Return the checkpoint that a run is about, relative to its folder: where it ended by a
@@ -466,9 +489,14 @@ class Host:
         """Return what the validator of a library's model reads, as our configuration has it."""
         spec, stack_k = self.spec, self._trained.obs_shape[0] if self.trainee else 1
         return RunConfig(
-            task=spec.task, device=spec.device, seed=spec.seed, stack_k=stack_k, num_envs=1,
-            num_minibatches=1, eval_episodes=self.intervals.eval_episodes,
-        )  # fmt: skip
+            task=spec.task,
+            device=spec.device,
+            seed=spec.seed,
+            stack_k=stack_k,
+            num_envs=1,
+            num_minibatches=1,
+            eval_episodes=self.intervals.eval_episodes,
+        )
 
 
 def _one_line(error: Exception) -> str:

@@ -27,13 +27,7 @@ from trainer_core.host.process_start import begin_process, load_torch
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
-from trainer_core.wire.environment import (
-    OF_RANKS,
-    child_environment,
-    cores_of_rank,
-    python_path,
-    rank_place,
-)
+from trainer_core.wire.environment import OF_RANKS, child_environment, cores_of_rank, python_path, rank_place
 from trainer_core.wire.process_guard import die_with_parent, family, kill_group
 
 if TYPE_CHECKING:
@@ -45,9 +39,7 @@ LONGEST_S = 300.0
 """One validation; a process that takes longer hangs and is ended."""
 MOST_THREADS = 4
 """Of torch in the process; the consoles have threads of their own."""
-KINDS: dict[str, type[records.Record]] = {
-    kind.__name__: kind for kind in (records.EvalRecord, records.EpisodeRecord)
-}
+KINDS: dict[str, type[records.Record]] = {kind.__name__: kind for kind in (records.EvalRecord, records.EpisodeRecord)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,9 +90,12 @@ class ValidationProcess:
         try:
             self._child = subprocess.Popen(
                 [sys.executable, "-P", "-m", __name__, *map(str, shared)],
-                pass_fds=shared, env=environment, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            )  # fmt: skip
+                pass_fds=shared,
+                env=environment,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
         finally:
             theirs.close()
 
@@ -108,9 +103,10 @@ class ValidationProcess:
         """Say what is validated: `policy` is the learner's network, of which the shape is told."""
         told = {
             "config": dataclasses.replace(config, device="cpu", policy=policy.kind).to_dict(),
-            "home": str(home.root.resolve()), "run": str(paths.root.resolve()),
+            "home": str(home.root.resolve()),
+            "run": str(paths.root.resolve()),
             "network": [policy.obs_shape, policy.num_actions],
-        }  # fmt: skip
+        }
         self._send(told)
 
     def begin(self, update: int, env_steps: int, weights: bytes) -> None:
@@ -206,9 +202,7 @@ def serve(link: Connection, weights: BinaryIO) -> None:
     torch.set_num_threads(max(1, min(MOST_THREADS, cores_of_rank() - 1)))
     config = RunConfig.from_dict(told["config"])
     policy = policy_for(config, tuple(obs_shape), num_actions).eval()
-    validator = Validator(
-        config, HomePaths(Path(told["home"])), _Player(policy), RunPaths(Path(told["run"]))
-    )
+    validator = Validator(config, HomePaths(Path(told["home"])), _Player(policy), RunPaths(Path(told["run"])))
     validator.load()
     link.send_bytes(b"{}")
     while True:

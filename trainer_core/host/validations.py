@@ -46,15 +46,15 @@ class Validations:
         """`validator`: None where nothing can validate it; `late`: where a process beside the
         learner does, on rank 0 only. `do` is what a rank does where a command comes between
         the steps of a validation here."""
-        self.validator, self.late, self.intervals, self.counters = (
-            validator, late, intervals, counters
-        )  # fmt: skip
+        self.validator, self.late, self.intervals, self.counters = (validator, late, intervals, counters)
         self.ranks, self._control, self._tell_state, self._do = ranks, control, tell_state, do
         self.attending = Attending(
-            control, save=lambda reason: self.order("save", reason),
-            hold=lambda: self.order("hold"), wait=lambda: self.order("wait"),
+            control,
+            save=lambda reason: self.order("save", reason),
+            hold=lambda: self.order("hold"),
+            wait=lambda: self.order("wait"),
             tell=lambda words, share: tell_state("running", words, share),
-        )  # fmt: skip
+        )
         if validator is not None:
             validator.attend = self.attending
         self.owed = False
@@ -136,9 +136,7 @@ class Validations:
         consoles nor what was learned since, the newest has."""
         return self.late is not None and self.late.take_saved()
 
-    def finish(
-        self, progress: RunProgress, wall_time_s: Callable[[], float], stopped: Callable[[], bool]
-    ) -> None:
+    def finish(self, progress: RunProgress, wall_time_s: Callable[[], float], stopped: Callable[[], bool]) -> None:
         """Before a run ends that was not stopped: what is under way, and what is owed."""
         late = self.late
         until = time.monotonic() + LAST_RESULT_S
@@ -191,5 +189,4 @@ class Validations:
             self._tell_unconfirmed(progress)
         if not goes_on:
             self.owed = True
-            self._say("warning: the process that validates has ended; validating "
-                       f"on {self._spec.device} from now on")  # fmt: skip
+            self._say(f"warning: the process that validates has ended; validating on {self._spec.device} from now on")

@@ -61,9 +61,7 @@ class Validator:
     leaves_model_alone = True
     """A checkpoint that is written within a validation is as one before it."""
 
-    def __init__(
-        self, config: RunConfig, home: HomePaths, learner: Forwards | None, paths: RunPaths
-    ) -> None:
+    def __init__(self, config: RunConfig, home: HomePaths, learner: Forwards | None, paths: RunPaths) -> None:
         """Without a `learner`, `_play` or `_forward` has to be another's."""
         self.config, self.home, self.learner, self.paths = config, home, learner, paths
         self.tasks = split_tasks(config.task)
@@ -74,9 +72,7 @@ class Validator:
         self._envs: dict[str, VecEnv] = {}
         self._remembering: Forward | None = None
 
-    def validate(
-        self, update: int, env_steps: int
-    ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
+    def validate(self, update: int, env_steps: int) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
         """Records to write: one eval per mode, and one sample episode. Of several tasks these are
         told of each, and then an eval per mode of all together.
 
@@ -107,15 +103,11 @@ class Validator:
                     sample = self._keep(found, env_steps, task)
                     kept.append(sample["gif"])
                     yield records.EpisodeRecord, sample
-                yield records.EvalRecord, {
-                    "env_steps": env_steps, "task": task, **found.summary(), **self._part(),
-                }  # fmt: skip
+                yield records.EvalRecord, {"env_steps": env_steps, "task": task, **found.summary(), **self._part()}
         self.rates = _rates(by_mode)
         if self._part():
             for parts in by_mode.values():
-                yield records.EvalRecord, {
-                    "env_steps": env_steps, "task": self.config.task, **joined(parts).summary(),
-                }  # fmt: skip
+                yield records.EvalRecord, {"env_steps": env_steps, "task": self.config.task, **joined(parts).summary()}
 
     def _part(self) -> dict[str, bool]:
         """What tells the record of one task of several."""
@@ -124,10 +116,7 @@ class Validator:
     def _play(self, env: VecEnv, rng: torch.Generator, number: int = 0) -> list[Evaluation]:
         """Greedy, sampled and loop-leaving episodes side by side: few consoles cost a GPU as much
         as many. `number` of the task."""
-        starts = {
-            mode: spread_starts(env.start_set, self.config.eval_episodes, mode)
-            for mode in ("greedy", "sample")
-        }
+        starts = {mode: spread_starts(env.start_set, self.config.eval_episodes, mode) for mode in ("greedy", "sample")}
         if self.config.obs_source != "noise":  # in noise no picture comes back
             starts["leave_loops"] = starts["greedy"]
         watched = min(WATCHED, len(starts["greedy"]))
@@ -137,12 +126,15 @@ class Validator:
             before = [sum(sizes[:mode]) for mode in range(len(sizes))]
             return [
                 run_episodes(
-                    env, self._act(mode, env, everybody, rng), each, mode,
+                    env,
+                    self._act(mode, env, everybody, rng),
+                    each,
+                    mode,
                     watched=watched if mode == "greedy" else 0,
                     attend=self._look(number, first, sum(sizes)),
                 )
                 for first, (mode, each) in zip(before, starts.items(), strict=True)
-            ]  # fmt: skip
+            ]
         ends = torch.tensor(sizes).cumsum(0).tolist()
         parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
         acts = [self._act(mode, env, part, rng) for mode, part in zip(starts, parts, strict=True)]
@@ -152,9 +144,8 @@ class Validator:
             return torch.cat([*chosen, chosen[0].new_zeros(len(obs) - ends[-1])])
 
         every = run_episodes(
-            env, act, torch.cat([*starts.values()]), "all", watched=watched,
-            attend=self._look(number, 0, sum(sizes)),
-        )  # fmt: skip
+            env, act, torch.cat([*starts.values()]), "all", watched=watched, attend=self._look(number, 0, sum(sizes))
+        )
         return [
             Evaluation(mode, every.episodes[part], every.wall_time_s, every.screens)
             for mode, part in zip(starts, parts, strict=True)
@@ -244,10 +235,13 @@ def _rates(by_mode: Mapping[str, Sequence[Evaluation]]) -> Rates:
     whole = {mode: joined(parts).success_rate for mode, parts in by_mode.items()}
     least = {mode: min(part.success_rate for part in parts) for mode, parts in by_mode.items()}
     return Rates(
-        greedy=whole["greedy"], least=least["greedy"],
-        leaving=whole.get("leave_loops", 0.0), least_leaving=least.get("leave_loops", 0.0),
-        sampled=whole.get("sample", 0.0), least_sampled=least.get("sample", 0.0),
-    )  # fmt: skip
+        greedy=whole["greedy"],
+        least=least["greedy"],
+        leaving=whole.get("leave_loops", 0.0),
+        least_leaving=least.get("leave_loops", 0.0),
+        sampled=whole.get("sample", 0.0),
+        least_sampled=least.get("sample", 0.0),
+    )
 
 
 def _image(picture: np.ndarray) -> Image.Image:

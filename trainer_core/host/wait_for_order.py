@@ -36,9 +36,6 @@ def wait_for_order(load: Callable[[], None], descriptor: int) -> dict[str, str]:
     for received in descriptors:
         os.set_inheritable(received, False)
     told: dict[str, Any] = json.loads(message)
-    names = {
-        str(theirs): str(ours)
-        for theirs, ours in zip(told["descriptors"], descriptors, strict=True)
-    }
+    names = {str(theirs): str(ours) for theirs, ours in zip(told["descriptors"], descriptors, strict=True)}
     variables: dict[str, str] = told["env"]
     return {name: names.get(value, value) for name, value in variables.items()}

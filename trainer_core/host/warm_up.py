@@ -23,7 +23,5 @@ def rehearse(home: HomePaths) -> None:
     torch.set_num_threads(default_threads())
     env = make_env(config, home, seed=config.seed)
     policy = policy_for(config, env.obs_shape, env.num_actions)
-    learner = implementation(config.algo, policy.HEADS).learner(
-        policy, config, torch.device(config.device)
-    )
+    learner = implementation(config.algo, policy.HEADS).learner(policy, config, torch.device(config.device))
     ActorLearner(env, learner, config).run_update()

@@ -12,13 +12,7 @@ from trainer_core.envs.vec_env import StepInfo
 from trainer_core.host.control import Control
 from trainer_core.host.trainee import Watched
 from trainer_core.wire import records
-from trainer_core.wire.frames import (
-    FORMAT_RGB888,
-    FORMAT_SHADE,
-    FrameInfo,
-    FrameShape,
-    FrameWriter,
-)
+from trainer_core.wire.frames import FORMAT_RGB888, FORMAT_SHADE, FrameInfo, FrameShape, FrameWriter
 
 INTERVAL_S = 1 / 30
 EVENT_INTERVAL_S = 0.25

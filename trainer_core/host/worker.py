@@ -112,9 +112,7 @@ def load_trainee(module: str, device: str = "cpu") -> Callable[[Host], Trainee]:
     return importlib.import_module(module).make_trainee
 
 
-def run(
-    run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits: str = "{}"
-) -> int:
+def run(run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits: str = "{}") -> int:
     """`inherited` is the descriptor of the run's lock when the parent took it already; `module`
     makes the trainee, "" is ours; `limits` are others than the run's own, as JSON."""
     paths = RunPaths(run_dir.resolve())
@@ -149,9 +147,7 @@ def run(
     return 0
 
 
-def _train(
-    spec: RunSpec, paths: RunPaths, writer: RunWriter, control: Control, module: str
-) -> Outcome:
+def _train(spec: RunSpec, paths: RunPaths, writer: RunWriter, control: Control, module: str) -> Outcome:
     """Raises LabError."""
     home = home_of(paths)
     if module:
@@ -198,9 +194,8 @@ def _rehearse(run_dir: Path, pipe: Pipe, module: str) -> None:
 
     def tell(detail: str, progress: float) -> None:
         event = records.StateEvent(
-            run_id=run_dir.name, seq=0, time=time.time(), state="starting", detail=detail,
-            progress=progress,
-        )  # fmt: skip
+            run_id=run_dir.name, seq=0, time=time.time(), state="starting", detail=detail, progress=progress
+        )
         pipe.write(records.encode(event))
 
     tell_what_compiles(tell)

@@ -109,9 +109,7 @@ def read_game(folder: Path) -> ArcGameInfo:
     try:
         data = msgspec.json.decode(read_regular(path), type=_Metadata)
     except OSError as error:
-        raise TaskError(
-            f"{path}: {error.strerror}; an ARC game is a folder with {METADATA} and its .py file"
-        ) from None
+        raise TaskError(f"{path}: {error.strerror}; an ARC game is a folder with {METADATA} and its .py file") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise TaskError(f"{path}: {shown(error, 120)}") from None
     game_id = data.game_id[:4]
@@ -132,6 +130,5 @@ def find_game(task: str, home: HomePaths) -> ArcGameInfo:
             read_game(root / name)  # says what is wrong with it
     known = ", ".join(game.task for game in games.values())
     raise TaskError(
-        f"no ARC game '{shown(without_secrets(task))}'; known: {known}; "
-        f"others go to {game_folders(home)[1]}"
+        f"no ARC game '{shown(without_secrets(task))}'; known: {known}; others go to {game_folders(home)[1]}"
     )

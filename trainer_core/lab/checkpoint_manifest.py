@@ -149,6 +149,4 @@ def file_sha256(path: Path) -> str:
 
 def list_checkpoints(paths: RunPaths) -> list[Path]:
     """Finished checkpoints of a run, oldest first."""
-    return sorted(
-        folder for folder in paths.checkpoints.glob("[0-9]*") if (folder / META).is_file()
-    )
+    return sorted(folder for folder in paths.checkpoints.glob("[0-9]*") if (folder / META).is_file())

@@ -32,13 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.lab.paths import ASSETS, HomePaths, child_folder
-from trainer_core.lab.trust import (
-    ENVIRONMENT,
-    ENVIRONMENTS,
-    require_own_environment,
-    sha256_of,
-    trust,
-)
+from trainer_core.lab.trust import ENVIRONMENT, ENVIRONMENTS, require_own_environment, sha256_of, trust
 from trainer_core.wire.decoding import parsing, read_json
 from trainer_core.wire.environment import child_environment, chosen_torch
 from trainer_core.wire.errors import ConfigError, LabError
@@ -84,10 +78,7 @@ RUNNERS = PACKAGES / "trainer_core" / "runners"
 TORCH = "torch==2.13.0"
 """As scripts/constraints.txt has it; without a hash, so that a wheel or an index of the user's
 choice (CPU, CUDA) serves it."""
-CPU_PLACES = (
-    ["--no-index"],
-    ["--retries=1", "--timeout=10", "--index-url=https://download.pytorch.org/whl/cpu"],
-)
+CPU_PLACES = (["--no-index"], ["--retries=1", "--timeout=10", "--index-url=https://download.pytorch.org/whl/cpu"])
 """Where pip asks for a build without CUDA, as scripts/setup.sh does: in its own settings, which may
 name a wheel on the disk, then at PyTorch's."""
 PYTHONS = ((3, 11), (3, 14))
@@ -166,17 +157,18 @@ class RunnerEnvironment:
         try:
             done = subprocess.run(
                 [str(self.python), "-P", "-c", PROBE, *self.modules],
-                capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=False,
+                capture_output=True,
+                text=True,
+                timeout=PROBE_PATIENCE_S,
+                check=False,
                 env=child_environment(str(self.python)),
-            )  # fmt: skip
+            )
             said = done.stderr.strip()
             return json.loads(done.stdout)
         except OSError as error:
             raise LabError(f"{self.python}: {error.strerror}; {self.advice}") from None
         except subprocess.TimeoutExpired:
-            raise LabError(
-                f"{self.python} did not answer within {PROBE_PATIENCE_S:g} s; try again"
-            ) from None
+            raise LabError(f"{self.python} did not answer within {PROBE_PATIENCE_S:g} s; try again") from None
         except ValueError:
             last = (said or "it said nothing").splitlines()[-1]
             raise LabError(f"{self.python}: {last}; {self.advice}") from None
@@ -248,8 +240,15 @@ class RunnerEnvironment:
             )
         _run([python, "-m", "venv", str(partial)], lambda line: None, claim)
         # Not resolve(): that would leave the environment for the interpreter below it.
-        pip = [str(partial / "bin" / "python"), "-m", "pip", "install", "--no-input",
-               "--disable-pip-version-check", "--progress-bar=off"]  # fmt: skip
+        pip = [
+            str(partial / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--no-input",
+            "--disable-pip-version-check",
+            "--progress-bar=off",
+        ]
         count = len(re.findall(r"(?m)^[a-z0-9][^ =]*==", self.requirements.read_text()))
         done = 0.05
         if self.torch:
@@ -268,9 +267,12 @@ class RunnerEnvironment:
         tell(0.95, "linking DMG Lab")
         _link_packages(partial, self.linked)
         facts = {
-            "runner": self.runner, "requirements": _digest(self.requirements), "torch": TORCH,
-            "made_at": time.time(), "made_by": secrets.token_hex(16),
-        }  # fmt: skip
+            "runner": self.runner,
+            "requirements": _digest(self.requirements),
+            "torch": TORCH,
+            "made_at": time.time(),
+            "made_by": secrets.token_hex(16),
+        }
         (partial / ENVIRONMENT).write_text(json.dumps(facts) + "\n")
 
     def _replace(self, partial: Path) -> None:
@@ -293,18 +295,14 @@ class RunnerEnvironment:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             claim = (self.folder.parent / f".{self.runner}.lock").open("w")
         except OSError as error:
-            raise LabError(
-                f"{self.folder.parent}: {error.strerror}; choose another --home"
-            ) from None
+            raise LabError(f"{self.folder.parent}: {error.strerror}; choose another --home") from None
         with claim:
             try:
                 fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                     raise LabError(_disk_words(error, self.folder)) from None
-                raise LabError(
-                    f"{self.folder} is being made by another process; wait for it"
-                ) from None
+                raise LabError(f"{self.folder} is being made by another process; wait for it") from None
             yield claim.fileno()
 
 
@@ -360,9 +358,13 @@ def _version(python: str) -> tuple[int, ...]:
     code = "import sys; print(*sys.version_info[:2])"
     try:
         done = subprocess.run(
-            [python, "-c", code], capture_output=True, text=True, check=True, timeout=VERSION_S,
+            [python, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=VERSION_S,
             env=child_environment(python),
-        )  # fmt: skip
+        )
         return tuple(int(part) for part in done.stdout.split())
     except (OSError, subprocess.SubprocessError, ValueError):
         return ()
@@ -416,11 +418,17 @@ def _run(argv: list[str], on_line: Callable[[str], None], claim: int) -> None:
     """
     owned = family()
     process = subprocess.Popen(
-        [sys.executable, "-m", LEASH, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", cwd=child_folder(),
-        start_new_session=True, pass_fds=(claim,),
+        [sys.executable, "-m", LEASH, *argv],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        cwd=child_folder(),
+        start_new_session=True,
+        pass_fds=(claim,),
         env=child_environment("", PYTHONUNBUFFERED="1", PIP_NO_COLOR="1", **owned),
-    )  # fmt: skip
+    )
     said: list[str] = []
     try:
         assert process.stdout is not None
@@ -440,17 +448,18 @@ def _run(argv: list[str], on_line: Callable[[str], None], claim: int) -> None:
 REASONS = (
     ("No space left on device", "the disk is full; free some space and install again"),
     ("ensurepip is not", "this Python lacks venv; install python3-venv (Debian) and try again"),
-    ("DO NOT MATCH THE HASHES", "a downloaded file is not the one that was reviewed; try again, and"
-     " if it stays so do not install it"),
+    (
+        "DO NOT MATCH THE HASHES",
+        "a downloaded file is not the one that was reviewed; try again, and if it stays so do not install it",
+    ),
     ("ProxyError", "the proxy refuses; look at HTTPS_PROXY, then install again"),
     ("NewConnectionError", "no network; connect and install again"),
     ("NameResolutionError", "no network; connect and install again"),
     ("Connection refused", "no network; connect and install again"),
     ("Network is unreachable", "no network; connect and install again"),
     ("Read timed out", "the network is too slow; install again"),
-    ("(from versions: none)", "no package index answered; look at the network and the proxy, then"
-     " install again"),
-)  # fmt: skip
+    ("(from versions: none)", "no package index answered; look at the network and the proxy, then install again"),
+)
 """What pip says, and what a person can do."""
 
 

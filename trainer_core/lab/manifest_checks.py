@@ -95,12 +95,7 @@ def check_ranges(path: Path, manifest: Any) -> None:
     for field, (least, most) in TRAINING_RANGES.items():
         value = getattr(manifest.training, field)
         if value is not None and not least <= value <= most:
-            raise TaskError(
-                f"{path}: training.{field} must lie in {least} to {most}, got {shown(value)}"
-            )
+            raise TaskError(f"{path}: training.{field} must lie in {least} to {most}, got {shown(value)}")
     tau = manifest.goal.tau
     if not 0 < tau <= 1:
-        raise TaskError(
-            f"{path}: goal.tau must be above 0 and at most 1, the largest distance, "
-            f"got {shown(tau)}"
-        )
+        raise TaskError(f"{path}: goal.tau must be above 0 and at most 1, the largest distance, got {shown(tau)}")

@@ -52,13 +52,15 @@ def check_memory(config: RunConfig, available: int | None, home: HomePaths) -> C
     detail = f"needs {detail} on {config.device}"
     if memory_estimate(config, ram, fits) > budget:
         return Check(
-            name="Memory", status="fail", detail=f"{detail}; not even one Game Boy fits",
-            fix="Free some memory",
-        )  # fmt: skip
+            name="Memory", status="fail", detail=f"{detail}; not even one Game Boy fits", fix="Free some memory"
+        )
     return Check(
-        name="Memory", status="fail", detail=detail, fix=f"Use num_envs={fits}, which would fit",
+        name="Memory",
+        status="fail",
+        detail=detail,
+        fix=f"Use num_envs={fits}, which would fit",
         remedy={"num_envs": fits},
-    )  # fmt: skip
+    )
 
 
 def available_for(device: str, found: Found) -> int | None:

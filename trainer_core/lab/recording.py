@@ -39,8 +39,12 @@ FRAMES_PER_SECOND = 4194304 / 70224
 MAX_FRAMES = 36_000
 """Ten minutes; its pictures take 207 MB."""
 PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
-    "pictures.bin", "buttons.bin", "steps.jsonl", "shown.bin", "recording.json",
-)  # fmt: skip
+    "pictures.bin",
+    "buttons.bin",
+    "steps.jsonl",
+    "shown.bin",
+    "recording.json",
+)
 MAX_SIDE = 1024
 """Pixels; a picture of another environment may be larger than a Game Boy's."""
 _LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
@@ -156,19 +160,13 @@ def read_recording(folder: Path) -> Recording:
         pictures = _size_of(folder / PICTURES)
         buttons = _size_of(folder / BUTTONS)
     except OSError as error:
-        raise ProtocolError(
-            f"{error.filename}: not a finished recording ({error.strerror})"
-        ) from None
+        raise ProtocolError(f"{error.filename}: not a finished recording ({error.strerror})") from None
     except BAD_JSON as error:
         raise ProtocolError(f"{path}: {error}") from None
     if recording.v != VERSION:
-        raise ProtocolError(
-            f"{path}: version {recording.v} is not {VERSION}: update DMG Lab to read it"
-        )
+        raise ProtocolError(f"{path}: version {recording.v} is not {VERSION}: update DMG Lab to read it")
     if recording.format == "shades" and recording.width * recording.height % 4:
-        raise ProtocolError(
-            f"{path}: {recording.width}x{recording.height} shades do not fill bytes"
-        )
+        raise ProtocolError(f"{path}: {recording.width}x{recording.height} shades do not fill bytes")
     count = recording.pictures or recording.frames
     if pictures != count * recording.picture_bytes or buttons != recording.frames:
         raise ProtocolError(f"{folder}: pictures or buttons do not match {recording.frames} frames")

@@ -111,8 +111,7 @@ def read_register(home: HomePaths) -> Register:
     except (OSError, *BAD_JSON) as error:
         reason = error.strerror if isinstance(error, OSError) else shown(error)
         raise TaskError(
-            f"{path}: cannot be read: {reason}; repair it, or remove it and register your ROMs "
-            f"again: {REGISTER}"
+            f"{path}: cannot be read: {reason}; repair it, or remove it and register your ROMs again: {REGISTER}"
         ) from None
     register = Register({}, {})
     for sha256, raw in found.items():
@@ -213,10 +212,7 @@ class KnownRom(msgspec.Struct, frozen=True):
 
 def known_roms(home: HomePaths) -> list[KnownRom]:
     """The registered ROMs, then ours. Raises TaskError for a register that cannot be read."""
-    registered = [
-        KnownRom(Path(rom.path), sha256, rom.title.strip())
-        for sha256, rom in registered_roms(home).items()
-    ]
+    registered = [KnownRom(Path(rom.path), sha256, rom.title.strip()) for sha256, rom in registered_roms(home).items()]
     places = {rom.path for rom in registered}
     return [*registered, *(KnownRom(path) for path in shipped_roms() if path not in places)]
 

@@ -25,10 +25,12 @@ def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
         named = expand_tasks(text, home)
         if named != text:
             return Check(
-                name="Task", status="fail", detail=f"{text[:80]} stands for {named}",
+                name="Task",
+                status="fail",
+                detail=f"{text[:80]} stands for {named}",
                 fix="Name them all, so that the run says what it learned",
                 remedy={"task": named},
-            )  # fmt: skip
+            )
         ids = split_tasks(named)
         tasks = [_mixable(task_id, home) for task_id in ids]
     except (ConfigError, TaskError) as error:
@@ -36,14 +38,19 @@ def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
     for task in tasks[1:]:
         if differs := _difference(tasks[0], task):
             return Check(
-                name="Task", status="fail", detail=f"one batch cannot play these: {differs}",
+                name="Task",
+                status="fail",
+                detail=f"one batch cannot play these: {differs}",
                 fix="Train them in runs of their own",
-            )  # fmt: skip
+            )
     if num_envs < len(tasks):
         return Check(
-            name="Task", status="fail", detail=f"{len(tasks)} tasks and num_envs={num_envs}",
-            fix=f"Use num_envs={8 * len(tasks)} or more", remedy={"num_envs": 8 * len(tasks)},
-        )  # fmt: skip
+            name="Task",
+            status="fail",
+            detail=f"{len(tasks)} tasks and num_envs={num_envs}",
+            fix=f"Use num_envs={8 * len(tasks)} or more",
+            remedy={"num_envs": 8 * len(tasks)},
+        )
     found = [check_task(task.id, home) for task in tasks]
     wrong = next((check for check in found if check.status == "fail"), None)
     roms = len({task.manifest.rom.sha256 for task in tasks})
@@ -75,9 +82,11 @@ def _difference(first: Task, other: Task) -> str:
 def check_task(task_id: str, home: HomePaths) -> Check:
     if is_several(task_id):
         return Check(
-            name="Task", status="fail", detail=f"{task_id[:200]}: this takes one task",
+            name="Task",
+            status="fail",
+            detail=f"{task_id[:200]}: this takes one task",
             fix="Name one; DMG Lab's own trainer takes several",
-        )  # fmt: skip
+        )
     if task_id in BUILT_IN_TASKS:
         return Check(name="Task", status="ok", detail=f"{task_id}, built in")
     if is_arc(task_id):
@@ -89,16 +98,10 @@ def check_task(task_id: str, home: HomePaths) -> Check:
         verify_file(rom_path(task, home), task.manifest.rom.sha256, "ROM")
     except TaskError as error:
         return Check(
-            name="Task",
-            status="fail",
-            detail=str(error),
-            fix="Pick another task, or restore the file that is named",
+            name="Task", status="fail", detail=str(error), fix="Pick another task, or restore the file that is named"
         )
     if dawdling := task.manifest.reward.dawdling:
-        return Check(
-            name="Task", status="warn", detail=f"{task.id}: {dawdling}",
-            fix=f"dmglab task update {task.id}",
-        )  # fmt: skip
+        return Check(name="Task", status="warn", detail=f"{task.id}: {dawdling}", fix=f"dmglab task update {task.id}")
     return Check(name="Task", status="ok", detail=f"{task.id}, files match their hashes")
 
 
@@ -111,10 +114,11 @@ def check_guest_task(task_id: str, home: HomePaths) -> Check:
     if codec == CODEC_ID:
         return found
     return Check(
-        name="Task", status="fail",
+        name="Task",
+        status="fail",
         detail=f"{task_id} has the buttons {codec}: this has {CODEC_ID}",
         fix="Name a task of the seven buttons; DMG Lab's own trainer takes both",
-    )  # fmt: skip
+    )
 
 
 def _check_arc(task_id: str, home: HomePaths) -> Check:
@@ -125,10 +129,11 @@ def _check_arc(task_id: str, home: HomePaths) -> Check:
         return Check(name="Task", status="fail", detail=str(error), fix="Pick another task")
     if not (home.root / "envs" / RUNNER_ID / "bin" / "python").exists():
         return Check(
-            name="Task", status="fail",
+            name="Task",
+            status="fail",
             detail=f"{task_id} is played by the library of ARC-AGI-3, which is not installed",
             fix=f"dmglab runner install {RUNNER_ID}",
-        )  # fmt: skip
+        )
     return Check(name="Task", status="ok", detail=f"{task_id}: {game.title}, {game.folder}")
 
 
@@ -152,6 +157,4 @@ def check_algorithm(config: RunConfig) -> Check | None:
     caution = find_algorithm(config.algo).caution
     if not caution or set(split_tasks(config.task)) <= set(BUILT_IN_TASKS):
         return None
-    return Check(
-        name="Algorithm", status="warn", detail=caution, fix="Use PPO", remedy={"algo": "ppo"}
-    )
+    return Check(name="Algorithm", status="warn", detail=caution, fix="Use PPO", remedy={"algo": "ppo"})

@@ -267,8 +267,7 @@ def _load_at(root: Path, folder: Path) -> Task:
     place = folder.relative_to(root).as_posix()
     if task.id != place:
         raise TaskError(
-            f"{folder / 'task.toml'}: id '{shown(task.id)}' lies in the folder '{shown(place)}'; "
-            "make the two the same"
+            f"{folder / 'task.toml'}: id '{shown(task.id)}' lies in the folder '{shown(place)}'; make the two the same"
         )
     return task
 
@@ -284,28 +283,22 @@ def verify_file(path: Path, sha256: str, what: str) -> None:
     except OSError as error:
         raise TaskError(f"{path}: {what} cannot be read: {error.strerror}") from None
     if found != sha256:
-        raise TaskError(
-            f"{path}: this {what} has SHA-256 {found[:12]}..., "
-            f"the task was made for {sha256[:12]}..."
-        )
+        raise TaskError(f"{path}: this {what} has SHA-256 {found[:12]}..., the task was made for {sha256[:12]}...")
 
 
 def _check(path: Path, manifest: TaskManifest) -> None:
     if manifest.schema != 1:
-        raise TaskError(
-            f"{path}: schema {shown(manifest.schema)} is not 1: update DMG Lab to read it"
-        )
+        raise TaskError(f"{path}: schema {shown(manifest.schema)} is not 1: update DMG Lab to read it")
     if not is_task_id(manifest.id):
         raise TaskError(f"{path}: id '{shown(manifest.id)}': {ID_RULE}")
     for name, text in (
-        ("title", manifest.title), ("success", manifest.success),
-        ("rom.name", manifest.rom.name), ("rom.path", manifest.rom.path),
-    ):  # fmt: skip
+        ("title", manifest.title),
+        ("success", manifest.success),
+        ("rom.name", manifest.rom.name),
+        ("rom.path", manifest.rom.path),
+    ):
         if len(text) > LONGEST_NAME or "\0" in text:
-            raise TaskError(
-                f"{path}: {name} '{shown(text)}' must have at most {LONGEST_NAME} letters "
-                "without NUL"
-            )
+            raise TaskError(f"{path}: {name} '{shown(text)}' must have at most {LONGEST_NAME} letters without NUL")
     rom = PurePosixPath(manifest.rom.path)
     if manifest.rom.path and (rom.parts[0] != "assets" or ".." in rom.parts):
         raise TaskError(
@@ -319,9 +312,7 @@ def _check(path: Path, manifest: TaskManifest) -> None:
         if part is None:
             continue
         if not is_file_name(part.file):
-            raise TaskError(
-                f"{path}: {name}.file '{shown(part.file)}' must name a file beside task.toml"
-            )
+            raise TaskError(f"{path}: {name}.file '{shown(part.file)}' must name a file beside task.toml")
         if not is_sha256(part.sha256):
             raise TaskError(f"{path}: {name}.sha256 '{shown(part.sha256)}': {SHA256_RULE}")
     for name, value, known in (

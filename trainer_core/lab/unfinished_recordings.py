@@ -59,9 +59,11 @@ def recover(folder: Path) -> Recording | None:
             _cut(folder / PICTURES, frames * begun.picture_bytes)
             _cut(folder / BUTTONS, frames)
             found = msgspec.structs.replace(
-                begun, frames=frames, success=_cut_steps(folder / STEPS, frames),
+                begun,
+                frames=frames,
+                success=_cut_steps(folder / STEPS, frames),
                 jumps=tuple(jump for jump in begun.jumps if jump.frame < frames),
-            )  # fmt: skip
+            )
             write_recording(folder, found)
             (folder / UNFINISHED).unlink()
     except OSError as error:
@@ -99,9 +101,7 @@ def _claimed(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ProtocolError(
-                f"{path.parent}: is being recorded still; end the recording first"
-            ) from None
+            raise ProtocolError(f"{path.parent}: is being recorded still; end the recording first") from None
         yield
     finally:
         os.close(descriptor)

@@ -48,11 +48,7 @@ def a2c_losses(
 
 
 def a2c_update(
-    learner: Learner,
-    rollout: RolloutBuffer,
-    config: RunConfig,
-    rng: torch.Generator,
-    sums: LossSums,
+    learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator, sums: LossSums
 ) -> None:
     """One optimizer step over the whole rollout. `rng` is not used: nothing is shuffled."""
     actions, returns = rollout.actions.flatten(), rollout.returns.flatten()

@@ -40,10 +40,20 @@ class Adam:
         kernels._fused_adam_(
             [self.parameters[n] for n in moved],
             [self.parameters[n].grad for n in moved],
-            first, second, [], step,
-            lr=self.rate, beta1=BETAS[0], beta2=BETAS[1], weight_decay=0.0, eps=ADAM_EPS,
-            amsgrad=False, maximize=False, grad_scale=None, found_inf=None,
-        )  # fmt: skip
+            first,
+            second,
+            [],
+            step,
+            lr=self.rate,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            weight_decay=0.0,
+            eps=ADAM_EPS,
+            amsgrad=False,
+            maximize=False,
+            grad_scale=None,
+            found_inf=None,
+        )
 
     def clear_gradients(self) -> None:
         for parameter in self.parameters:
@@ -52,8 +62,7 @@ class Adam:
     def _zeros(self) -> dict[str, list[Tensor]]:
         step = [torch.zeros((), device=parameter.device) for parameter in self.parameters]
         first, second = (
-            [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters]
-            for _ in range(2)
+            [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters] for _ in range(2)
         )
         return {"step": step, "exp_avg": first, "exp_avg_sq": second}
 
@@ -105,7 +114,16 @@ def _is_one_group(groups: object) -> bool:
 def group_of(parameters: int, rate: Tensor | float) -> dict[str, Any]:
     """The entry of `param_groups` that torch.optim.Adam would write."""
     return {
-        "lr": float(rate), "betas": BETAS, "eps": ADAM_EPS, "weight_decay": 0, "amsgrad": False,
-        "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
-        "fused": True, "decoupled_weight_decay": False, "params": list(range(parameters)),
-    }  # fmt: skip
+        "lr": float(rate),
+        "betas": BETAS,
+        "eps": ADAM_EPS,
+        "weight_decay": 0,
+        "amsgrad": False,
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "fused": True,
+        "decoupled_weight_decay": False,
+        "params": list(range(parameters)),
+    }

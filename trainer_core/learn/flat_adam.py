@@ -49,8 +49,9 @@ class FlatAdam(Adam):
         step, first, second = self._flat = [torch.zeros(()), self._vector(), self._vector()]
         return {
             "step": [step] * len(self.parameters),
-            "exp_avg": self._placed(first), "exp_avg_sq": self._placed(second),
-        }  # fmt: skip
+            "exp_avg": self._placed(first),
+            "exp_avg_sq": self._placed(second),
+        }
 
     def _vector(self) -> Tensor:
         return torch.zeros(self._begins[-1])

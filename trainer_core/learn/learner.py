@@ -99,12 +99,7 @@ class Learner:
     """Owns weights and optimizer state; everything else about learning is a function."""
 
     def __init__(
-        self,
-        policy: PixelActorCritic,
-        config: RunConfig,
-        device: torch.device,
-        *,
-        captured: bool = True,
+        self, policy: PixelActorCritic, config: RunConfig, device: torch.device, *, captured: bool = True
     ) -> None:
         """`captured`: on a GPU optimizer steps become one graph, if minibatches are of one size."""
         self._policy = policy
@@ -147,11 +142,7 @@ class Learner:
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
-        guard = (
-            torch.autocast(self.device.type, torch.bfloat16)
-            if self.use_bf16
-            else contextlib.nullcontext()
-        )
+        guard = torch.autocast(self.device.type, torch.bfloat16) if self.use_bf16 else contextlib.nullcontext()
         with guard:
             logits, values = self._policy(obs)
         return logits.float(), values.float()

@@ -121,9 +121,7 @@ MEASURES: tuple[Measure, ...] = (
 
 def measures_of(storage: object) -> tuple[Measure, ...]:
     """Those whose fields `storage` has."""
-    return tuple(
-        measure for measure in MEASURES if all(hasattr(storage, name) for name in measure.fields)
-    )
+    return tuple(measure for measure in MEASURES if all(hasattr(storage, name) for name in measure.fields))
 
 
 def task_measures_of(storage: object, tasks: Sequence[str]) -> tuple[Measure, ...]:
@@ -132,9 +130,7 @@ def task_measures_of(storage: object, tasks: Sequence[str]) -> tuple[Measure, ..
         return ()
     told = [measure for measure in measures_of(storage) if measure.names[0] in TASK_METRICS]
     return tuple(
-        dataclasses.replace(
-            measure, names=(f"{measure.names[0]}/{task}",), envs=envs_of(number, len(tasks))
-        )
+        dataclasses.replace(measure, names=(f"{measure.names[0]}/{task}",), envs=envs_of(number, len(tasks)))
         for measure in told
         for number, task in enumerate(tasks)
     )

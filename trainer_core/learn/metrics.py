@@ -51,9 +51,7 @@ def _number(reduction: Reduction, samples: float, sums: list[float]) -> float:
 class MetricsAccumulator:
     """A reducer: `add` folds one update in, `emit` returns the record's scalars and starts anew."""
 
-    def __init__(
-        self, device: torch.device, tasks: Sequence[str] = (), num_actions: int = len(ACTIONS)
-    ) -> None:
+    def __init__(self, device: torch.device, tasks: Sequence[str] = (), num_actions: int = len(ACTIONS)) -> None:
         """Of several `tasks` some metrics are told of each besides."""
         self._num_actions = num_actions
         self.device = device
@@ -85,9 +83,7 @@ class MetricsAccumulator:
         sums: list[Tensor] = []
         low, high, last = [], [], []
         for measure, reduction in self._measures:
-            found = measure.function(
-                *(getattr(rollout, n)[:, measure.envs] for n in measure.fields)
-            )
+            found = measure.function(*(getattr(rollout, n)[:, measure.envs] for n in measure.fields))
             match reduction:
                 case "min":
                     low.append(found.min())
@@ -128,8 +124,7 @@ class MetricsAccumulator:
         for measure, reduction in self._measures:
             if reduction not in (*SUMMED, *names):
                 raise ConfigError(
-                    f"measure {measure.names[0]} has no row in wire/metric_names.py that says how "
-                    "to reduce it; add one"
+                    f"measure {measure.names[0]} has no row in wire/metric_names.py that says how to reduce it; add one"
                 )
             names["sum" if reduction in SUMMED else reduction] += measure.names
         names["loss"] = list(losses.names)

@@ -50,9 +50,7 @@ def learning_parts(config: RunConfig) -> int:
 class PartsLearner(Learner):
     """A learner whose work is done in `parts`; torch itself has one thread in each."""
 
-    def __init__(
-        self, policy: PixelActorCritic, config: RunConfig, device: torch.device, parts: int
-    ) -> None:
+    def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device, parts: int) -> None:
         super().__init__(policy, config, device)
         torch.set_num_threads(1)
         self.optimizer = self.flat = FlatAdam(self._parameters, config.learning_rate)
@@ -68,9 +66,7 @@ class PartsLearner(Learner):
         if count < 2:
             return self._act(obs)
         found = self.side_by_side(self._act, list(obs.tensor_split(count)))
-        return torch.cat([logits for logits, _ in found]), torch.cat(
-            [values for _, values in found]
-        )
+        return torch.cat([logits for logits, _ in found]), torch.cat([values for _, values in found])
 
     def actor(self) -> Forward:
         return Remembering(self.forward)
@@ -161,9 +157,7 @@ class PartsEpoch:
         first, picture = distinct_rows(obs.flatten(1))
         self.pictures = obs[first]
         """u8[D, K, H, W], all different."""
-        fields = (
-            rollout.actions, rollout.logprobs, rollout.values, rollout.advantages, rollout.returns
-        )  # fmt: skip
+        fields = (rollout.actions, rollout.logprobs, rollout.values, rollout.advantages, rollout.returns)
         self.samples = Samples(picture, *(field.flatten() for field in fields))
         policy = learner.policy
         self.prior = policy.prior(self.pictures) if policy.marked else None
@@ -193,9 +187,11 @@ class PartsEpoch:
         shares[place, np.arange(len(place))] = 1 / len(place)
         pictures = torch.from_numpy(shown)
         return Prepared(
-            samples._replace(picture=torch.from_numpy(place)), pictures, torch.from_numpy(shares),
+            samples._replace(picture=torch.from_numpy(place)),
+            pictures,
+            torch.from_numpy(shares),
             self.tiles.of(pictures) if self.tiles is not None else None,
-        )  # fmt: skip
+        )
 
     def _step(self, ready: Prepared) -> Tensor:
         """An optimizer step on what was prepared; f32[len(LossSums.names)]."""
@@ -212,9 +208,7 @@ class PartsEpoch:
             logits += self.prior[ready.pictures]
         told, found = self._gradient(logits, values, ready.samples)
         ahead = torch.mm(ready.shares, found)
-        gradients = network.backward(
-            batch, passed, ahead[:, :-1], ahead[:, -1], self.learner.beside
-        )
+        gradients = network.backward(batch, passed, ahead[:, :-1], ahead[:, -1], self.learner.beside)
         return told.sum(0), gradients
 
     def _in_parts(self, ready: Prepared) -> Learned:
@@ -232,9 +226,7 @@ class PartsEpoch:
             with torch.no_grad():  # a thread's own
                 told, found = self._gradient(*said, shown)
                 ahead = torch.mm(ready.shares[low:high, mine], found)
-            return told.sum(0), torch.autograd.grad(
-                said, self.learner.parameters, (ahead[:, :-1], ahead[:, -1])
-            )
+            return told.sum(0), torch.autograd.grad(said, self.learner.parameters, (ahead[:, :-1], ahead[:, -1]))
 
         count = max(1, min(self.learner.parts, len(pictures) // LEAST_LEARNING))
         parts = torch.arange(len(pictures)).tensor_split(count)
@@ -249,7 +241,11 @@ class PartsEpoch:
         """`ppo_gradient` of samples that show pictures of which the network says `logits` and
         `values`."""
         return ppo_gradient(
-            logits[samples.picture], values[samples.picture], *samples[1:],
-            clip_range=self.config.clip_range, clip_range_vf=self.config.clip_range_vf,
-            ent_coef=self.learner.ent_coef, vf_coef=self.config.vf_coef,
-        )  # fmt: skip
+            logits[samples.picture],
+            values[samples.picture],
+            *samples[1:],
+            clip_range=self.config.clip_range,
+            clip_range_vf=self.config.clip_range_vf,
+            ent_coef=self.learner.ent_coef,
+            vf_coef=self.config.vf_coef,
+        )

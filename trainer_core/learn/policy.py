@@ -27,9 +27,7 @@ class PixelActorCritic(nn.Module):
     HEADS = ("policy", "value")
     off_for_presses: Tensor
 
-    def __init__(
-        self, kind: str, obs_shape: tuple[int, int, int], num_actions: int, *, marked: bool = False
-    ) -> None:
+    def __init__(self, kind: str, obs_shape: tuple[int, int, int], num_actions: int, *, marked: bool = False) -> None:
         """`obs_shape` is (K, H, W) of the u8 pictures that `forward` takes; `marked`: these come
         with marks (envs/press_marks.py), which weigh on the logits from the start."""
         super().__init__()
@@ -104,11 +102,7 @@ def small_trunk(planes: int) -> nn.Sequential:
     A third of the Nature network's time on a CPU, and walking is a matter of tiles.
     """
     return nn.Sequential(
-        PatchConv2d(planes, 32, 8),
-        nn.ReLU(),
-        nn.Conv2d(32, 32, 3, stride=2, padding=1),
-        nn.ReLU(),
-        nn.Flatten(),
+        PatchConv2d(planes, 32, 8), nn.ReLU(), nn.Conv2d(32, 32, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten()
     )
 
 
@@ -159,9 +153,7 @@ def policy_kind(config: RunConfig) -> str:
     return "small" if config.device == "cpu" else "nature"
 
 
-def policy_for(
-    config: RunConfig, obs_shape: tuple[int, int, int], num_actions: int
-) -> PixelActorCritic:
+def policy_for(config: RunConfig, obs_shape: tuple[int, int, int], num_actions: int) -> PixelActorCritic:
     """A run's network, on the CPU; drawn by torch's own generator."""
     marked = config.obs_source == "marked"
     return PixelActorCritic(policy_kind(config), obs_shape, num_actions, marked=marked)

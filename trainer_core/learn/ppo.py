@@ -81,11 +81,7 @@ def ppo_losses(
 
 
 def ppo_update(
-    learner: Learner,
-    rollout: RolloutBuffer,
-    config: RunConfig,
-    rng: torch.Generator,
-    sums: LossSums,
+    learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator, sums: LossSums
 ) -> None:
     """Epochs of shuffled minibatches over one rollout.
 

@@ -55,7 +55,11 @@ def ppo_gradient(
     torch.mul(pulled, vf_coef, out=gradient[:, -1])
     apart = ratio - 1
     parts = (
-        torch.maximum(unclipped, clipped), 0.5 * squared, minus_entropy.squeeze(-1),
-        apart - log_ratio, (apart.abs() > clip_range).float(), behind,
-    )  # fmt: skip
+        torch.maximum(unclipped, clipped),
+        0.5 * squared,
+        minus_entropy.squeeze(-1),
+        apart - log_ratio,
+        (apart.abs() > clip_range).float(),
+        behind,
+    )
     return torch.stack(parts, 1), gradient

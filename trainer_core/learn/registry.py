@@ -36,9 +36,8 @@ class Storage(Protocol):
         """A new rollout follows."""
 
     def add_decision(
-        self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor,
-        entropies: Tensor,
-    ) -> None:  # fmt: skip
+        self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor, entropies: Tensor
+    ) -> None:
         """What was seen (u8[N, K, H, W]) and chosen (i64[N], f32[N] each) at step t."""
 
     def add_outcome(self, t: int, result: StepResult) -> None:
@@ -81,7 +80,6 @@ def implementation(name: str, heads: tuple[str, ...]) -> Implementation:
     missing = [head for head in found.heads if head not in heads]
     if missing:
         raise ConfigError(
-            f"algo {name} needs a network with the head {', '.join(missing)}; this one has "
-            f"{', '.join(heads)}"
+            f"algo {name} needs a network with the head {', '.join(missing)}; this one has {', '.join(heads)}"
         )
     return found

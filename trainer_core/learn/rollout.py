@@ -27,12 +27,7 @@ class RolloutBuffer:
     """Fields are [T, N]; `obs` is u8[T, N, K, H, W]."""
 
     def __init__(
-        self,
-        num_steps: int,
-        num_envs: int,
-        obs_shape: tuple[int, int, int],
-        horizon: int,
-        device: torch.device,
+        self, num_steps: int, num_envs: int, obs_shape: tuple[int, int, int], horizon: int, device: torch.device
     ) -> None:
         self.num_steps, self.num_envs, self.device = num_steps, num_envs, device
         shape = (num_steps, num_envs)
@@ -48,9 +43,7 @@ class RolloutBuffer:
         self.reset_mask, self.from_demo = field(torch.bool), field(torch.bool)
         self.advantages, self.returns = field(torch.float32), field(torch.float32)
         self.slots = (num_steps - 1) // horizon + 1
-        self._final_obs = torch.zeros(
-            (self.slots, num_envs, *obs_shape), dtype=torch.uint8, device=device
-        )
+        self._final_obs = torch.zeros((self.slots, num_envs, *obs_shape), dtype=torch.uint8, device=device)
         self._slot = field(torch.int64)
         self._used = torch.zeros(num_envs, dtype=torch.int64, device=device)
 
@@ -59,9 +52,8 @@ class RolloutBuffer:
         self._used.zero_()
 
     def add_decision(
-        self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor,
-        entropies: Tensor,
-    ) -> None:  # fmt: skip
+        self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor, entropies: Tensor
+    ) -> None:
         """What was seen and chosen at step t."""
         self.obs[t].copy_(obs)
         self.actions[t].copy_(actions)
@@ -103,9 +95,7 @@ class RolloutBuffer:
         final_values = forward(self.final_observations())[1]
         self.finish(last_values, final_values, gamma=config.gamma, gae_lambda=config.gae_lambda)
 
-    def finish(
-        self, last_values: Tensor, final_values: Tensor, *, gamma: float, gae_lambda: float
-    ) -> None:
+    def finish(self, last_values: Tensor, final_values: Tensor, *, gamma: float, gae_lambda: float) -> None:
         """Compute advantages and returns.
 
         `last_values` f32[N] is V of the observation after the last step, `final_values`
@@ -116,9 +106,8 @@ class RolloutBuffer:
         at_limit = slot_values.gather(0, self._slot.clamp(max=self.slots - 1))
         next_values = torch.where(self.trunc, at_limit, next_values)
         advantages, returns = compute_gae(
-            self.rewards, self.values, next_values, self.done, self.trunc,
-            gamma=gamma, gae_lambda=gae_lambda,
-        )  # fmt: skip
+            self.rewards, self.values, next_values, self.done, self.trunc, gamma=gamma, gae_lambda=gae_lambda
+        )
         self.advantages.copy_(advantages)  # in place: captured optimizer steps read them there
         self.returns.copy_(returns)
 

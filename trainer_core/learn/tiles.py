@@ -174,10 +174,7 @@ class TileNetwork:
         tiles, weight, windows, features, hidden = passed
         ahead = torch.mm(logits, self.policy.weight).addr_(values, self.value.weight[0])
         ahead = behind_relu(ahead, hidden)
-        heads = (
-            torch.mm(logits.t(), hidden), logits.sum(0),
-            torch.mv(hidden.t(), values)[None], values.sum()[None],
-        )  # fmt: skip
+        heads = (torch.mm(logits.t(), hidden), logits.sum(0), torch.mv(hidden.t(), values)[None], values.sum()[None])
         full = beside(lambda: torch.mm(ahead.t(), features))  # a fifth of a step
         width = windows.shape[1]
         back = torch.mm(ahead, self.hidden.weight).view(batch.pictures, width, -1)
@@ -187,9 +184,14 @@ class TileNetwork:
         patches = behind_relu(torch.mm(table, weight.t()), tiles)
         first = torch.mm(patches.t(), batch.patches).view_as(self.first.weight)
         return (
-            laid_out_as(self.first.weight, first), patches.sum(0),
-            laid_out_as(self.second.weight, second), back.sum(0), full(), ahead.sum(0), *heads,
-        )  # fmt: skip
+            laid_out_as(self.first.weight, first),
+            patches.sum(0),
+            laid_out_as(self.second.weight, second),
+            back.sum(0),
+            full(),
+            ahead.sum(0),
+            *heads,
+        )
 
 
 def laid_out_as(parameter: Tensor, gradient: Tensor) -> Tensor:

@@ -47,12 +47,20 @@ def write_branch(roll: Roll, folder: Path) -> Path:
                 file.write(roll.picture(frame))
         (partial / BUTTONS).write_bytes(roll.masks)
         (partial / STEPS).write_bytes(b"".join(map(encode_step, steps)))
-        write_recording(partial, msgspec.structs.replace(
-            roll.recording, frames=len(roll), created_at=time.time(),
-            jumps=tuple(_write_states(roll, partial)), parent=roll.folder.name,
-            forked_at=roll.fork, mode="human" if roll.is_changed else roll.recording.mode,
-            success=any(step.success for step in steps), state=STATE_FILE,
-        ))  # fmt: skip
+        write_recording(
+            partial,
+            msgspec.structs.replace(
+                roll.recording,
+                frames=len(roll),
+                created_at=time.time(),
+                jumps=tuple(_write_states(roll, partial)),
+                parent=roll.folder.name,
+                forked_at=roll.fork,
+                mode="human" if roll.is_changed else roll.recording.mode,
+                success=any(step.success for step in steps),
+                state=STATE_FILE,
+            ),
+        )
         partial.rename(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
@@ -99,11 +107,19 @@ def branch_steps(roll: Roll) -> list[RecordedStep]:
         reward, success = 0.0, False
         if judge is not None:
             reward, success, _ = judge.judge(observation(roll, last))
-        steps.append(RecordedStep(
-            step=number, first_frame=first, last_frame=last, reward=reward, success=success,
-            done=success, action=_action(roll.masks[first : last + 1]),
-            dist=judge.dist if judge else 0.0, terms=judge.terms if judge else {},
-        ))  # fmt: skip
+        steps.append(
+            RecordedStep(
+                step=number,
+                first_frame=first,
+                last_frame=last,
+                reward=reward,
+                success=success,
+                done=success,
+                action=_action(roll.masks[first : last + 1]),
+                dist=judge.dist if judge else 0.0,
+                terms=judge.terms if judge else {},
+            )
+        )
     return steps
 
 

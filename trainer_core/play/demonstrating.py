@@ -40,15 +40,19 @@ def train_starts(game: Game) -> range:
 
 
 def record_episode(
-    folder: Path, game: Game, chooser: Chooser, start: int, mode: Mode, *,
-    checkpoint: str = "", checkpoint_sha256: str = "",
-) -> Played:  # fmt: skip
+    folder: Path,
+    game: Game,
+    chooser: Chooser,
+    start: int,
+    mode: Mode,
+    *,
+    checkpoint: str = "",
+    checkpoint_sha256: str = "",
+) -> Played:
     """Play from `start` and leave a recording in `folder`. Raises DiskError."""
     game.restart(start)
     try:
-        writer = RecordingWriter(
-            folder, game, mode=mode, checkpoint=checkpoint, checkpoint_sha256=checkpoint_sha256
-        )
+        writer = RecordingWriter(folder, game, mode=mode, checkpoint=checkpoint, checkpoint_sha256=checkpoint_sha256)
         played = play_episode(game, chooser, start, recording=writer)
         writer.finish()
     except OSError as error:
@@ -90,9 +94,13 @@ def record_demonstrations(
         tell(kept, played)
         if kept == episodes:
             return {
-                "out": str(out), "task": game.task, "recordings": kept, "attempts": attempt,
-                "steps": sum(steps), "median_steps": sorted(steps)[len(steps) // 2],
-            }  # fmt: skip
+                "out": str(out),
+                "task": game.task,
+                "recordings": kept,
+                "attempts": attempt,
+                "steps": sum(steps),
+                "median_steps": sorted(steps)[len(steps) // 2],
+            }
     left = f"What succeeded is in {out}" if kept else "None is kept"
     raise ConfigError(
         f"only {kept} of {attempt} episodes reached the goal of {game.task}; the "

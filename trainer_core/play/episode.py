@@ -64,12 +64,7 @@ class Played:
 
 
 def play_episode(
-    game: Game,
-    chooser: Chooser,
-    start: int,
-    *,
-    max_steps: int = 0,
-    recording: RecordingWriter | None = None,
+    game: Game, chooser: Chooser, start: int, *, max_steps: int = 0, recording: RecordingWriter | None = None
 ) -> Played:
     """From start state `start` to success, the horizon or `max_steps` (0 = no limit of ours).
 
@@ -94,9 +89,16 @@ def play_episode(
         total += reward
         if recording is not None and not recording.is_full:
             recording.add_step(
-                step=len(actions), action=actions[-1], reward=reward, dist=judge.dist,
-                success=success, done=success, trunc=trunc, terms=judge.terms, value=value,
-            )  # fmt: skip
+                step=len(actions),
+                action=actions[-1],
+                reward=reward,
+                dist=judge.dist,
+                success=success,
+                done=success,
+                trunc=trunc,
+                terms=judge.terms,
+                value=value,
+            )
     return Played(start, success, len(actions), total, tuple(actions))
 
 

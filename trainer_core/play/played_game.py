@@ -14,13 +14,7 @@ from trainer_core.author.demonstration import Demonstration, save_demonstrations
 from trainer_core.envs.single_game import open_game
 from trainer_core.host.agent import Agent, MakeAgent, StackedAgent
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.recording import (
-    RecordedStep,
-    read_buttons,
-    read_recording,
-    read_steps,
-    refuse_pictures_only,
-)
+from trainer_core.lab.recording import RecordedStep, read_buttons, read_recording, read_steps, refuse_pictures_only
 from trainer_core.play.history import History
 from trainer_core.play.memory_view import MemoryView
 from trainer_core.play.pacer import Pacer
@@ -59,12 +53,7 @@ class Player:
     """
 
     def __init__(
-        self,
-        directory: Path,
-        home: HomePaths,
-        config: PlayerConfig,
-        tell: Tell,
-        make_agent: MakeAgent = Agent,
+        self, directory: Path, home: HomePaths, config: PlayerConfig, tell: Tell, make_agent: MakeAgent = Agent
     ) -> None:
         """Shows the first picture. Raises LabError naming what cannot be played."""
         self._make_agent = make_agent
@@ -352,9 +341,7 @@ class Player:
     # -- inside ---------------------------------------------------------------------------------
 
     def _open_output(self) -> Output:
-        return SdlOutput(
-            lambda device, reason: self._tell(records.SoundEvent, device=device, reason=reason)
-        )
+        return SdlOutput(lambda device, reason: self._tell(records.SoundEvent, device=device, reason=reason))
 
     def _lose_sound(self) -> None:
         if self._speaker is not None:
@@ -391,31 +378,52 @@ class Player:
         """The step's line to the recording; to the parent at most one in EVENT_INTERVAL_S."""
         step, action, reward, dist = self._step, self._action, self._reward, self._dist
         self.recorder.add_step(
-            step=step, action=action, reward=reward, dist=dist,
-            success=success, done=success, trunc=trunc,
-            terms=self.game.judge.terms if self.game.judge else None, value=self._value,
-        )  # fmt: skip
+            step=step,
+            action=action,
+            reward=reward,
+            dist=dist,
+            success=success,
+            done=success,
+            trunc=trunc,
+            terms=self.game.judge.terms if self.game.judge else None,
+            value=self._value,
+        )
         if time.monotonic() >= self._next_event or success or trunc:
             self._tell_play(success, trunc)
 
     def _tell_play(self, success: bool = False, trunc: bool = False) -> None:
         self._next_event = time.monotonic() + EVENT_INTERVAL_S
         self._tell(
-            records.PlayEvent, step=self._step, action=self._action, reward=self._reward,
-            dist=self._dist, success=success, done=success, trunc=trunc, episode=self._episode,
-            who="human" if self.human else "agent", speed=self.pacer.measured,
+            records.PlayEvent,
+            step=self._step,
+            action=self._action,
+            reward=self._reward,
+            dist=self._dist,
+            success=success,
+            done=success,
+            trunc=trunc,
+            episode=self._episode,
+            who="human" if self.human else "agent",
+            speed=self.pacer.measured,
             recording_frames=self.recorder.frames,
-            note=getattr(self.game, "note", str)(), hung=getattr(self.game, "hung", str)(),
-        )  # fmt: skip
+            note=getattr(self.game, "note", str)(),
+            hung=getattr(self.game, "hung", str)(),
+        )
 
     def _publish(self, buttons: int) -> None:
         """Show the game's picture."""
         recording = frames.FLAG_RECORDING if self.recorder.writer is not None else 0
         info = frames.FrameInfo(
-            env_steps=self._step, reward=self._reward, dist=self._dist,
-            speed=self.pacer.measured, buttons=buttons & 0xFF, who=int(self.human),
-            action=self._action, flags=self._flags | recording, frame=self._frame,
-        )  # fmt: skip
+            env_steps=self._step,
+            reward=self._reward,
+            dist=self._dist,
+            speed=self.pacer.measured,
+            buttons=buttons & 0xFF,
+            who=int(self.human),
+            action=self._action,
+            flags=self._flags | recording,
+            frame=self._frame,
+        )
         picture = self.game.picture()
         shown = self._colours[picture] if len(self._colours) else picture
         self.writer.publish(shown.tobytes(), info)
@@ -451,9 +459,14 @@ class Player:
     def _known(self) -> Known:
         judge = self.game.judge
         return Known(
-            self._phase, self._step, self._episode, self._action, self._reward, self._dist,
+            self._phase,
+            self._step,
+            self._episode,
+            self._action,
+            self._reward,
+            self._dist,
             None if judge is None else judge.standing,
-        )  # fmt: skip
+        )
 
     def _know(self, known: Known) -> None:
         self._phase, self._step, self._episode = known.phase, known.step, known.episode
@@ -466,9 +479,8 @@ class Player:
     def _open_agent(self, checkpoint: str) -> StackedAgent:
         config = self.config
         agent = self._make_agent(
-            find_checkpoint(checkpoint, self.home), mode=config.policy_mode,
-            device=config.device, seed=config.seed,
-        )  # fmt: skip
+            find_checkpoint(checkpoint, self.home), mode=config.policy_mode, device=config.device, seed=config.seed
+        )
         check_actions(checkpoint, agent)
         return agent
 
@@ -480,10 +492,12 @@ class Player:
 
     def _begin_recording(self, **about: Any) -> None:
         self.recorder.begin(
-            self._frame, mode="human" if self.human else self.config.mode,
+            self._frame,
+            mode="human" if self.human else self.config.mode,
             checkpoint=self.agent.checkpoint if self.agent else "",
-            checkpoint_sha256=self.agent.sha256 if self.agent else "", **about,
-        )  # fmt: skip
+            checkpoint_sha256=self.agent.sha256 if self.agent else "",
+            **about,
+        )
 
 
 def check_actions(checkpoint: str, agent: StackedAgent) -> None:

@@ -76,9 +76,10 @@ class Recorder:
         except OSError as error:
             self.last = ""
             self._tell(
-                records.ErrorRecord, kind="recording",
+                records.ErrorRecord,
+                kind="recording",
                 message=f"{writer.folder}: the recording is lost: {error.strerror}",
-            )  # fmt: skip
+            )
 
     def _write(self, write: Callable[..., None], *what: Any, **fields: Any) -> None:
         try:

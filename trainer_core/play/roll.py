@@ -70,8 +70,7 @@ class Roll:
         self.folder, self.recording = folder, recording
         self.steps = read_steps(folder, recording)
         self._recorded = read_buttons(folder, recording)
-        self._shown = np.memmap(folder / PICTURES, np.uint8, "r",
-                                shape=(recording.frames, PICTURE_BYTES))  # fmt: skip
+        self._shown = np.memmap(folder / PICTURES, np.uint8, "r", shape=(recording.frames, PICTURE_BYTES))
 
     def rebase(self, branch: Path) -> None:
         """Be about the branch that was just written of this roll: what was played stays known."""
@@ -105,10 +104,7 @@ class Roll:
         inside = [at for at in self.jumps if first < at < first + removed]
         if shift and inside:
             raise LabError(f"another state was loaded before frame {inside[0]}: leave that frame")
-        jumps = {
-            at + shift * (at > first and at >= first + removed): state
-            for at, state in self.jumps.items()
-        }
+        jumps = {at + shift * (at > first and at >= first + removed): state for at, state in self.jumps.items()}
         if max(jumps, default=0) >= frames + shift:
             raise LabError("a recording does not end where another state was loaded")
         self.masks[first : first + removed] = masks

@@ -25,16 +25,12 @@ UNTOLD = (-1, -1, -1)
 class RollLoop:
     """Obeys commands in order; plays what is not known yet while there are none."""
 
-    def __init__(
-        self, directory: Path, home: HomePaths, config: PlayerConfig, inbox: Inbox, tell: Tell
-    ) -> None:
+    def __init__(self, directory: Path, home: HomePaths, config: PlayerConfig, inbox: Inbox, tell: Tell) -> None:
         """Shows the recording's first frame. Raises LabError naming what cannot be edited."""
         self._inbox, self._tell = inbox, tell
         game = open_game(config.task, home)
         self.roll = Roll(Path(config.recording), game, directory / PICTURES)
-        self._writer = frames.FrameWriter(
-            directory / "frames.bin.new", frames.FrameShape(WIDTH, HEIGHT)
-        )
+        self._writer = frames.FrameWriter(directory / "frames.bin.new", frames.FrameShape(WIDTH, HEIGHT))
         self._next_event = 0.0
         self._told = UNTOLD
         self._show(0)
@@ -85,9 +81,7 @@ class RollLoop:
 
     def _show(self, frame: int) -> None:
         self.roll.go_to(frame)
-        info = frames.FrameInfo(
-            env_steps=self.roll.known, buttons=self.roll.masks[frame], who=1, frame=frame
-        )
+        info = frames.FrameInfo(env_steps=self.roll.known, buttons=self.roll.masks[frame], who=1, frame=frame)
         self._writer.publish(self.roll.game.picture().tobytes(), info)
 
     def _tell_known(self) -> None:

@@ -53,10 +53,15 @@ class Rollout:
             reward, success, trunc = judge.judge(seen)
             self.rows.append(
                 {
-                    "step": step, "action": action, "button": ALL_ACTIONS[action], "reward": reward,
-                    "dist": judge.dist, "done": success, "trunc": trunc,
+                    "step": step,
+                    "action": action,
+                    "button": ALL_ACTIONS[action],
+                    "reward": reward,
+                    "dist": judge.dist,
+                    "done": success,
+                    "trunc": trunc,
                 }
-            )  # fmt: skip
+            )
             if success or trunc:
                 break
 
@@ -103,20 +108,26 @@ def write_rollout(
         start = game.held_out_start
     if not 0 <= start < game.num_starts:
         raise ConfigError(f"start {start}: the task has start states 0 to {game.num_starts - 1}")
-    with _agent_of(
-        checkpoint, made.runner, Settings(task=task, home=home, mode=mode, seed=seed)
-    ) as (agent):
+    with _agent_of(checkpoint, made.runner, Settings(task=task, home=home, mode=mode, seed=seed)) as (agent):
         rollout = Rollout(game, agent, gif_every)
         rollout.play(start, steps or DEFAULT_MAX_STEPS)
     delays_cs = true_delays(len(rollout.pictures), rollout.every)
     meta = {
-        "checkpoint": str(checkpoint), "checkpoint_sha256": made.files.get(POLICY, ""),
-        "task": task, "hashes": made.hashes, "rom_sha256": game.rom_sha256,
-        "config": made.config, "mode": mode, "seed": seed, "start_index": start,
-        "codec": made.codec, "frames_per_step": game.frames_per_step,
-        "release_after_frames": game.release_after_frames, "gif_every_frames": rollout.every,
+        "checkpoint": str(checkpoint),
+        "checkpoint_sha256": made.files.get(POLICY, ""),
+        "task": task,
+        "hashes": made.hashes,
+        "rom_sha256": game.rom_sha256,
+        "config": made.config,
+        "mode": mode,
+        "seed": seed,
+        "start_index": start,
+        "codec": made.codec,
+        "frames_per_step": game.frames_per_step,
+        "release_after_frames": game.release_after_frames,
+        "gif_every_frames": rollout.every,
         "gif_duration_ms": 10 * sum(delays_cs),
-    }  # fmt: skip
+    }
     try:
         out.mkdir(parents=True, exist_ok=True)
         colours = game.screen.colours or GREENS
@@ -129,8 +140,13 @@ def write_rollout(
         raise disk_error(out, error, "--out") from None
     last = rollout.rows[-1]
     return {
-        "ok": True, "out": str(out), "gif": str(out / "rollout.gif"), "success": last["done"],
+        "ok": True,
+        "out": str(out),
+        "gif": str(out / "rollout.gif"),
+        "success": last["done"],
         "steps": len(rollout.rows),
-        "episode_return": sum(row["reward"] for row in rollout.rows), "start_index": start,
-        "mode": mode, "pictures": len(rollout.pictures),
-    }  # fmt: skip
+        "episode_return": sum(row["reward"] for row in rollout.rows),
+        "start_index": start,
+        "mode": mode,
+        "pictures": len(rollout.pictures),
+    }

@@ -36,11 +36,7 @@ def why_no_device() -> str:
         return ""
     runtime = Path(told.runtime_folder or "/nowhere")
     servers = [runtime / "pulse" / "native", runtime / "pipewire-0", Path("/dev/snd")]
-    return (
-        ""
-        if told.pulse_server or any(path.exists() for path in servers)
-        else "this computer has no sound"
-    )
+    return "" if told.pulse_server or any(path.exists() for path in servers) else "this computer has no sound"
 
 
 class SdlOutput:

@@ -36,9 +36,8 @@ class Thoughts:
         if agent.probabilities:
             self._next = now + EVENT_INTERVAL_S
             self._tell(
-                records.PolicyEvent, step=step, action=action,
-                probabilities=agent.probabilities, value=agent.value,
-            )  # fmt: skip
+                records.PolicyEvent, step=step, action=action, probabilities=agent.probabilities, value=agent.value
+            )
         if self._is_saliency_wanted and (found := agent.saliency()) is not None:
             self._next = now + EVENT_INTERVAL_S
             self._find(found, step)

@@ -68,10 +68,15 @@ class Side:
 
     def told(self) -> records.VersusSide:
         return records.VersusSide(
-            checkpoint=self.agent.checkpoint, steps=self.steps, action=self.action,
-            dist=self.judge.dist, episode_return=self.episode_return, success=self.success,
-            over=self.is_over, wins=self.wins,
-        )  # fmt: skip
+            checkpoint=self.agent.checkpoint,
+            steps=self.steps,
+            action=self.action,
+            dist=self.judge.dist,
+            episode_return=self.episode_return,
+            success=self.success,
+            over=self.is_over,
+            wins=self.wins,
+        )
 
 
 class Versus:
@@ -80,19 +85,17 @@ class Versus:
     human = False
 
     def __init__(
-        self, directory: Path, home: HomePaths, config: PlayerConfig, tell: Tell,
-        make_agent: MakeAgent = Agent,
-    ) -> None:  # fmt: skip
+        self, directory: Path, home: HomePaths, config: PlayerConfig, tell: Tell, make_agent: MakeAgent = Agent
+    ) -> None:
         """Shows the first pictures. Raises LabError naming what cannot be played."""
         self._tell, self.pacer = tell, Pacer(config.speed)
         agents = []
         for checkpoint in (config.checkpoint, config.rival):
             agents.append(
                 make_agent(
-                    find_checkpoint(checkpoint, home), mode=config.policy_mode,
-                    device=config.device, seed=config.seed,
+                    find_checkpoint(checkpoint, home), mode=config.policy_mode, device=config.device, seed=config.seed
                 )
-            )  # fmt: skip
+            )
             check_actions(checkpoint, agents[-1])
         left, right = (Side(directory, home, config.task, agent) for agent in agents)
         self.sides = left, right
@@ -166,9 +169,12 @@ class Versus:
         pictures = np.stack([side.game.picture() for side in self.sides])
         shown = self._colours[pictures] if len(self._colours) else pictures
         info = frames.FrameInfo(
-            env_steps=max(side.steps for side in self.sides), dist=self.sides[0].judge.dist,
-            speed=self.pacer.measured, action=self.sides[0].action, frame=self._frame,
-        )  # fmt: skip
+            env_steps=max(side.steps for side in self.sides),
+            dist=self.sides[0].judge.dist,
+            speed=self.pacer.measured,
+            action=self.sides[0].action,
+            frame=self._frame,
+        )
         self._writer.publish(shown.tobytes(), info)
 
     def _tell_standing(self, is_due: bool) -> None:
@@ -177,9 +183,12 @@ class Versus:
             self._next_event = now + EVENT_INTERVAL_S
             left, right = self.sides
             self._tell(
-                records.VersusEvent, episode=self._episode, start=self.start, draws=self.draws,
+                records.VersusEvent,
+                episode=self._episode,
+                start=self.start,
+                draws=self.draws,
                 sides=(left.told(), right.told()),
-            )  # fmt: skip
+            )
 
 
 class VersusLoop(CommandLoop):

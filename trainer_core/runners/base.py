@@ -122,10 +122,11 @@ class AgentRunner(ABC):
             return Check(name="Task", status="ok", detail=f"{spec.task}, {self.title}'s own")
         if self.screens_only and is_arc(spec.task):
             return Check(
-                name="Task", status="fail",
+                name="Task",
+                status="fail",
                 detail=f"{self.title} takes a Game Boy's pictures, {spec.task} shows other ones",
                 fix="Pick a Game Boy task; sb3, skrl and DMG Lab's own trainer take both",
-            )  # fmt: skip
+            )
         return check_guest_task(spec.task, home)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:

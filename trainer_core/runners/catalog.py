@@ -124,8 +124,7 @@ def _plug_ins() -> tuple[dict[str, AgentRunner], dict[str, str]]:
             found[point.name] = _load(point)
         except (Exception, SystemExit) as error:
             broken[name] = (
-                f"runner {name} of {shown(of, 60)} cannot be used: {_words(error)}; "
-                "mend that package or uninstall it"
+                f"runner {name} of {shown(of, 60)} cannot be used: {_words(error)}; mend that package or uninstall it"
             )
     return found, broken
 

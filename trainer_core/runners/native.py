@@ -51,8 +51,7 @@ class NativeRunner(AgentRunner):
 NATIVE = NativeRunner(
     id=NATIVE_ID,
     title="DMG Lab",
-    summary=" and ".join(row.title for row in ALGORITHMS.values())
-    + " on thousands of Game Boys in one process.",
+    summary=" and ".join(row.title for row in ALGORITHMS.values()) + " on thousands of Game Boys in one process.",
     capabilities=FULL,
     algorithms=tuple(ALGORITHMS),
     config_type=RunConfig,

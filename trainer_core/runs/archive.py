@@ -132,9 +132,7 @@ def restore(file: Path, home: HomePaths) -> RunRecord:
 def _write(paths: RunPaths, record: RunRecord, partial: Path) -> None:
     names = list(_files(paths.root))
     files = {name: _hashed(paths.root / name) for name in names}
-    manifest = Manifest(
-        run_id=record.run_id, record=record, created_at=time.time(), files=files
-    )  # fmt: skip
+    manifest = Manifest(run_id=record.run_id, record=record, created_at=time.time(), files=files)
     with partial.open("wb") as raw:
         with tarfile.open(fileobj=raw, mode="w:gz", compresslevel=6) as tar:
             _add(tar, MANIFEST, msgspec.json.encode(manifest))
@@ -216,9 +214,7 @@ def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
     if not all(map(_is_safe, [manifest.run_id, *manifest.files])):
         raise LabError(f"{file}: names files outside its run's folder")
     if not is_run_id(manifest.run_id):
-        raise LabError(
-            f"{file}: {manifest.run_id!r} is no run's name; those are letters, digits, - _ and ."
-        )
+        raise LabError(f"{file}: {manifest.run_id!r} is no run's name; those are letters, digits, - _ and .")
     record = manifest.record
     if record.run_id != manifest.run_id or not record.state.is_end:
         raise LabError(f"{file}: {MANIFEST} contradicts itself")
@@ -231,14 +227,15 @@ def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
 
 def _is_safe(name: str) -> bool:
     path = PurePosixPath(name)
-    return bool(name) and name.isprintable() and not path.is_absolute() and (
-        ".." not in path.parts and str(path) == name and not name.startswith(".")
-    )  # fmt: skip
+    return (
+        bool(name)
+        and name.isprintable()
+        and not path.is_absolute()
+        and (".." not in path.parts and str(path) == name and not name.startswith("."))
+    )
 
 
-def _members(
-    file: Path, tar: tarfile.TarFile, manifest: Manifest
-) -> Iterator[tuple[str, io.BufferedReader]]:
+def _members(file: Path, tar: tarfile.TarFile, manifest: Manifest) -> Iterator[tuple[str, io.BufferedReader]]:
     """Every file of the manifest, once; anything else is refused."""
     left = set(manifest.files)
     for info in tar:
@@ -255,9 +252,8 @@ def _members(
 
 
 def _copy(
-    file: Path, name: str, source: io.BufferedReader, wanted: ArchivedFile,
-    out: io.BufferedWriter | None,
-) -> None:  # fmt: skip
+    file: Path, name: str, source: io.BufferedReader, wanted: ArchivedFile, out: io.BufferedWriter | None
+) -> None:
     digest = hashlib.sha256()
     while piece := source.read(PIECE_BYTES):
         digest.update(piece)

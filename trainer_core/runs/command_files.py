@@ -112,9 +112,7 @@ class Mailbox:
             return Letter(stem, commands.decode(line))
         except ProtocolError as error:
             with contextlib.suppress(OSError):
-                self._write(
-                    stem + _ANSWER, msgspec.json.encode(Answer(ok=False, detail=str(error)))
-                )
+                self._write(stem + _ANSWER, msgspec.json.encode(Answer(ok=False, detail=str(error))))
             return None
 
     def _leave(self, name: str, data: bytes) -> None:

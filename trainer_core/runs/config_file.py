@@ -14,9 +14,7 @@ from trainer_core.wire.regular_files import read_regular
 from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 
-def write_config(
-    paths: RunPaths, spec: RunSpec, name: str = "", tags: dict[str, str] | None = None
-) -> None:
+def write_config(paths: RunPaths, spec: RunSpec, name: str = "", tags: dict[str, str] | None = None) -> None:
     """Raises OSError."""
     said = {"runner": spec.runner, "run": spec.to_dict(), "name": name}
     write_json(paths.config, {**said, "tags": tags} if tags else said)

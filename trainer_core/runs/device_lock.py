@@ -58,9 +58,7 @@ class DeviceLock:
         return cls(device, descriptor)
 
     @classmethod
-    def take_first(
-        cls, home: HomePaths, devices: tuple[str, ...], run_id: str
-    ) -> DeviceLock | None:
+    def take_first(cls, home: HomePaths, devices: tuple[str, ...], run_id: str) -> DeviceLock | None:
         """Of the first one of `devices` that is free."""
         for device in devices:
             if (lock := cls.take(home, device, run_id)) is not None:

@@ -27,9 +27,7 @@ def disk_use(home: HomePaths, run_id: str) -> DiskUse:
     """All zero for a run whose directory is gone."""
     paths = home.run(run_id)
     checkpoints = _size(paths.checkpoints)
-    logs = sum(
-        _length(path) for path in (paths.train_log, paths.worker_log, Path(f"{paths.worker_log}.1"))
-    )
+    logs = sum(_length(path) for path in (paths.train_log, paths.worker_log, Path(f"{paths.worker_log}.1")))
     return DiskUse(run_id, checkpoints, logs, max(0, _size(paths.root) - checkpoints - logs))
 
 

@@ -46,9 +46,8 @@ def import_checkpoint(folder: Path, home: HomePaths) -> tuple[RunRecord, Path]:
         if not paths.root.exists():
             _stage(folder, paths, target, log)
         life = RunLife.begin(
-            home, paths.run_id, spec, algo=algo,
-            name=f"import of {meta.run_id[-4:]}", created_at=meta.created_at,
-        )  # fmt: skip
+            home, paths.run_id, spec, algo=algo, name=f"import of {meta.run_id[-4:]}", created_at=meta.created_at
+        )
     except (OSError, shutil.Error, DiskError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CheckpointError(f"{paths.root}: cannot be written: {reason}") from None
@@ -82,13 +81,7 @@ def _spec(folder: Path, meta: checkpoint_manifest.CheckpointMeta) -> RunSpec:
 
 
 def _complete(
-    folder: Path,
-    home: HomePaths,
-    paths: RunPaths,
-    target: Path,
-    *,
-    algo: str,
-    known: RunRecord | None,
+    folder: Path, home: HomePaths, paths: RunPaths, target: Path, *, algo: str, known: RunRecord | None
 ) -> RunRecord:
     """A run that is there: put the checkpoint back, and the run into an index that forgot it."""
     lock = RunLock.take(paths)
@@ -125,9 +118,7 @@ def _copy(folder: Path, target: Path) -> None:
         raise
 
 
-def _log(
-    meta: checkpoint_manifest.CheckpointMeta, run_id: str, digest: str
-) -> list[records.Record]:
+def _log(meta: checkpoint_manifest.CheckpointMeta, run_id: str, digest: str) -> list[records.Record]:
     config = meta.config
     now = time.time()
     return [

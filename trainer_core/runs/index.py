@@ -94,9 +94,7 @@ class RunRegistry:
         except LabError as error:
             return unreadable(run_id, paths, error)
         if self._waits(run_id):
-            record = msgspec.structs.replace(
-                record, state=RunState.QUEUED, reason="", finished_at=0.0
-            )
+            record = msgspec.structs.replace(record, state=RunState.QUEUED, reason="", finished_at=0.0)
         return self._write(record)
 
     def settle(self, record: RunRecord) -> RunRecord:
@@ -114,9 +112,7 @@ class RunRegistry:
             state, reason, ended = RunState.QUEUED, "", 0.0
         else:
             state, reason, ended = RunState.LOST, LOST_REASON, time.time()
-        return self._write(
-            msgspec.structs.replace(now, state=state, reason=reason, finished_at=ended, pid=0)
-        )
+        return self._write(msgspec.structs.replace(now, state=state, reason=reason, finished_at=ended, pid=0))
 
     def _waits(self, run_id: str) -> bool:
         return any(entry.run_id == run_id for entry in RunQueue(self.home).entries())
@@ -130,9 +126,7 @@ class RunRegistry:
                 if now.state is not RunState.QUEUED or waits:
                     return now
                 return self._write(
-                    msgspec.structs.replace(
-                        now, state=RunState.LOST, reason=FORGOTTEN, finished_at=time.time()
-                    )
+                    msgspec.structs.replace(now, state=RunState.LOST, reason=FORGOTTEN, finished_at=time.time())
                 )
         except LabError:  # a home that may only be read, or a queue that is busy
             return record

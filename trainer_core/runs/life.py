@@ -55,10 +55,17 @@ class RunLife:
         """
         paths = home.run(run_id)
         record = RunRecord(
-            run_id=run_id, runner=spec.runner, task=spec.task, algo=algo, device=spec.device,
-            state=state, created_at=created_at or time.time(), config_sha256=spec.sha256, name=name,
+            run_id=run_id,
+            runner=spec.runner,
+            task=spec.task,
+            algo=algo,
+            device=spec.device,
+            state=state,
+            created_at=created_at or time.time(),
+            config_sha256=spec.sha256,
+            name=name,
             tags=tags or {},
-        )  # fmt: skip
+        )
         if state is not RunState.QUEUED:  # what waits has no process
             record = _kept_here(record)
         try:
@@ -97,9 +104,8 @@ class RunLife:
             record = from_files(home, run_id, algo) if known is None else known
             record = catch_up(record, home.run(run_id))
             record = msgspec.structs.replace(
-                _kept_here(record), state=state, device=device or record.device, finished_at=0.0,
-                reason="",
-            )  # fmt: skip
+                _kept_here(record), state=state, device=device or record.device, finished_at=0.0, reason=""
+            )
             life = cls(home, record, lock)
             Mailbox(life.paths).clear()
             life._write()
@@ -179,6 +185,4 @@ def new_run_id() -> str:
 
 def _kept_here(record: RunRecord) -> RunRecord:
     """Under this process's number, until the training has one of its own."""
-    return msgspec.structs.replace(
-        record, pid=os.getpid(), pid_create_time=create_time(os.getpid()), host=HOST
-    )
+    return msgspec.structs.replace(record, pid=os.getpid(), pid_create_time=create_time(os.getpid()), host=HOST)

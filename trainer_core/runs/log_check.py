@@ -16,12 +16,7 @@ from typing import Any, BinaryIO
 from msgspec import UNSET
 
 from trainer_core.lab.task_lists import split_tasks
-from trainer_core.runs.record_check import (
-    OWED_META_OF_A_TRAINING,
-    explain,
-    findings,
-    line_findings,
-)
+from trainer_core.runs.record_check import OWED_META_OF_A_TRAINING, explain, findings, line_findings
 from trainer_core.wire import records
 from trainer_core.wire.buttons import ACTIONS, CODECS
 from trainer_core.wire.errors import ProtocolError
@@ -95,8 +90,7 @@ class Life:
 
     def standing_at(self, env_steps: int) -> Standing:
         """Of the newest update record up to there."""
-        return max((one for one in self.standings if one.env_steps <= env_steps),
-                   default=Standing())  # fmt: skip
+        return max((one for one in self.standings if one.env_steps <= env_steps), default=Standing())
 
 
 class LogChecker:
@@ -132,9 +126,7 @@ class LogChecker:
     def finish(self, torn: bytes) -> Report:
         """After the last complete line; `torn` is what follows it."""
         if torn:
-            self.report.warnings.append(
-                f"the last line has no end ({len(torn)} bytes): a crash tore it off; ignored"
-            )
+            self.report.warnings.append(f"the last line has no end ({len(torn)} bytes): a crash tore it off; ignored")
         metas = self.report.records.get("meta", 0)
         if metas != 1:
             self.report.errors.append(f"{metas} meta records, expected exactly one on line 1")
@@ -253,10 +245,12 @@ class LogChecker:
 
     def _update(self, record: records.UpdateRecord) -> Iterator[str]:
         life, before = self._life, self._life.recorded
-        now = Standing(**{
-            name: getattr(before, name) if getattr(record, name) is UNSET else getattr(record, name)
-            for name in COUNTERS
-        })  # fmt: skip
+        now = Standing(
+            **{
+                name: getattr(before, name) if getattr(record, name) is UNSET else getattr(record, name)
+                for name in COUNTERS
+            }
+        )
         for name in COUNTERS:
             if getattr(now, name) < getattr(before, name):
                 was = getattr(before, name)
@@ -312,9 +306,7 @@ class LogChecker:
         late = self._validates_late and record.reason == "best"
         past = record.env_steps < life.env_steps or record.env_steps == life.saved
         if late and past and record.env_steps == life.validated:
-            self._checkpoints[record.path] = (
-                record.env_steps, life.standing_at(record.env_steps)
-            )  # fmt: skip
+            self._checkpoints[record.path] = (record.env_steps, life.standing_at(record.env_steps))
             return
         yield from self._reach(record.env_steps)
         # A best one that was told late may be saved again with its envs when the run ends there.
@@ -331,14 +323,14 @@ class LogChecker:
     def _validated(self, record: records.CheckpointRecord) -> Iterator[str]:
         """Its rates are those of the validation that it names, where the log has that."""
         for mode, rate in (
-            ("greedy", record.success_rate), ("leave_loops", record.leaving_success_rate),
+            ("greedy", record.success_rate),
+            ("leave_loops", record.leaving_success_rate),
             ("sample", record.sampled_success_rate),
-        ):  # fmt: skip
+        ):
             found = self._rates.get((record.validated_env_steps, mode), rate)
             if found != rate:
                 yield (
-                    f"{mode} success is {rate:g}, the validation at {record.validated_env_steps} "
-                    f"steps has {found:g}"
+                    f"{mode} success is {rate:g}, the validation at {record.validated_env_steps} steps has {found:g}"
                 )
 
     def _resume(self, record: records.ResumeRecord) -> Iterator[str]:

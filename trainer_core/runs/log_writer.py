@@ -21,9 +21,8 @@ from trainer_core.wire.errors import LabError, ProtocolError
 TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
 """Enough of a log's end for its last whole line."""
 KEPT_FOR_GOOD = (
-    records.MetaRecord | records.ResumeRecord | records.CheckpointRecord
-    | records.EvalRecord | records.ErrorRecord
-)  # fmt: skip
+    records.MetaRecord | records.ResumeRecord | records.CheckpointRecord | records.EvalRecord | records.ErrorRecord
+)
 """Records that are on the disk before they are announced, should the whole computer stop; the
 others are in the kernel's hands, which outlives a process."""
 
@@ -39,9 +38,7 @@ class MovedError(DiskError):
 class RunWriter:
     """Appends records to `train_log.jsonl` and tells `listener` each line afterwards."""
 
-    def __init__(
-        self, paths: RunPaths, listener: Callable[[bytes], None] = lambda line: None
-    ) -> None:
+    def __init__(self, paths: RunPaths, listener: Callable[[bytes], None] = lambda line: None) -> None:
         """Opens or creates the log; a line that a crash tore off at the end is cut away.
 
         Raises DiskError.
@@ -183,8 +180,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _moved(path: Path) -> MovedError:
     return MovedError(
-        f"{path}: moved, deleted or replaced while the run trained; put it back if you have it, "
-        "then resume the run"
+        f"{path}: moved, deleted or replaced while the run trained; put it back if you have it, then resume the run"
     )
 
 

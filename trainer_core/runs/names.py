@@ -47,8 +47,7 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
         if text in ("", "latest") or _archived(text, home):
             raise CheckpointError(str(error)) from None
         raise CheckpointError(
-            f"{text!r} is neither a checkpoint folder nor a run below {home.runs}; `dmglab runs` "
-            "lists the runs"
+            f"{text!r} is neither a checkpoint folder nor a run below {home.runs}; `dmglab runs` lists the runs"
         ) from None
     if not (found := list_checkpoints(run)):
         raise CheckpointError(f"run {run.run_id} has no checkpoint yet; `dmglab runs` lists others")

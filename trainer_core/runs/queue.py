@@ -95,9 +95,7 @@ class RunQueue:
     def put(self, entries: list[QueueEntry], entry: QueueEntry, *, first: bool = False) -> None:
         """The same for a caller that holds the lock; on disk when this returns."""
         others = [other for other in entries if other.run_id != entry.run_id]
-        at = next(
-            (i for i, other in enumerate(others) if other.priority < entry.priority), len(others)
-        )
+        at = next((i for i, other in enumerate(others) if other.priority < entry.priority), len(others))
         if first:
             at = 0
         entry = msgspec.structs.replace(entry, added_at=entry.added_at or time.time())

@@ -43,10 +43,18 @@ class Claim:
 
 
 def enqueue(
-    home: HomePaths, run_id: str, spec: RunSpec, *, algo: str, name: str = "", priority: int = 0,
-    held: bool = False, devices: tuple[str, ...] = (), tags: dict[str, str] | None = None,
+    home: HomePaths,
+    run_id: str,
+    spec: RunSpec,
+    *,
+    algo: str,
+    name: str = "",
+    priority: int = 0,
+    held: bool = False,
+    devices: tuple[str, ...] = (),
+    tags: dict[str, str] | None = None,
     detached: bool = False,
-) -> RunRecord:  # fmt: skip
+) -> RunRecord:
     """A new run, waiting: its directory, its line of the index, its place in the queue.
 
     `detached`: see QueueEntry; whoever says so calls the detached host. Raises LabError, DiskError;
@@ -54,16 +62,17 @@ def enqueue(
     """
     queue = RunQueue(home)
     entry = QueueEntry(
-        run_id=run_id, devices=tuple(map(full_name, devices or (spec.device,))),
-        priority=priority, held=held, detached=detached,
-    )  # fmt: skip
+        run_id=run_id,
+        devices=tuple(map(full_name, devices or (spec.device,))),
+        priority=priority,
+        held=held,
+        detached=detached,
+    )
     with queue.locked() as entries:
         before = list(entries)
         queue.put(entries, entry)
         try:
-            life = RunLife.begin(
-                home, run_id, spec, algo=algo, name=name, state=RunState.QUEUED, tags=tags
-            )
+            life = RunLife.begin(home, run_id, spec, algo=algo, name=name, state=RunState.QUEUED, tags=tags)
         except LabError:
             with contextlib.suppress(LabError):
                 queue.write(before)
@@ -108,9 +117,7 @@ def drop(home: HomePaths, run_id: str, reason: str) -> RunRecord | None:
         return _ended(registry, record, RunState.STOPPED, reason)
 
 
-def claim(
-    home: HomePaths, knows: Callable[[str], bool], *, is_detached_host: bool = False
-) -> Claim | None:
+def claim(home: HomePaths, knows: Callable[[str], bool], *, is_detached_host: bool = False) -> Claim | None:
     """Take up the first run whose device is free and whose runner (by id) this process `knows`.
 
     Others than the detached host leave it what is detached. None while there is no such run, or
@@ -169,9 +176,13 @@ def give_up(home: HomePaths, claim: Claim, reason: str) -> None:
 
 
 def _claim_one(
-    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry,
-    knows: Callable[[str], bool], busy: set[str],
-) -> Claim | None:  # fmt: skip
+    home: HomePaths,
+    queue: RunQueue,
+    entries: list[QueueEntry],
+    entry: QueueEntry,
+    knows: Callable[[str], bool],
+    busy: set[str],
+) -> Claim | None:
     if entry.problem:
         return _fail(home, queue, entries, entry, f"{queue.path}: {entry.problem}")
     wanted = tuple(name for name in entry.devices if name not in busy)
@@ -194,9 +205,7 @@ def _claim_one(
         if spec != asked:
             raw = read_config(paths)
             write_config(paths, spec, str(raw.get("name", "")), tags_of(raw))
-        life = RunLife.resume(
-            home, entry.run_id, lock, state=RunState.PREFLIGHT, device=device.device
-        )
+        life = RunLife.resume(home, entry.run_id, lock, state=RunState.PREFLIGHT, device=device.device)
     except (LabError, OSError):
         lock.release()
         device.release()
@@ -204,9 +213,7 @@ def _claim_one(
     return Claim(life, spec, device)
 
 
-def _give_up(
-    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, error: LabError
-) -> None:
+def _give_up(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, error: LabError) -> None:
     """What has no readable order can never start; what is locked is being started by another."""
     try:
         read_spec(home.run(entry.run_id))
@@ -214,9 +221,7 @@ def _give_up(
         _fail(home, queue, entries, entry, str(error))
 
 
-def _fail(
-    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, reason: str
-) -> None:
+def _fail(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, reason: str) -> None:
     """Take it out of the queue; the run, if there is one that waits, ends as failed."""
     entries.remove(entry)
     queue.write(entries)
@@ -245,14 +250,10 @@ def is_for(home: HomePaths, entry: QueueEntry, knows: Callable[[str], bool]) -> 
         return True
 
 
-def _ended(
-    registry: RunRegistry, record: RunRecord | None, state: RunState, reason: str
-) -> RunRecord | None:
+def _ended(registry: RunRegistry, record: RunRecord | None, state: RunState, reason: str) -> RunRecord | None:
     if record is None:
         return None
-    ended = msgspec.structs.replace(
-        record, state=state, reason=reason, finished_at=time.time(), pid=0
-    )
+    ended = msgspec.structs.replace(record, state=state, reason=reason, finished_at=time.time(), pid=0)
     with contextlib.suppress(OSError):
         registry.append(ended)
     return ended

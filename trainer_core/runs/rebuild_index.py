@@ -33,9 +33,7 @@ def unlisted(home: HomePaths, known: Container[str]) -> list[str]:
     try:
         with os.scandir(home.runs) as entries:
             names = [
-                entry.name
-                for entry in entries
-                if entry.name not in known and is_run_id(entry.name) and entry.is_dir()
+                entry.name for entry in entries if entry.name not in known and is_run_id(entry.name) and entry.is_dir()
             ]
     except OSError:
         return []
@@ -51,12 +49,19 @@ def from_files(home: HomePaths, run_id: str, algo: str = "") -> RunRecord:
     spec, raw = read_spec(paths), read_config(paths)
     events = _events(paths.train_log)
     record = RunRecord(
-        run_id=run_id, runner=spec.runner, task=spec.task, algo=algo or _algo(events, raw),
-        device=spec.device, state=RunState.LOST, reason=FOUND,
+        run_id=run_id,
+        runner=spec.runner,
+        task=spec.task,
+        algo=algo or _algo(events, raw),
+        device=spec.device,
+        state=RunState.LOST,
+        reason=FOUND,
         created_at=events[0].time if events else _changed_at(paths.config),
-        finished_at=_changed_at(paths.train_log), config_sha256=spec.sha256,
-        name=shown(raw.get("name", ""), LONGEST_ID), tags=tags_of(raw),
-    )  # fmt: skip
+        finished_at=_changed_at(paths.train_log),
+        config_sha256=spec.sha256,
+        name=shown(raw.get("name", ""), LONGEST_ID),
+        tags=tags_of(raw),
+    )
     for event in events:
         with contextlib.suppress(ProtocolError):  # a state that cannot follow changes nothing
             record = fold(record, event)
@@ -68,9 +73,16 @@ def from_files(home: HomePaths, run_id: str, algo: str = "") -> RunRecord:
 def unreadable(run_id: str, paths: RunPaths, error: LabError) -> RunRecord:
     """Return how a list shows a folder whose files say nothing: with the reason."""
     return RunRecord(
-        run_id=run_id, runner="?", task="?", algo="?", device="?", state=RunState.LOST,
-        created_at=_changed_at(paths.config), config_sha256="", reason=f"{UNREADABLE}: {error}",
-    )  # fmt: skip
+        run_id=run_id,
+        runner="?",
+        task="?",
+        algo="?",
+        device="?",
+        state=RunState.LOST,
+        created_at=_changed_at(paths.config),
+        config_sha256="",
+        reason=f"{UNREADABLE}: {error}",
+    )
 
 
 def _events(log: Path) -> list[records.LogRecord]:

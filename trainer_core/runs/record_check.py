@@ -50,9 +50,12 @@ SPREADS = (
     ("dist_p10", "dist_p50", "dist_p90"),
 )
 EVAL_LIMITS = {
-    "success_rate": 1.0, "pass_at_1": 1.0, "pass_at_n": 1.0,
-    "median_steps_to_goal": None, "wall_time_s": None,
-}  # fmt: skip
+    "success_rate": 1.0,
+    "pass_at_1": 1.0,
+    "pass_at_n": 1.0,
+    "median_steps_to_goal": None,
+    "wall_time_s": None,
+}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -168,9 +171,7 @@ def _update(record: records.UpdateRecord, native: bool, num_actions: int) -> Ite
         for name in OWN_BOUNDS.keys() & found.keys():
             yield from _bounds(name, found[name], *OWN_BOUNDS[name])
         most = math.log(num_actions) + ENTROPY_SLACK
-        for name, low, high in (
-            ("entropy_mean", -ENTROPY_SLACK, most), ("entropy_loss", -most, ENTROPY_SLACK),
-        ):  # fmt: skip
+        for name, low, high in (("entropy_mean", -ENTROPY_SLACK, most), ("entropy_loss", -most, ENTROPY_SLACK)):
             if name in found:
                 yield from _bounds(name, found[name], low, high)
     for names in SPREADS:
@@ -216,9 +217,7 @@ def _histogram(histogram: list[int], num_actions: int) -> Iterator[str]:
 
 def _eval(record: records.EvalRecord, native: bool) -> Iterator[str]:
     outside = [
-        finding
-        for name, high in EVAL_LIMITS.items()
-        for finding in _bounds(name, getattr(record, name), 0.0, high)
+        finding for name, high in EVAL_LIMITS.items() for finding in _bounds(name, getattr(record, name), 0.0, high)
     ]
     if outside:
         yield from outside
@@ -234,9 +233,7 @@ def _eval(record: records.EvalRecord, native: bool) -> Iterator[str]:
         yield f"greedy play begins once in each start, n is {record.n}"
     if record.pass_at_1 != record.success_rate:
         yield f"pass_at_1 is {record.pass_at_1:g}, success_rate {record.success_rate:g}"
-    if record.pass_at_n < record.pass_at_1 - 1e-6 or (
-        record.n == 1 and record.pass_at_n != record.pass_at_1
-    ):
+    if record.pass_at_n < record.pass_at_1 - 1e-6 or (record.n == 1 and record.pass_at_n != record.pass_at_1):
         yield f"pass_at_n is {record.pass_at_n:g} where pass_at_1 is {record.pass_at_1:g}"
     for name, of in (("success_rate", record.episodes), ("pass_at_n", record.distinct_starts)):
         whole = getattr(record, name) * of
@@ -265,9 +262,7 @@ def _checkpoint(record: records.CheckpointRecord, native: bool) -> Iterator[str]
     for name in ("success_rate", "leaving_success_rate", "sampled_success_rate"):
         yield from _bounds(name, getattr(record, name), 0.0, 1.0)
     if not -1 <= record.validated_env_steps <= record.env_steps:
-        yield (
-            f"rates are of {record.validated_env_steps} steps, the checkpoint of {record.env_steps}"
-        )
+        yield (f"rates are of {record.validated_env_steps} steps, the checkpoint of {record.env_steps}")
     if record.reason not in REASONS:
         yield f"reason is {record.reason!r}, expected one of {', '.join(REASONS)}"
     if native and record.path != f"checkpoints/{record.env_steps:012d}":

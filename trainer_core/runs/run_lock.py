@@ -78,9 +78,7 @@ class RunLock:
             os.close(descriptor)
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise disk_error(paths.lock, error) from None
-            raise LabError(
-                f"run {paths.run_id} is being trained by process {holder}: stop it first"
-            ) from None
+            raise LabError(f"run {paths.run_id} is being trained by process {holder}: stop it first") from None
         lock = cls(descriptor)
         lock.name_holder(os.getpid())
         return lock

@@ -36,17 +36,24 @@ _TEXT = {"run_id", "runner", "task", "algo", "device", "state", "config_sha256",
 _UPDATE = ("update", "opt_steps", "wall_time_s", "sps", "reward_mean", "success_rate", "done_rate",
            "entropy_mean", "value_loss", "policy_loss", "approx_kl", "explained_variance",
            "grad_norm", "learning_rate")  # fmt: skip
-_EVAL = ("task", "mode", "episodes", "distinct_starts", "success_rate", "pass_at_1", "pass_at_n",
-         "median_steps_to_goal", "mean_return", "wall_time_s")  # fmt: skip
+_EVAL = (
+    "task",
+    "mode",
+    "episodes",
+    "distinct_starts",
+    "success_rate",
+    "pass_at_1",
+    "pass_at_n",
+    "median_steps_to_goal",
+    "mean_return",
+    "wall_time_s",
+)
 _CHECKPOINT = ("path", "sha256", "size_bytes", "success_rate", "reason")
 
 
 def _view(name: str, kind: str, fields: Iterable[str]) -> str:
     columns = ", ".join(f"data ->> '$.{field}' AS \"{field}\"" for field in fields)
-    return (
-        f"CREATE VIEW {name} AS SELECT run_id, seq, time, env_steps, {columns} "
-        f"FROM records WHERE type = '{kind}';"
-    )
+    return f"CREATE VIEW {name} AS SELECT run_id, seq, time, env_steps, {columns} FROM records WHERE type = '{kind}';"
 
 
 def _column(name: str) -> str:
@@ -146,16 +153,13 @@ class RunsCache:
 
     def _read_index(self) -> None:
         with self._change():
-            lines = self._new_lines(
-                self.home.runs_index, lambda: self.database.execute("DELETE FROM runs")
-            )
+            lines = self._new_lines(self.home.runs_index, lambda: self.database.execute("DELETE FROM runs"))
             self._put(record for line in lines if (record := decode_line(line)))
 
     def _put(self, records: Iterable[RunRecord]) -> None:
         marks = ", ".join("?" for _ in COLUMNS)
         self.database.executemany(
-            f"INSERT OR REPLACE INTO runs ({', '.join(COLUMNS)}) VALUES ({marks})",
-            map(_row, records),
+            f"INSERT OR REPLACE INTO runs ({', '.join(COLUMNS)}) VALUES ({marks})", map(_row, records)
         )
 
     def _put_record(self, run_id: str, line: bytes) -> None:
@@ -175,9 +179,7 @@ class RunsCache:
     def _new_lines(self, path: Path, replaced: Callable[[], object]) -> Iterator[bytes]:
         """Whole lines since the last time; `replaced()` first when it is another file now."""
         name = os.path.relpath(path, self.home.root)
-        known = self.database.execute(
-            "SELECT inode, offset FROM sources WHERE path = ?", (name,)
-        ).fetchone()
+        known = self.database.execute("SELECT inode, offset FROM sources WHERE path = ?", (name,)).fetchone()
         inode, offset = known or (0, 0)
         try:
             found = path.stat()
@@ -195,9 +197,7 @@ class RunsCache:
             for line, after in read_lines(file, offset):
                 offset = after
                 yield line
-        self.database.execute(
-            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", (name, found.st_ino, offset)
-        )
+        self.database.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", (name, found.st_ino, offset))
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
@@ -218,11 +218,7 @@ def _opened(path: Path) -> sqlite3.Connection:
             path.parent.mkdir(parents=True, exist_ok=True)
             return _prepared(str(path))
         if attempt == 0:
-            for part in (
-                path,
-                path.with_name(f"{path.name}-wal"),
-                path.with_name(f"{path.name}-shm"),
-            ):
+            for part in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
                 with contextlib.suppress(OSError):
                     part.unlink()
     return _prepared(":memory:")
@@ -249,9 +245,7 @@ def _prepared(name: str) -> sqlite3.Connection:
     return database
 
 
-ALLOWED = {
-    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE,
-}  # fmt: skip
+ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _STEPS = 10_000
 """SQLite's instructions between two looks at the clock."""
 
@@ -281,13 +275,10 @@ def ask(home: HomePaths, question: str, *, limit: int = 10_000, seconds: float =
     except OSError as error:
         raise LabError(f"{error.filename or home.root}: {error.strerror}") from None
     except msgspec.MsgspecError as error:
-        raise LabError(
-            f"{home.runs_cache}: damaged: {error}; remove it, it is made again"
-        ) from None
+        raise LabError(f"{home.runs_cache}: damaged: {error}; remove it, it is made again") from None
     except (sqlite3.Error, sqlite3.Warning, UnicodeError) as error:
         raise LabError(
-            f"{error}; one SELECT over {', '.join(PUBLIC)} "
-            "(`SELECT * FROM runs LIMIT 1` shows columns)"
+            f"{error}; one SELECT over {', '.join(PUBLIC)} (`SELECT * FROM runs LIMIT 1` shows columns)"
         ) from None
     finally:
         cache.close()
@@ -312,9 +303,7 @@ def _tables(database: sqlite3.Connection, question: str) -> set[str]:
 def _answer(database: sqlite3.Connection, question: str, limit: int, seconds: float) -> Table:
     deadline = time.monotonic() + seconds
     database.execute("PRAGMA query_only = ON")
-    database.set_authorizer(
-        lambda action, *_: sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
-    )
+    database.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY)
     database.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
     try:
         cursor = database.execute(question)

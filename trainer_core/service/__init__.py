@@ -6,13 +6,7 @@ from trainer_core.runs.log_reader import History, read_history
 from trainer_core.service.bug_report import write_report
 from trainer_core.service.event_stream import BadLine
 from trainer_core.service.job import Job, run_job
-from trainer_core.service.notices import (
-    BadLineSeen,
-    EventReceived,
-    LogLines,
-    Notice,
-    RunChanged,
-)
+from trainer_core.service.notices import BadLineSeen, EventReceived, LogLines, Notice, RunChanged
 from trainer_core.service.plan import LaunchPlan, StopLadder
 from trainer_core.service.player_service import PlayerService
 from trainer_core.service.resource_usage import Gauge, folder_bytes, read_gauges

@@ -100,9 +100,13 @@ class ChildProcess(asyncio.SubprocessProtocol):
     ) -> None:
         self._mark = mark
         self.listen(
-            log_path=log_path, decode=decode, on_event=on_event, on_bad_line=on_bad_line,
-            on_output=on_output, on_exit=on_exit,
-        )  # fmt: skip
+            log_path=log_path,
+            decode=decode,
+            on_event=on_event,
+            on_bad_line=on_bad_line,
+            on_output=on_output,
+            on_exit=on_exit,
+        )
         self._half_output = b""
         self._held = True
         self._draining = False

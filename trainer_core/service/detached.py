@@ -37,9 +37,13 @@ def start_detached_host(home: HomePaths) -> int:
         with open_log(home.detached_log) as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "trainer_core.service.detached_host", str(home.root)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=child_folder(),
-                env=environment, start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=child_folder(),
+                env=environment,
+                start_new_session=True,
+            )
     except OSError as error:
         raise disk_error(home.detached_log, error) from None
     return process.pid
@@ -63,9 +67,7 @@ class DetachedLock:
         while True:
             with contextlib.suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with contextlib.suppress(
-                    OSError
-                ):  # a full disk: it is the detached host all the same
+                with contextlib.suppress(OSError):  # a full disk: it is the detached host all the same
                     os.pwrite(self._descriptor, b"%-19d\n" % os.getpid(), 0)
                 return True
             if time.monotonic() >= deadline:

@@ -30,9 +30,7 @@ class LineParser:
     """
 
     def __init__(
-        self,
-        limit: int = records.MAX_LINE_BYTES,
-        decode: Callable[[bytes], records.Event | None] = records.decode,
+        self, limit: int = records.MAX_LINE_BYTES, decode: Callable[[bytes], records.Event | None] = records.decode
     ) -> None:
         """`decode` is a runner's `parse`: None for a line that means nothing."""
         self._limit, self._decode = limit, decode

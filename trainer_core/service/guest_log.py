@@ -20,9 +20,12 @@ class GuestLog:
             writer.append(records.MetaRecord, **_meta(plan, record))
         else:
             writer.append(
-                records.ResumeRecord, env_steps=record.env_steps, update=0,
-                checkpoint=record.last_checkpoint, previous_seq=writer.seq - 1,
-            )  # fmt: skip
+                records.ResumeRecord,
+                env_steps=record.env_steps,
+                update=0,
+                checkpoint=record.last_checkpoint,
+                previous_seq=writer.seq - 1,
+            )
 
     def keep(self, event: records.Event) -> records.Event:
         """The event as it stands in the log; pipe-only ones pass by. Raises LabError."""
@@ -38,6 +41,11 @@ def _meta(plan: LaunchPlan, record: RunRecord) -> dict[str, Any]:
     """What is known of a run from outside; what only its runner knows is left out."""
     spec = plan.spec
     return {
-        "runner": spec.runner, "task": spec.task, "algo": record.algo, "config": spec.to_dict(),
-        "argv": list(plan.argv), "seed": spec.seed, "device": spec.device,
-    }  # fmt: skip
+        "runner": spec.runner,
+        "task": spec.task,
+        "algo": record.algo,
+        "config": spec.to_dict(),
+        "argv": list(plan.argv),
+        "seed": spec.seed,
+        "device": spec.device,
+    }

@@ -38,9 +38,7 @@ class NextRun:
         """The run that may start now, taken up; one that its runner refuses ends as failed, and
         the next has its turn at the next look. Raises LabError."""
         known = {runner.id for runner in runners}
-        claim = queue_steps.claim(
-            self._home, known.__contains__, is_detached_host=self._is_detached_host
-        )
+        claim = queue_steps.claim(self._home, known.__contains__, is_detached_host=self._is_detached_host)
         if claim is None:
             return None
         try:

@@ -38,9 +38,7 @@ class RunHost(Protocol):
 
     async def stop(self, run_id: str) -> None: ...
     async def pause(self, run_id: str) -> None: ...
-    async def request(
-        self, run_id: str, command_type: type[commands.Command], **fields: Any
-    ) -> records.AckEvent: ...
+    async def request(self, run_id: str, command_type: type[commands.Command], **fields: Any) -> records.AckEvent: ...
 
 
 async def obey(host: RunHost, run_id: str, box: Mailbox, letter: Letter) -> None:
@@ -86,10 +84,7 @@ class Others:
     """Called by the service a few times a second; tells it what is new."""
 
     def __init__(
-        self,
-        home: HomePaths,
-        on_record: Callable[[RunRecord], None],
-        on_event: Callable[[str, records.Event], None],
+        self, home: HomePaths, on_record: Callable[[RunRecord], None], on_event: Callable[[str, records.Event], None]
     ) -> None:
         self._home, self._registry = home, RunRegistry(home)
         self._on_record, self._on_event = on_record, on_event
@@ -134,16 +129,11 @@ class Others:
             for record in theirs:
                 self._check(record)
 
-    def _unended_of_others(
-        self, runs: Mapping[str, RunRecord], own: Container[str]
-    ) -> list[RunRecord]:
+    def _unended_of_others(self, runs: Mapping[str, RunRecord], own: Container[str]) -> list[RunRecord]:
         found = [runs[run_id] for run_id in self._unended if run_id in runs]
         ended = {record.run_id for record in found if record.state.is_end}
         self._unended -= ended
-        return [
-            record for record in found
-            if record.run_id not in ended and record.run_id not in own
-        ]  # fmt: skip
+        return [record for record in found if record.run_id not in ended and record.run_id not in own]
 
     async def stop(
         self,
@@ -164,11 +154,13 @@ class Others:
         hurry = self._hurry[run_id] = asyncio.Event()
         try:
             why = await stop_other(
-                self._home, record, ladder, lambda: runs[run_id].state.is_end,
-                lambda detail, in_s: tell(
-                    RunChanged(runs[run_id], detail, force_at=time.monotonic() + in_s)
-                ), hurry,
-            )  # fmt: skip
+                self._home,
+                record,
+                ladder,
+                lambda: runs[run_id].state.is_end,
+                lambda detail, in_s: tell(RunChanged(runs[run_id], detail, force_at=time.monotonic() + in_s)),
+                hurry,
+            )
         finally:
             del self._hurry[run_id]
         if not why or runs[run_id].state.is_end:
@@ -230,11 +222,7 @@ def _goes_on(record: RunRecord) -> bool:
 
 
 async def ask(
-    home: HomePaths,
-    record: RunRecord,
-    command_type: type[commands.Command],
-    timeout_s: float = 10.0,
-    **fields: object,
+    home: HomePaths, record: RunRecord, command_type: type[commands.Command], timeout_s: float = 10.0, **fields: object
 ) -> records.AckEvent:
     """Have a run's host carry out a command; its answer as an ack.
 
@@ -250,9 +238,7 @@ async def ask(
             f"run {record.run_id}: {command_type.__name__} {what} within {timeout_s:g} s by who "
             f"keeps it (process {record.pid} trains it)"
         )
-    return records.AckEvent(
-        run_id=record.run_id, seq=0, time=time.time(), id=0, ok=answer.ok, detail=answer.detail
-    )
+    return records.AckEvent(run_id=record.run_id, seq=0, time=time.time(), id=0, ok=answer.ok, detail=answer.detail)
 
 
 async def _answer(box: Mailbox, name: str, deadline: float) -> Answer | None:
@@ -304,9 +290,11 @@ def _is_at_work(box: Mailbox, ladder: StopLadder) -> bool:
 
 
 async def _until(
-    condition: Callable[[], bool], patience_s: float, hurry: asyncio.Event,
+    condition: Callable[[], bool],
+    patience_s: float,
+    hurry: asyncio.Event,
     is_at_work: Callable[[], bool] = lambda: False,
-) -> bool:  # fmt: skip
+) -> bool:
     deadline = time.monotonic() + patience_s
     while not condition():
         if hurry.is_set() or (time.monotonic() >= deadline and not is_at_work()):

@@ -42,12 +42,7 @@ class LaunchPlan:
 
 
 def plan_run(
-    runner: AgentRunner,
-    spec: RunSpec,
-    home: HomePaths,
-    run_id: str,
-    name: str,
-    tags: dict[str, str] | None = None,
+    runner: AgentRunner, spec: RunSpec, home: HomePaths, run_id: str, name: str, tags: dict[str, str] | None = None
 ) -> LaunchPlan:
     """Raises ConfigError when the runner cannot do what `spec` asks for."""
     spec = runner.complete(spec)

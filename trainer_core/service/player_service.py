@@ -22,12 +22,7 @@ from trainer_core.host.wait_for_order import FOR_PERSON
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import MANIFEST, STEPS
 from trainer_core.lab.unfinished_recordings import recover_below
-from trainer_core.runners.catalog import (
-    AgentRunner,
-    find_runner,
-    registered_runners,
-    runner_of_checkpoint,
-)
+from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners, runner_of_checkpoint
 from trainer_core.service.child import ChildProcess
 from trainer_core.service.event_stream import BadLine
 from trainer_core.service.preload import AheadProcess
@@ -184,16 +179,12 @@ class PlayerService:
     def can_load(self, checkpoint: Path) -> bool:
         """Whether the active player could play this one too: its runner made both."""
         now = self.config
-        return now is not None and (
-            self._runner_for(str(checkpoint)).id == self._runner_for(now.checkpoint).id
-        )
+        return now is not None and (self._runner_for(str(checkpoint)).id == self._runner_for(now.checkpoint).id)
 
     async def load(self, checkpoint: Path, *, timeout_s: float = 60.0) -> records.AckEvent:
         """Give the active player other weights. `config` names them once the player took them."""
         child = self._child
-        ack = await self.request(
-            commands.LoadPolicy, timeout_s=timeout_s, checkpoint=str(checkpoint)
-        )
+        ack = await self.request(commands.LoadPolicy, timeout_s=timeout_s, checkpoint=str(checkpoint))
         if ack.ok and self.config is not None and child is self._child:
             self.config = msgspec.structs.replace(self.config, checkpoint=str(checkpoint))
         return ack

@@ -151,9 +151,7 @@ def check_device(found: Found, spec: RunSpec, runner: AgentRunner) -> Check:
     )
 
 
-def _check_options(
-    runner: AgentRunner, spec: RunSpec, found: Found, home: HomePaths
-) -> list[Check]:
+def _check_options(runner: AgentRunner, spec: RunSpec, found: Found, home: HomePaths) -> list[Check]:
     try:
         return list(runner.check_options(spec, found, home))
     except ConfigError as error:

@@ -76,9 +76,12 @@ class AheadProcess:
         self._starting, self._said, ends = True, None, self._ends
         try:
             child = await start_child(
-                argv, cwd=cwd, pass_fds=(theirs.fileno(),), on_event=self._hear,
+                argv,
+                cwd=cwd,
+                pass_fds=(theirs.fileno(),),
+                on_event=self._hear,
                 env={"PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno()), **env},
-            )  # fmt: skip
+            )
         except LabError:
             ours.close()
             raise
@@ -93,9 +96,8 @@ class AheadProcess:
         return True
 
     async def start_child(
-        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str],
-        pass_fds: Sequence[int] = (), **callbacks: Any,
-    ) -> ChildProcess:  # fmt: skip
+        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], pass_fds: Sequence[int] = (), **callbacks: Any
+    ) -> ChildProcess:
         """`child.start_child`, by the process that waits for exactly this argv if there is one.
 
         Raises LabError when a new process is needed and cannot be started.

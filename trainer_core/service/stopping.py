@@ -21,9 +21,7 @@ EARLY_S = 0.02
 class Move(Protocol):
     """Record and show a state, in words, with the seconds until the next, harder step."""
 
-    def __call__(
-        self, live: HostedRun, state: RunState, detail: str, force_in_s: float = 0.0
-    ) -> None: ...
+    def __call__(self, live: HostedRun, state: RunState, detail: str, force_in_s: float = 0.0) -> None: ...
 
 
 async def climb(live: HostedRun, ladder: StopLadder, move: Move) -> None:
@@ -62,8 +60,7 @@ async def _hurried_at_work(live: HostedRun, ladder: StopLadder, move: Move) -> b
         if time.monotonic() < deadline - EARLY_S or later <= deadline:
             return True
         deadline = later
-        move(live, RunState.STOPPING, f"{live.doing}; SIGTERM after that",
-             deadline - time.monotonic())  # fmt: skip
+        move(live, RunState.STOPPING, f"{live.doing}; SIGTERM after that", deadline - time.monotonic())
 
 
 def _works_until(live: HostedRun, ladder: StopLadder) -> float:
@@ -80,9 +77,7 @@ async def _hurried(live: HostedRun, timeout_s: float) -> bool:
     assert live.hurry is not None
     assert live.child is not None
     hurry = asyncio.create_task(live.hurry.wait())
-    await asyncio.wait(
-        [live.child.exited, hurry], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
-    )
+    await asyncio.wait([live.child.exited, hurry], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     hurry.cancel()
     live.hurry.clear()
     return not live.child.exited.done()

@@ -41,10 +41,7 @@ class LiveStream:
     """
 
     def __init__(
-        self,
-        subscribe: Callable[[Callable[[Notice], None]], Callable[[], None]],
-        run_id: str,
-        capacity: int = CAPACITY,
+        self, subscribe: Callable[[Callable[[Notice], None]], Callable[[], None]], run_id: str, capacity: int = CAPACITY
     ) -> None:
         self._run_id = run_id
         self._waiting: deque[records.Event] = deque(maxlen=capacity)
@@ -77,9 +74,7 @@ class LiveStream:
         self._news.set()
 
 
-async def follow_log(
-    log: Path, has_ended: Callable[[], bool], offset: int = 0
-) -> AsyncIterator[records.Event]:
+async def follow_log(log: Path, has_ended: Callable[[], bool], offset: int = 0) -> AsyncIterator[records.Event]:
     """Every record of a log from byte `offset` on, in order, none left out, until the run ends."""
     while True:
         over = has_ended()  # before the read: what was written until then is in it

@@ -33,12 +33,7 @@ from trainer_core.service.events import EventReader
 from trainer_core.service.guest_log import GuestLog
 from trainer_core.service.hosted_run import HostedRun, end_of
 from trainer_core.service.next_run import NextRun
-from trainer_core.service.notices import (
-    EventReceived,
-    LogLines,
-    Notice,
-    RunChanged,
-)
+from trainer_core.service.notices import EventReceived, LogLines, Notice, RunChanged
 from trainer_core.service.others import Others, ask, obey, require
 from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
 from trainer_core.service.preload import AheadWorker
@@ -137,9 +132,7 @@ class TrainerService:
         runner = find_runner(spec.runner, self.runners)
         return plan_run(runner, spec, self.home, run_id or new_run_id(), name)
 
-    async def start(
-        self, plan: LaunchPlan, *, wait: bool = True, detach: bool = False
-    ) -> RunRecord:
+    async def start(self, plan: LaunchPlan, *, wait: bool = True, detach: bool = False) -> RunRecord:
         """Start the plan, or queue it while its device is busy or others wait for that.
 
         Without `wait` it trains at once, beside whatever has its device. With `detach` the detached
@@ -155,9 +148,14 @@ class TrainerService:
             return self._enqueue(plan, detach=detach)
         try:
             life = RunLife.begin(
-                self.home, plan.run_id, plan.spec, algo=plan.runner.algorithm(plan.spec),
-                name=plan.name, state=RunState.PREFLIGHT, tags=plan.tags,
-            )  # fmt: skip
+                self.home,
+                plan.run_id,
+                plan.spec,
+                algo=plan.runner.algorithm(plan.spec),
+                name=plan.name,
+                state=RunState.PREFLIGHT,
+                tags=plan.tags,
+            )
         except LabError:
             if device is not None:
                 device.release()
@@ -203,9 +201,7 @@ class TrainerService:
                 self._turns.plans[run_id] = plan
                 self._show(record, f"position {self.position(run_id)} in the queue")
                 return record
-            life = RunLife.resume(
-                self.home, run_id, lock, algo=runner.algorithm(spec), state=RunState.PREFLIGHT
-            )
+            life = RunLife.resume(self.home, run_id, lock, algo=runner.algorithm(spec), state=RunState.PREFLIGHT)
         except BaseException:
             lock.release()
             if device is not None:
@@ -298,14 +294,10 @@ class TrainerService:
         """Whether a process trains the run now, this service's own or another's."""
         record = self.runs.get(run_id)
         return run_id in self._live or (
-            record is not None
-            and not record.state.is_end
-            and record.state not in (RunState.QUEUED, RunState.PREFLIGHT)
+            record is not None and not record.state.is_end and record.state not in (RunState.QUEUED, RunState.PREFLIGHT)
         )
 
-    async def request(
-        self, run_id: str, command_type: type[commands.Command], **fields: Any
-    ) -> records.AckEvent:
+    async def request(self, run_id: str, command_type: type[commands.Command], **fields: Any) -> records.AckEvent:
         """Send a command to a run's worker, or to who keeps it, and wait for the ack.
 
         Raises ProtocolError, also when its runner takes no such command.
@@ -344,9 +336,7 @@ class TrainerService:
             self._show(kept.life.record)
             return
         if self.takes_commands(run_id):
-            raise ConfigError(
-                f"run {run_id} is kept by another process: name it there, or once it has ended"
-            )
+            raise ConfigError(f"run {run_id} is kept by another process: name it there, or once it has ended")
         record = msgspec.structs.replace(self._record(run_id), name=name)
         self.registry.append(record)
         self._show(record)
@@ -446,9 +436,7 @@ class TrainerService:
         record = self.runs.get(run_id)
         if record is not None:  # the index says its state
             now = fold(record, event)
-            self.runs[run_id] = msgspec.structs.replace(
-                now, state=record.state, reason=record.reason
-            )
+            self.runs[run_id] = msgspec.structs.replace(now, state=record.state, reason=record.reason)
         self._tell(EventReceived(run_id, event))
 
     # -- when a child is gone -----------------------------------------------------------------

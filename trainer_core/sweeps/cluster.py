@@ -39,8 +39,7 @@ def connect(address: str) -> Any:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ConfigError(
-            "--ray needs Ray: python -m pip install ray, on every node; without --ray the sweep "
-            "runs on this computer"
+            "--ray needs Ray: python -m pip install ray, on every node; without --ray the sweep runs on this computer"
         ) from None
     _check_answer(address)
     # A checkout is found where it lies (the nodes share it, as they share the home).
@@ -66,9 +65,7 @@ def _check_answer(address: str) -> None:
     if address in ("local", "auto"):
         return
     if not colon or not port.isdigit() or not is_host(host):
-        raise ConfigError(
-            f"--ray wants auto, local, HOST:PORT or ray://HOST:PORT, got {shown_address(address)}"
-        )
+        raise ConfigError(f"--ray wants auto, local, HOST:PORT or ray://HOST:PORT, got {shown_address(address)}")
     try:
         socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
     except (OSError, OverflowError) as error:
@@ -79,9 +76,8 @@ class RaySlots:
     """As many trials at a time as the cluster takes; `most` of them at once."""
 
     def __init__(
-        self, ray: Any, home: HomePaths, sweep: Sweep, *, cpus: float, gpus: float, most: int,
-        actor: type,
-    ) -> None:  # fmt: skip
+        self, ray: Any, home: HomePaths, sweep: Sweep, *, cpus: float, gpus: float, most: int, actor: type
+    ) -> None:
         """`actor` is TrialSlot, or what a test takes for it."""
         self.places = most or len(sweep.trials)
         self._ray, self._home, self._sweep = ray, home, sweep

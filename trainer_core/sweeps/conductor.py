@@ -35,13 +35,7 @@ class Conductor:
     """One sweep from now to its end, or to `stop`."""
 
     def __init__(
-        self,
-        home: HomePaths,
-        sweep: Sweep,
-        slots: Slots,
-        say: Callable[[str], None],
-        *,
-        poll_s: float = POLL_S,
+        self, home: HomePaths, sweep: Sweep, slots: Slots, say: Callable[[str], None], *, poll_s: float = POLL_S
     ) -> None:
         self.home, self.sweep, self.slots, self._say = home, sweep, slots, say
         self._poll_s = poll_s

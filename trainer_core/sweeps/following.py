@@ -47,10 +47,7 @@ class Following:
     def verdict(self, trial: Trial) -> str:
         """Why the sweep's rule would end the trial now, or ""; each rung is judged once."""
         curve, stop = self.curves[trial.number], self.stop
-        if stop.rule == "halving":
-            at = rules.rung_of(curve, stop.first_rung, stop.factor)
-        else:
-            at = rules.reached(curve)
+        at = rules.rung_of(curve, stop.first_rung, stop.factor) if stop.rule == "halving" else rules.reached(curve)
         if stop.rule == "none" or at <= self._judged[trial.number]:
             return ""
         self._judged[trial.number] = at

@@ -25,15 +25,19 @@ def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[
         curve = following.curves[trial.number]
         record = known.get(trial.run_id)
         row = rows.setdefault(trial.setting, {"values": trial.values, "trials": []})
-        row["trials"].append({
-            "trial": trial.number, "seed": trial.seed, "run_id": trial.run_id,
-            "state": record.state.value if record else RunState.IDLE.value,
-            "done": trial.number in ended or is_finished(record),
-            "ended_early": ended.get(trial.number, ""),
-            "reason": record.reason if record else "",
-            "env_steps": record.env_steps if record else 0,
-            "value": sign * max(value for _, value in curve) if curve else None,
-        })  # fmt: skip
+        row["trials"].append(
+            {
+                "trial": trial.number,
+                "seed": trial.seed,
+                "run_id": trial.run_id,
+                "state": record.state.value if record else RunState.IDLE.value,
+                "done": trial.number in ended or is_finished(record),
+                "ended_early": ended.get(trial.number, ""),
+                "reason": record.reason if record else "",
+                "env_steps": record.env_steps if record else 0,
+                "value": sign * max(value for _, value in curve) if curve else None,
+            }
+        )
     for row in rows.values():
         values = [trial["value"] for trial in row["trials"] if trial["value"] is not None]
         row["median"] = statistics.median(values) if values else None
@@ -52,17 +56,16 @@ def table(rows: list[dict[str, Any]], mode: str) -> list[str]:
     for row in rows:
         trials = row["trials"]
         values = [trial["value"] for trial in trials if trial["value"] is not None]
-        cells.append((
-            " ".join(f"{name}={value}" for name, value in row["values"].items()) or "(as given)",
-            str(len(trials)),
-            str(sum(trial["done"] for trial in trials)),
-            str(sum(bool(trial["ended_early"]) for trial in trials)),
-            f"{row['median']:.4g}" if values else "-",
-            f"{best(values):.4g}" if values else "-",
-            f"{row['env_steps']:,.0f}",
-        ))  # fmt: skip
+        cells.append(
+            (
+                " ".join(f"{name}={value}" for name, value in row["values"].items()) or "(as given)",
+                str(len(trials)),
+                str(sum(trial["done"] for trial in trials)),
+                str(sum(bool(trial["ended_early"]) for trial in trials)),
+                f"{row['median']:.4g}" if values else "-",
+                f"{best(values):.4g}" if values else "-",
+                f"{row['env_steps']:,.0f}",
+            )
+        )
     widths = [max(len(line[column]) for line in cells) for column in range(len(HEADS))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    ]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]

@@ -54,9 +54,7 @@ def rung_of(curve: Curve, first_rung: int, factor: int) -> int:
     return rung
 
 
-def halving(
-    curves: Mapping[int, Curve], trial: int, *, first_rung: int, factor: int
-) -> Verdict | None:
+def halving(curves: Mapping[int, Curve], trial: int, *, first_rung: int, factor: int) -> Verdict | None:
     """Asynchronous successive halving (Li et al. 2020, arXiv:1810.05934), its stopping form.
 
     At its rung a trial goes on if it is among the best 1/factor, rounded up, of all that came to
@@ -92,6 +90,4 @@ def median(curves: Mapping[int, Curve], trial: int, *, first_rung: int) -> Verdi
     if len(means) < MIN_PEERS:
         return None
     own, bar = best_until(curves[trial], steps), statistics.median(means)
-    return (
-        Verdict(own, bar, f"at {steps:,} steps is below the others' median") if own < bar else None
-    )
+    return Verdict(own, bar, f"at {steps:,} steps is below the others' median") if own < bar else None

@@ -32,11 +32,7 @@ class TrialSlot:
     """`run` a trial to its end; `stop` it from elsewhere meanwhile."""
 
     def __init__(
-        self,
-        home: str,
-        sweep_id: str,
-        runners: tuple[AgentRunner, ...] | None = None,
-        ladder: StopLadder | None = None,
+        self, home: str, sweep_id: str, runners: tuple[AgentRunner, ...] | None = None, ladder: StopLadder | None = None
     ) -> None:
         self.home, self.sweep_id = HomePaths(Path(home)), sweep_id
         self._runners, self._ladder = runners or registered_runners(), ladder
@@ -52,9 +48,7 @@ class TrialSlot:
         self._stopped, self._run_id = "", ""
         sweep = load_sweep(self.home, self.sweep_id)
         trial = sweep.trials[number]
-        self._service = TrainerService(
-            self.home, runners=self._runners, ladder=self._ladder, works_queue=False
-        )
+        self._service = TrainerService(self.home, runners=self._runners, ladder=self._ladder, works_queue=False)
         await self._wait_for_lock(trial)
         if not self._stopped:
             await self._start(self._service, sweep, trial, device)
@@ -77,14 +71,10 @@ class TrialSlot:
         if self._service is not None and self._run_id:
             await self._service.stop(self._run_id, reason)
 
-    async def _start(
-        self, service: TrainerService, sweep: Sweep, trial: Trial, device: str
-    ) -> None:
+    async def _start(self, service: TrainerService, sweep: Sweep, trial: Trial, device: str) -> None:
         runner = self._runners[0]
         spec = sweep.spec(trial, device)
-        plan = plan_run(
-            runner, spec, self.home, trial.run_id, sweep.title(trial), sweep.tags(trial)
-        )
+        plan = plan_run(runner, spec, self.home, trial.run_id, sweep.title(trial), sweep.tags(trial))
         service.open()
         record = service.runs.get(trial.run_id)
         if record is not None and runner.find_checkpoints(plan.run_dir):
@@ -111,10 +101,17 @@ class TrialSlot:
 def unborn(sweep: Sweep, trial: Trial, reason: str) -> RunRecord:
     """The record of a trial that was stopped before it began."""
     return RunRecord(
-        run_id=trial.run_id, runner="native", task=str(sweep.base["task"]),
-        algo=str(sweep.base["algo"]), device=str(sweep.base["device"]), state=RunState.IDLE,
-        created_at=sweep.created_at, config_sha256="", reason=reason, tags=sweep.tags(trial),
-    )  # fmt: skip
+        run_id=trial.run_id,
+        runner="native",
+        task=str(sweep.base["task"]),
+        algo=str(sweep.base["algo"]),
+        device=str(sweep.base["device"]),
+        state=RunState.IDLE,
+        created_at=sweep.created_at,
+        config_sha256="",
+        reason=reason,
+        tags=sweep.tags(trial),
+    )
 
 
 class LocalSlots:

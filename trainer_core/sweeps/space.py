@@ -106,9 +106,7 @@ def grid(axes: Sequence[Axis]) -> list[dict[str, Any]]:
     """Every combination, the last axis fastest. Raises ConfigError for a range."""
     for axis in axes:
         if axis.is_range:
-            raise ConfigError(
-                f"{axis.name} is a range: list its values, or say --search random --trials N"
-            )
+            raise ConfigError(f"{axis.name} is a range: list its values, or say --search random --trials N")
     _within_limit(math.prod(len(axis.values) for axis in axes))
     names = [axis.name for axis in axes]
     rows = itertools.product(*(axis.values for axis in axes))

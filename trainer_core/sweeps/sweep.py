@@ -38,9 +38,7 @@ LEAST_FACTOR, MOST_FACTOR = 2, 100
 def check_metric(name: str) -> None:
     """Raises ConfigError unless an update record may hold it (docs/rl_observability.md)."""
     if name != SUCCESS and name not in {row.name for row in METRICS}:
-        raise ConfigError(
-            f"no metric '{shown(name)}': say success, or a name of docs/rl_observability.md"
-        )
+        raise ConfigError(f"no metric '{shown(name)}': say success, or a name of docs/rl_observability.md")
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,9 +147,7 @@ def load_sweep(home: HomePaths, sweep_id: str) -> Sweep:
     except OSError as error:
         raise LabError(f"{path}: {error.strerror}; restore it from a copy") from None
     except (ConfigError, *BAD_JSON) as error:
-        raise LabError(
-            f"{path}: {shown(error, 160)}; restore it from a copy, or begin another"
-        ) from None
+        raise LabError(f"{path}: {shown(error, 160)}; restore it from a copy, or begin another") from None
     return sweep
 
 

@@ -31,8 +31,7 @@ def _whole_minibatches(config: Sizes) -> None:
     """Minibatches are means of equal weight, so all must have one size."""
     if config.batch_size % config.num_minibatches:
         raise ConfigError(
-            f"num_minibatches must divide num_envs * num_steps = {config.batch_size}, "
-            f"got {config.num_minibatches}"
+            f"num_minibatches must divide num_envs * num_steps = {config.batch_size}, got {config.num_minibatches}"
         )
 
 
@@ -61,8 +60,17 @@ ALGORITHMS: dict[str, Algorithm] = {
             title="PPO",
             summary="clipped policy updates, several epochs over each rollout",
             implementation="trainer_core.learn.ppo:PPO",
-            fields=("num_minibatches", "update_epochs", "gae_lambda", "clip_range",
-                    "clip_range_vf", "ent_coef", "vf_coef", "target_kl", "normalize_advantage"),
+            fields=(
+                "num_minibatches",
+                "update_epochs",
+                "gae_lambda",
+                "clip_range",
+                "clip_range_vf",
+                "ent_coef",
+                "vf_coef",
+                "target_kl",
+                "normalize_advantage",
+            ),
             check=_whole_minibatches,
         ),
         Algorithm(
@@ -70,13 +78,12 @@ ALGORITHMS: dict[str, Algorithm] = {
             title="Streaming A2C",
             summary="one optimizer step per rollout, in slices that bound its memory",
             implementation="trainer_core.learn.a2c:A2C",
-            fields=("num_minibatches", "gae_lambda", "ent_coef", "vf_coef",
-                    "normalize_advantage"),
+            fields=("num_minibatches", "gae_lambda", "ent_coef", "vf_coef", "normalize_advantage"),
             caution="A2C does not learn Pocket Quest's first stage: 19 % after 186,000 steps, "
             "where PPO has 100 % after 31,000 (docs/learning.md)",
         ),
     )
-}  # fmt: skip
+}
 
 
 def ignored_fields(name: str) -> frozenset[str]:

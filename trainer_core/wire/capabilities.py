@@ -31,7 +31,6 @@ class RunnerCapabilities(msgspec.Struct, kw_only=True, frozen=True):
 
 
 FULL = RunnerCapabilities(
-    pause=True, graceful_stop=True, checkpoints=True, exact_resume=True, warm_start=True, play=True,
-    watch=True,
-)  # fmt: skip
+    pause=True, graceful_stop=True, checkpoints=True, exact_resume=True, warm_start=True, play=True, watch=True
+)
 """Of a runner that can what our own trainer can."""

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trainer_core.wire.algorithms import ALGORITHMS, find_algorithm
 from trainer_core.wire.errors import ConfigError
-from trainer_core.wire.fields import (
-    MAX_ENV_STEPS,
-    MAX_SECONDS,
-    MAX_SEED,
-    check_device,
-    check_fields,
-)
+from trainer_core.wire.fields import MAX_ENV_STEPS, MAX_SECONDS, MAX_SEED, check_device, check_fields
 from trainer_core.wire.fields import described as _meta
 from trainer_core.wire.spec import from_fields
 
@@ -35,26 +29,19 @@ class RunConfig:
     or pocket_quest/*."""
     device: str = field(default="cpu", metadata=_meta("Device", "basics"))
     """cpu or cuda:N."""
-    algo: Algo = field(
-        default="ppo", metadata=_meta("Algorithm", "basics", choices=tuple(ALGORITHMS))
-    )
+    algo: Algo = field(default="ppo", metadata=_meta("Algorithm", "basics", choices=tuple(ALGORITHMS)))
     """Learning algorithm."""
-    num_envs: int = field(
-        default=32, metadata=_meta("Game Boys", "basics", minimum=1, maximum=1 << 17)
-    )
+    num_envs: int = field(default=32, metadata=_meta("Game Boys", "basics", minimum=1, maximum=1 << 17))
     """Game Boys that run side by side."""
     seconds: float = field(
-        default=0.0,
-        metadata=_meta("Time limit", "basics", minimum=0, maximum=MAX_SECONDS, unit="s"),
+        default=0.0, metadata=_meta("Time limit", "basics", minimum=0, maximum=MAX_SECONDS, unit="s")
     )
     """Stop after so many seconds of wall time; 0 = no limit."""
     total_env_steps: int = field(
         default=0, metadata=_meta("Environment steps", "basics", minimum=0, maximum=MAX_ENV_STEPS)
     )
     """Stop after so many environment steps; 0 = no limit."""
-    target_success: float = field(
-        default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1)
-    )
+    target_success: float = field(default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1))
     """Stop once greedy play from the validation starts succeeds this often, on every task, twice
     running or with drawn play at 0.8 of it; 0 = go on. Validated beside (`validate_on`), a run ends
     some updates later; the checkpoint that it names has the weights that succeeded."""
@@ -64,120 +51,77 @@ class RunConfig:
     stack_k: int = field(default=1, metadata=_meta("Stacked pictures", "env", minimum=1, maximum=8))
     """Pictures the policy sees; 1 costs no shift and no copy."""
     obs_source: Literal["screen", "marked", "noise"] = field(
-        default="screen",
-        metadata=_meta("Observation", "env", choices=("screen", "marked", "noise")),
+        default="screen", metadata=_meta("Observation", "env", choices=("screen", "marked", "noise"))
     )
     """screen; marked: where a picture of the episode comes back, with marks for what was pressed
     there; or noise: random pictures, the control that proves the policy looks."""
 
-    demo_starts: float = field(
-        default=0.75, metadata=_meta("Starts along demos", "env", minimum=0, maximum=0.9)
-    )
+    demo_starts: float = field(default=0.75, metadata=_meta("Starts along demos", "env", minimum=0, maximum=0.9))
     """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
     at the task's own starts. Validation always begins there."""
 
-    learning_rate: float = field(
-        default=1e-3, metadata=_meta("Learning rate", "learning", minimum=1e-7, maximum=1)
-    )
+    learning_rate: float = field(default=1e-3, metadata=_meta("Learning rate", "learning", minimum=1e-7, maximum=1))
     """Adam's step size."""
     lr_schedule: Literal["constant", "linear"] = field(
         default="constant", metadata=_meta("Schedule", "learning", choices=("constant", "linear"))
     )
     """How the learning rate moves over the run."""
-    num_steps: int = field(
-        default=32, metadata=_meta("Rollout length", "learning", minimum=1, maximum=1 << 16)
-    )
+    num_steps: int = field(default=32, metadata=_meta("Rollout length", "learning", minimum=1, maximum=1 << 16))
     """Steps of every env between two updates (T)."""
-    num_minibatches: int = field(
-        default=8, metadata=_meta("Minibatches", "learning", minimum=1, maximum=1 << 20)
-    )
+    num_minibatches: int = field(default=8, metadata=_meta("Minibatches", "learning", minimum=1, maximum=1 << 20))
     """Pieces a PPO rollout is cut into per epoch."""
-    update_epochs: int = field(
-        default=4, metadata=_meta("Epochs", "learning", minimum=1, maximum=1000)
-    )
+    update_epochs: int = field(default=4, metadata=_meta("Epochs", "learning", minimum=1, maximum=1000))
     """Times PPO goes over a rollout."""
     gamma: float = field(default=0.97, metadata=_meta("Discount", "learning", minimum=0, maximum=1))
     """Discount per environment step."""
-    gae_lambda: float = field(
-        default=0.95, metadata=_meta("GAE lambda", "learning", minimum=0, maximum=1)
-    )
+    gae_lambda: float = field(default=0.95, metadata=_meta("GAE lambda", "learning", minimum=0, maximum=1))
     """Bias against variance in the advantage (Schulman et al. 2016)."""
-    clip_range: float = field(
-        default=0.2, metadata=_meta("Clip range", "learning", minimum=0.01, maximum=1)
-    )
+    clip_range: float = field(default=0.2, metadata=_meta("Clip range", "learning", minimum=0.01, maximum=1))
     """PPO's clipping of the probability ratio."""
-    clip_range_vf: float = field(
-        default=0.0, metadata=_meta("Value clip range", "learning", minimum=0, maximum=10**6)
-    )
+    clip_range_vf: float = field(default=0.0, metadata=_meta("Value clip range", "learning", minimum=0, maximum=10**6))
     """Clipping of the value's change; 0 = none."""
-    ent_coef: float = field(
-        default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0, maximum=100)
-    )
+    ent_coef: float = field(default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0, maximum=100))
     """Weight of the entropy bonus."""
     ent_schedule: Literal["success", "constant"] = field(
-        default="success",
-        metadata=_meta("Entropy schedule", "learning", choices=("success", "constant")),
+        default="success", metadata=_meta("Entropy schedule", "learning", choices=("success", "constant"))
     )
     """success: the bonus falls in proportion as training episodes succeed, to a tenth."""
-    vf_coef: float = field(
-        default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
-    )
+    vf_coef: float = field(default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100))
     """Weight of the value loss."""
-    max_grad_norm: float = field(
-        default=0.5, metadata=_meta("Gradient clip", "learning", minimum=0, maximum=10**6)
-    )
+    max_grad_norm: float = field(default=0.5, metadata=_meta("Gradient clip", "learning", minimum=0, maximum=10**6))
     """Global norm that gradients are clipped to; 0 = no clipping."""
-    target_kl: float = field(
-        default=0.0, metadata=_meta("Target KL", "learning", minimum=0, maximum=100)
-    )
+    target_kl: float = field(default=0.0, metadata=_meta("Target KL", "learning", minimum=0, maximum=100))
     """Stop an update's epochs once the approximate KL passes this; 0 = never."""
-    normalize_advantage: bool = field(
-        default=True, metadata=_meta("Normalise advantages", "learning")
-    )
+    normalize_advantage: bool = field(default=True, metadata=_meta("Normalise advantages", "learning"))
     """Per minibatch, to mean 0 and deviation 1."""
     policy: Literal["auto", "small", "nature", "impala"] = field(
-        default="auto",
-        metadata=_meta("Network", "learning", choices=("auto", "small", "nature", "impala")),
+        default="auto", metadata=_meta("Network", "learning", choices=("auto", "small", "nature", "impala"))
     )
     """auto: small on a CPU, nature on a GPU."""
     amp: Literal["auto", "off", "bf16"] = field(
-        default="auto",
-        metadata=_meta("Mixed precision", "learning", choices=("auto", "off", "bf16")),
+        default="auto", metadata=_meta("Mixed precision", "learning", choices=("auto", "off", "bf16"))
     )
     """bf16 autocast; auto = on CUDA only."""
     warm_start: str = field(default="", metadata=_meta("Warm start", "learning", is_folder=True))
     """Checkpoint folder whose weights the run begins with (a warm start, not a resume)."""
 
-    eval_every: int = field(
-        default=20, metadata=_meta("Validate every", "logging", minimum=0, maximum=10**6)
-    )
+    eval_every: int = field(default=20, metadata=_meta("Validate every", "logging", minimum=0, maximum=10**6))
     """Updates between two validations; 0 disables."""
-    eval_episodes: int = field(
-        default=32, metadata=_meta("Validation episodes", "logging", minimum=1, maximum=4096)
-    )
+    eval_episodes: int = field(default=32, metadata=_meta("Validation episodes", "logging", minimum=1, maximum=4096))
     """Episodes of one validation, spread over the validation starts."""
     validate_on: Literal["auto", "device", "cpu"] = field(
-        default="auto",
-        metadata=_meta("Validate on", "logging", choices=("auto", "device", "cpu")),
+        default="auto", metadata=_meta("Validate on", "logging", choices=("auto", "device", "cpu"))
     )
     """device: where the run learns, which waits meanwhile; cpu: in a process of its own beside it,
     whose results come some updates later; auto: cpu for a run on one GPU with four cores or more,
     device for any other."""
-    checkpoint_every: int = field(
-        default=20, metadata=_meta("Checkpoint every", "logging", minimum=0, maximum=10**6)
-    )
+    checkpoint_every: int = field(default=20, metadata=_meta("Checkpoint every", "logging", minimum=0, maximum=10**6))
     """Updates between two checkpoints; 0 = only at the end."""
-    keep_checkpoints: int = field(
-        default=5, metadata=_meta("Keep checkpoints", "logging", minimum=1, maximum=10**4)
-    )
+    keep_checkpoints: int = field(default=5, metadata=_meta("Keep checkpoints", "logging", minimum=1, maximum=10**4))
     """How many to keep besides the best and the newest."""
-    log_every: int = field(
-        default=1, metadata=_meta("Record every", "logging", minimum=1, maximum=10**6)
-    )
+    log_every: int = field(default=1, metadata=_meta("Record every", "logging", minimum=1, maximum=10**6))
     """Updates between two update records."""
-    threads: int = field(
-        default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256)
-    )
+    threads: int = field(default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256))
     """Threads that learn on a CPU; 0 = choose."""
 
     def __post_init__(self) -> None:

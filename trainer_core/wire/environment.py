@@ -22,10 +22,18 @@ MEET_WITHIN, MEET_WITHIN_S = "DMGLAB_RANKS_MEET_WITHIN", 600.0
 OF_RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 """What torchrun, or `dmglab --gpus`, tells each of its processes."""
 OF_ONE_PYTHON = (
-    "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR",
-    "PYTHONEXECUTABLE", "PYTHONINSPECT", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONBREAKPOINT",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "PYTHONUSERBASE",
+    "PYTHONPLATLIBDIR",
+    "PYTHONEXECUTABLE",
+    "PYTHONINSPECT",
+    "PYTHONOPTIMIZE",
+    "PYTHONWARNINGS",
+    "PYTHONBREAKPOINT",
     "__PYVENV_LAUNCHER__",
-)  # fmt: skip
+)
 """What a shell sets for one Python: modules of other versions, or other behaviour."""
 
 
@@ -119,9 +127,7 @@ def differs(name: str, value: str) -> bool:
     return os.environ.get(name) != value
 
 
-def child_environment(
-    python: str = sys.executable, /, *, without: Collection[str] = (), **more: str
-) -> dict[str, str]:
+def child_environment(python: str = sys.executable, /, *, without: Collection[str] = (), **more: str) -> dict[str, str]:
     """Return the environment of a program whose interpreter is `python`: ours, and `more`.
 
     Another one than ours gets nothing of OF_ONE_PYTHON: a shell's PYTHONPATH would put other

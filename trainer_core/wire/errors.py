@@ -23,10 +23,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
 def shortened(text: str, most: int = MOST_WORDS) -> str:

@@ -23,17 +23,28 @@ def limits(minimum: float | None = None, maximum: float | None = None) -> dict[s
 
 
 def described(
-    label: str, group: str, *, minimum: float | None = None, maximum: float | None = None,
-    unit: str = "", choices: tuple[str, ...] = (), is_folder: bool = False, is_file: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    label: str,
+    group: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    unit: str = "",
+    choices: tuple[str, ...] = (),
+    is_folder: bool = False,
+    is_file: bool = False,
+) -> dict[str, Any]:
     """Metadata of a field that the form draws. `group` is basics, env, learning or logging.
 
     A text that names a folder or a file is chosen by a dialog too.
     """
     shown = {
-        "label": label, "group": group, "unit": unit, "choices": choices, "is_folder": is_folder,
+        "label": label,
+        "group": group,
+        "unit": unit,
+        "choices": choices,
+        "is_folder": is_folder,
         "is_file": is_file,
-    }  # fmt: skip
+    }
     return limits(minimum, maximum) | shown
 
 

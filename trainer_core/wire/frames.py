@@ -128,26 +128,33 @@ class FrameWriter:
             partial.unlink(missing_ok=True)
             raise
         _HEADER.pack_into(
-            self._map, 0, MAGIC, VERSION, shape.format, shape.slots,
-            shape.width, shape.height, shape.envs, 0,
-        )  # fmt: skip
+            self._map, 0, MAGIC, VERSION, shape.format, shape.slots, shape.width, shape.height, shape.envs, 0
+        )
         os.replace(partial, path)
 
     def publish(self, picture: bytes | memoryview, info: FrameInfo) -> int:
         """Show one picture (`shape.picture_bytes` bytes). Returns its sequence number."""
         if len(picture) != self.shape.picture_bytes:
-            raise ProtocolError(
-                f"picture has {len(picture)} bytes, the file holds {self.shape.picture_bytes}"
-            )
+            raise ProtocolError(f"picture has {len(picture)} bytes, the file holds {self.shape.picture_bytes}")
         self._seq += 1
         start = _HEADER_BYTES + (self._seq % self.shape.slots) * self.shape.slot_bytes
         struct.pack_into("<Q", self._map, start, 0)  # a reader that is inside sees it go invalid
         self._map[start + 64 : start + 64 + len(picture)] = picture
         _SLOT.pack_into(
-            self._map, start, self._seq, info.env_steps, info.time or time.monotonic(),
-            info.reward, info.dist, info.speed, info.buttons, info.who, info.action,
-            info.flags, info.frame,
-        )  # fmt: skip
+            self._map,
+            start,
+            self._seq,
+            info.env_steps,
+            info.time or time.monotonic(),
+            info.reward,
+            info.dist,
+            info.speed,
+            info.buttons,
+            info.who,
+            info.action,
+            info.flags,
+            info.frame,
+        )
         struct.pack_into("<Q", self._map, _SEQ_OFFSET, self._seq)
         return self._seq
 

@@ -26,9 +26,7 @@ steps; sum: a count; ratio: one sum over another, 0 where that is 0; last: compu
 rollout alone; loss: mean over optimizer steps; run: known to the run, not measured on a device."""
 
 TIME_PREFIX = "time/"
-TASK_METRICS = (
-    "success_rate", "success_rate_demo_starts", "episode_return", "episode_length",
-)  # fmt: skip
+TASK_METRICS = ("success_rate", "success_rate_demo_starts", "episode_return", "episode_length")
 """Metrics that a run of several tasks tells of each task besides, as `<metric>/<task>`."""
 
 
@@ -60,13 +58,29 @@ def _counter(name: str, title: str, help: str, unit: str = "") -> Metric:
 
 
 def _of(
-    name: str, title: str, group: Group, reduction: Reduction, help: str, beside: str = "",
-    label: str = "", unit: str = "", low: float | None = None, high: float | None = None,
-) -> Metric:  # fmt: skip
+    name: str,
+    title: str,
+    group: Group,
+    reduction: Reduction,
+    help: str,
+    beside: str = "",
+    label: str = "",
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+) -> Metric:
     return Metric(
-        name=name, title=title, help=help, group=group, unit=unit, low=low, high=high,
-        reduction=reduction, beside=beside, label=label,
-    )  # fmt: skip
+        name=name,
+        title=title,
+        help=help,
+        group=group,
+        unit=unit,
+        low=low,
+        high=high,
+        reduction=reduction,
+        beside=beside,
+        label=label,
+    )
 
 
 _share = functools.partial(_of, low=0.0, high=1.0)
@@ -191,9 +205,7 @@ def metric(name: str) -> Metric:
 def _of_task(row: Metric, task: str) -> Metric:
     """The row of one task of several; its curve is drawn beside the other tasks'."""
     name = f"{row.name}/{task}"
-    return dataclasses.replace(
-        row, name=name, title=f"{row.title}, {task}", group="tasks", beside="", label=task
-    )
+    return dataclasses.replace(row, name=name, title=f"{row.title}, {task}", group="tasks", beside="", label=task)
 
 
 def scalars(record: Record) -> dict[str, float]:
@@ -260,9 +272,7 @@ def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
 
 
 @functools.lru_cache(64)
-def _names(
-    flat: tuple[str, ...], metrics: tuple[str, ...], sections: tuple[str, ...]
-) -> tuple[tuple[str, ...], bool]:
+def _names(flat: tuple[str, ...], metrics: tuple[str, ...], sections: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
     """All names of a row, and whether each stands once."""
     names = (*flat, *metrics, *(f"{TIME_PREFIX}{section}" for section in sections))
     return names, len(set(names)) == len(names)

@@ -83,15 +83,11 @@ def write_player_config(folder: Path, config: PlayerConfig) -> None:
     """Make `folder` a player's directory. Raises ConfigError when it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "config.json").write_bytes(
-            msgspec.json.format(msgspec.json.encode(config)) + b"\n"
-        )
+        (folder / "config.json").write_bytes(msgspec.json.format(msgspec.json.encode(config)) + b"\n")
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from None
     except UnicodeEncodeError:  # a path with bytes that are no text cannot stand in JSON
-        raise ConfigError(
-            f"{folder}: this path is no UTF-8: rename its folders, or use another --home"
-        ) from None
+        raise ConfigError(f"{folder}: this path is no UTF-8: rename its folders, or use another --home") from None
 
 
 def read_player_config(folder: Path) -> PlayerConfig:

@@ -73,9 +73,7 @@ def end_family(mark: str) -> None:
 def _processes() -> list[int]:
     if not _LINUX:
         return []
-    return [
-        int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()
-    ]
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
 
 
 def _environment(pid: int) -> list[bytes]:

@@ -351,15 +351,7 @@ class SoundEvent(Record, frozen=True, tag="sound"):
     """Why nothing does."""
 
 
-LogRecord = (
-    MetaRecord
-    | UpdateRecord
-    | EpisodeRecord
-    | EvalRecord
-    | CheckpointRecord
-    | ResumeRecord
-    | ErrorRecord
-)
+LogRecord = MetaRecord | UpdateRecord | EpisodeRecord | EvalRecord | CheckpointRecord | ResumeRecord | ErrorRecord
 Event = (
     LogRecord
     | StateEvent
@@ -425,9 +417,7 @@ def decode(line: bytes | str) -> Event:
     if record.v < 1:
         raise ProtocolError(f"schema version {record.v} never was; versions count from 1")
     if record.v > SCHEMA_VERSION:
-        raise ProtocolError(
-            f"schema version {record.v} is newer than {SCHEMA_VERSION}: update DMG Lab to read it"
-        )
+        raise ProtocolError(f"schema version {record.v} is newer than {SCHEMA_VERSION}: update DMG Lab to read it")
     return _upgraded(record, line) if record.v < SCHEMA_VERSION else record
 
 

@@ -40,8 +40,7 @@ def read_regular(path: Path, limit: int = SMALL_FILE) -> bytes:
     with open_regular(path) as file:
         data = _read_at_most(file, limit + 1)
     if len(data) > limit:
-        raise OSError(errno.EFBIG, f"longer than the {limit} bytes that such a file may have",
-                      str(path))  # fmt: skip
+        raise OSError(errno.EFBIG, f"longer than the {limit} bytes that such a file may have", str(path))
     return data
 
 

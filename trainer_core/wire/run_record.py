@@ -48,9 +48,7 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.PREFLIGHT, *_ENDS}),
     RunState.PREFLIGHT: frozenset({RunState.STARTING, *_ENDS}),
     RunState.STARTING: frozenset({RunState.RUNNING, RunState.STOPPING, RunState.FINISHED, *_ENDS}),
-    RunState.RUNNING: frozenset(
-        {RunState.PAUSING, RunState.PAUSED, RunState.STOPPING, RunState.FINISHED, *_ENDS}
-    ),
+    RunState.RUNNING: frozenset({RunState.PAUSING, RunState.PAUSED, RunState.STOPPING, RunState.FINISHED, *_ENDS}),
     RunState.PAUSING: frozenset({RunState.PAUSED, RunState.RUNNING, RunState.STOPPING, *_ENDS}),
     RunState.PAUSED: frozenset({RunState.RUNNING, RunState.STOPPING, *_ENDS}),
     RunState.STOPPING: frozenset({RunState.FINISHED, *_ENDS}),

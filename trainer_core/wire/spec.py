@@ -15,14 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from trainer_core.wire.errors import ConfigError, shown
-from trainer_core.wire.fields import (
-    MAX_ENV_STEPS,
-    MAX_SECONDS,
-    MAX_SEED,
-    check_device,
-    check_fields,
-    limits,
-)
+from trainer_core.wire.fields import MAX_ENV_STEPS, MAX_SECONDS, MAX_SEED, check_device, check_fields, limits
 
 T = TypeVar("T")
 NATIVE_ID = "native"
@@ -78,9 +71,7 @@ class RunSpec:
 
     def with_options(self, config: Any) -> RunSpec:
         """The same order with all options of that configuration object."""
-        options = {
-            name: value for name, value in dataclasses.asdict(config).items() if name not in NEUTRAL
-        }
+        options = {name: value for name, value in dataclasses.asdict(config).items() if name not in NEUTRAL}
         return dataclasses.replace(self, options=options)
 
     @property
@@ -88,9 +79,7 @@ class RunSpec:
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
-NEUTRAL = tuple(
-    spec.name for spec in dataclasses.fields(RunSpec) if spec.name not in ("runner", "options")
-)
+NEUTRAL = tuple(spec.name for spec in dataclasses.fields(RunSpec) if spec.name not in ("runner", "options"))
 
 
 MOST_WORDS = 160

@@ -90,9 +90,8 @@ def watch_stdout(closed: bool) -> None:
     """Let what is printed from here on raise StdoutError where it cannot be written."""
     old = sys.stdout
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc]
-        io.BufferedWriter(_Stdout(closed)), encoding=old.encoding, errors=old.errors,
-        line_buffering=os.isatty(1),
-    )  # fmt: skip
+        io.BufferedWriter(_Stdout(closed)), encoding=old.encoding, errors=old.errors, line_buffering=os.isatty(1)
+    )
 
 
 def finish_stdout(status: int) -> int:

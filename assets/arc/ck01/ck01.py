@@ -7,10 +7,7 @@ of them again.
 from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite  # pyright: ignore
 
 ON, OFF, FLOOR = 8, 4, 0
-LEVELS = (
-    ({(2, 2), (5, 2), (4, 5)}, ((0, 0),)),
-    ({(1, 3), (2, 3), (3, 3), (5, 6), (6, 6)}, ((-1, 0), (0, 0), (1, 0))),
-)
+LEVELS = (({(2, 2), (5, 2), (4, 5)}, ((0, 0),)), ({(1, 3), (2, 3), (3, 3), (5, 6), (6, 6)}, ((-1, 0), (0, 0), (1, 0))))
 """Which lights burn at first, and what a click changes."""
 SIDE = 8
 

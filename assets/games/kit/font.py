@@ -112,11 +112,16 @@ def frame() -> dict[str, Canvas]:
     parts = {
         name: whole.crop(8 * x, 8 * y, 8, 8)
         for name, x, y in (
-            ("top_left", 0, 0), ("top", 1, 0), ("top_right", 2, 0),
-            ("left", 0, 1), ("right", 2, 1),
-            ("bottom_left", 0, 2), ("bottom", 1, 2), ("bottom_right", 2, 2),
+            ("top_left", 0, 0),
+            ("top", 1, 0),
+            ("top_right", 2, 0),
+            ("left", 0, 1),
+            ("right", 2, 1),
+            ("bottom_left", 0, 2),
+            ("bottom", 1, 2),
+            ("bottom_right", 2, 2),
         )
-    }  # fmt: skip
+    }
     cursor = Canvas(8, 8, 0)
     for y in range(7):
         cursor.hline(2, 2 + min(y, 6 - y), y, 3)

@@ -68,9 +68,7 @@ class GameBatch:
         return int(self.emulator.peek(env, self.addresses[name] + offset, 1)[0])
 
 
-def distances(
-    pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray | None = None
-) -> np.ndarray:
+def distances(pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     """Mean absolute shade difference / 3 to the nearest template, float[N]; over `mask`
     bool[G, 72, 80] if there is one."""
     masks = np.ones(templates.shape, bool) if mask is None else mask

@@ -66,9 +66,7 @@ class Task:
         return TASKS / self.id
 
 
-def play(
-    rom: Path, starts: Sequence[Start], codec: Codec = CODEC
-) -> tuple[list[Snapshot], np.ndarray]:
+def play(rom: Path, starts: Sequence[Start], codec: Codec = CODEC) -> tuple[list[Snapshot], np.ndarray]:
     """Power on, play all inputs at once; states and pictures (uint8[S, 72, 80]) at their ends."""
     snapshots = replay(Cartridge.from_file(rom), [start.script(codec) for start in starts])
     game = GameBatch(rom, len(starts))
@@ -80,9 +78,7 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def write(
-    task: Task, starts: Sequence[Start], templates: np.ndarray, mask: np.ndarray | None = None
-) -> None:
+def write(task: Task, starts: Sequence[Start], templates: np.ndarray, mask: np.ndarray | None = None) -> None:
     """The whole folder; `templates` uint8[G, 72, 80], `mask` bool[G, 72, 80] what counts."""
     task.folder.mkdir(parents=True, exist_ok=True)
     masked = {} if mask is None else {"mask": mask}
@@ -225,12 +221,7 @@ def chances(task: Task, episodes: int) -> dict[str, float]:
         rows[name] = np.full((task.horizon, len(snapshots)), action)
     return {
         name: success_rate(
-            GameBatch(task.rom, actions.shape[1], task.codec),
-            snapshots,
-            templates,
-            task.tau,
-            actions,
-            mask,
+            GameBatch(task.rom, actions.shape[1], task.codec), snapshots, templates, task.tau, actions, mask
         )
         for name, actions in rows.items()
     }

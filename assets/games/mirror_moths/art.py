@@ -209,9 +209,17 @@ def lamp(is_lit: bool) -> Canvas:
 
 
 SQUARES = {
-    ".": floor(), "#": pot(), "x": thorns(), "~": leaf(), "O": hole(), "p": plate(),
-    "g": gate(False), "G": gate(True), "o": lamp(False), "L": lamp(True),
-}  # fmt: skip
+    ".": floor(),
+    "#": pot(),
+    "x": thorns(),
+    "~": leaf(),
+    "O": hole(),
+    "p": plate(),
+    "g": gate(False),
+    "G": gate(True),
+    "o": lamp(False),
+    "L": lamp(True),
+}
 
 
 def mirrored(square: Canvas, x: int) -> Canvas:

@@ -14,10 +14,18 @@ from kit.tables import TileSet, c_bytes, picture_map
 
 FONT_BASE = 128
 TEXTS = {
-    "press_start": "PRESS START", "level": "LEVEL", "wick": "WICK", "bright": "BRIGHT!",
-    "press_a": "PRESS A", "score": "SCORE", "best": "BEST", "over": "THE CANDLES ARE OUT",
-    "again": "START: TRY AGAIN", "won": "EVERY LAMP IS LIT!", "thanks": "GOOD NIGHT, MOTHS.",
-}  # fmt: skip
+    "press_start": "PRESS START",
+    "level": "LEVEL",
+    "wick": "WICK",
+    "bright": "BRIGHT!",
+    "press_a": "PRESS A",
+    "score": "SCORE",
+    "best": "BEST",
+    "over": "THE CANDLES ARE OUT",
+    "again": "START: TRY AGAIN",
+    "won": "EVERY LAMP IS LIT!",
+    "thanks": "GOOD NIGHT, MOTHS.",
+}
 KINDS = ".#x~OpgGoL"  # in the order of the square_ names of game.h
 SPARE_WICK = 12  # moves beyond three times the fewest
 

@@ -26,10 +26,14 @@ NEXT_LEVEL = ("B", "A", "B")
 
 def task(number: int) -> Task:
     return Task(
-        f"mirror_moths/level_{number}", f"Light the lamps of level {number}",
+        f"mirror_moths/level_{number}",
+        f"Light the lamps of level {number}",
         "Bring both moths, each the other's mirror image, onto their lamps at the same time.",
-        "Mirror Moths", ROM, 0.003, 160,
-    )  # fmt: skip
+        "Mirror Moths",
+        ROM,
+        0.003,
+        160,
+    )
 
 
 def way_in(number: int) -> tuple[str, ...]:
@@ -49,9 +53,7 @@ def make(number: int, rng: np.random.Generator) -> None:
     count = TRAIN_STARTS + HELDOUT_STARTS
     chosen = [far[k % len(far)] for k in rng.permutation(max(count, len(far)))[:count]]
     print(f"level {number}: {len(far)} states are far enough, {len(set(chosen))} are used")
-    starts = [
-        Start(TITLE_FRAMES + int(rng.integers(0, 64)), (*opening, *ways[state])) for state in chosen
-    ]
+    starts = [Start(TITLE_FRAMES + int(rng.integers(0, 64)), (*opening, *ways[state])) for state in chosen]
     task_folder.write(task(number), starts, pictures)
     solutions = [(*level.solution(state), "B") for state in chosen[:DEMONSTRATIONS]]
     task_folder.add_demonstrations(task(number), list(enumerate(solutions)))

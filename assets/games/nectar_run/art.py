@@ -337,8 +337,14 @@ def columns(picture: Canvas) -> bytes:
 def sprites() -> tuple[bytes, dict[str, int]]:
     """All sprite tiles and the first tile of each picture; frames follow one another."""
     data, first = b"", {}
-    for name, frames in (("bee", BEE), ("pale_bee", PALE_BEE), ("wasp", WASP),
-                         ("beetle", BEETLE), ("fly", FLY), ("blast", BLAST)):  # fmt: skip
+    for name, frames in (
+        ("bee", BEE),
+        ("pale_bee", PALE_BEE),
+        ("wasp", WASP),
+        ("beetle", BEETLE),
+        ("fly", FLY),
+        ("blast", BLAST),
+    ):
         first[name] = len(data) // 16
         for text in frames:
             data += columns(sprite(text, 16, 16, mirror=True))
@@ -486,7 +492,5 @@ def hud() -> dict[str, Canvas]:
     empty = Canvas(8, 8, 0)
     empty.box(0, 1, 7, 6, 3, 0)
     nectar = Canvas(8, 8, 0).art(0, 0, "   #\n   #\n  ###\n #####\n #+###\n #+###\n #####\n  ###")
-    hornet = Canvas(8, 8, 0).art(
-        0, 0, "#     #\n #   #\n #####\n #+#+#\n #####\n ##+##\n  ###\n   #"
-    )
+    hornet = Canvas(8, 8, 0).art(0, 0, "#     #\n #   #\n #####\n #+#+#\n #####\n ##+##\n  ###\n   #")
     return {"life": life, "full": full, "empty": empty, "nectar": nectar, "hornet": hornet}

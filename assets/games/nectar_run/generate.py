@@ -13,11 +13,19 @@ from kit.tables import TileSet, c_bytes, picture_map
 
 FONT_BASE = 128
 TEXTS = {
-    "press_start": "PRESS START", "best": "BEST", "score": "SCORE", "ready": "STAGE",
-    "jar": "THE JAR IS FULL!", "hornet": "A HORNET COMES...", "clear": "GARDEN SAVED!",
-    "over": "GAME OVER", "again": "START: FLY AGAIN", "won": "ALL IS IN BLOOM",
-    "fly_on": "START: FLY ON", "honey": "HONEY",
-}  # fmt: skip
+    "press_start": "PRESS START",
+    "best": "BEST",
+    "score": "SCORE",
+    "ready": "STAGE",
+    "jar": "THE JAR IS FULL!",
+    "hornet": "A HORNET COMES...",
+    "clear": "GARDEN SAVED!",
+    "over": "GAME OVER",
+    "again": "START: FLY AGAIN",
+    "won": "ALL IS IN BLOOM",
+    "fly_on": "START: FLY ON",
+    "honey": "HONEY",
+}
 STAGES = 3
 
 

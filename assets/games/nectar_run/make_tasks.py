@@ -24,19 +24,29 @@ SEED = 20261122
 DEMONSTRATIONS = 4
 FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
-    "nectar_run/fill_jar", "Fill the jar",
+    "nectar_run/fill_jar",
+    "Fill the jar",
     "Gather the eight drops of nectar that fill the first jar before the third sting.",
-    "Nectar Run", ROM, 0.06, 56, ARCADE,
-)  # fmt: skip
+    "Nectar Run",
+    ROM,
+    0.06,
+    56,
+    ARCADE,
+)
 CELLS = 8  # of the meter; a drop fills one
 INSIDE, ABOVE = slice(69, 71), slice(68, 69)  # rows of an observation: a cell's inside, its edge
 METER_LEFT, CELL = 45, 4  # columns; a cell's inside is two wide
 PAGE_STEPS = 72 // ARCADE.frames_per_step  # until the page before the hornet is there
 FELL_HORNET = Task(
-    "nectar_run/fell_hornet", "Fell the hornet",
+    "nectar_run/fell_hornet",
+    "Fell the hornet",
     "Dodge the stings of the first hornet and shoot until its meter is empty.",
-    "Nectar Run", ROM, 0.04, 96, ARCADE,
-)  # fmt: skip
+    "Nectar Run",
+    ROM,
+    0.04,
+    96,
+    ARCADE,
+)
 
 
 def garden_starts(rng: np.random.Generator) -> list[Start]:
@@ -113,9 +123,7 @@ def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
     task_folder.add_demonstrations(task, ways)
 
 
-def agreed(
-    asked: dict[bytes, str], pilot: Pilot, before: Snapshot, actions: Sequence[str]
-) -> dict[bytes, str] | None:
+def agreed(asked: dict[bytes, str], pilot: Pilot, before: Snapshot, actions: Sequence[str]) -> dict[bytes, str] | None:
     """`asked` (picture: button) with those of a way from `before`; None if two disagree."""
     found = dict(asked)
     pilot.game.load([before])

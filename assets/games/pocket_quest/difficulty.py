@@ -108,9 +108,7 @@ def measure(folder: Path, episodes: int) -> dict[str, object]:
     random = rng.integers(0, len(ACTIONS), (horizon, episodes))
     goal = (snapshots, templates, tau)
     single = {
-        name: success_rate(
-            GameBatch(len(snapshots)), *goal, np.full((horizon, len(snapshots)), action)
-        )
+        name: success_rate(GameBatch(len(snapshots)), *goal, np.full((horizon, len(snapshots)), action))
         for action, name in enumerate(ACTIONS)
     }
     return {

@@ -20,9 +20,18 @@ from kit.game_batch import (  # noqa: E402
 )
 
 __all__ = [
-    "ACTIONS", "CHECKOUT", "FRAMES_PER_STEP", "MASKS", "RELEASE_AFTER", "ROM", "GameBatch",
-    "Snapshot", "distances", "place", "symbols",
-]  # fmt: skip
+    "ACTIONS",
+    "CHECKOUT",
+    "FRAMES_PER_STEP",
+    "MASKS",
+    "RELEASE_AFTER",
+    "ROM",
+    "GameBatch",
+    "Snapshot",
+    "distances",
+    "place",
+    "symbols",
+]
 
 ROM = HERE / "pocket_quest.gb"
 WINDOW_TEXT = slice(0x1C00, 0x1C00 + 18 * 32)  # tiles of boxes and menus, offset in the row
@@ -42,9 +51,16 @@ class GameBatch(kit_batch.GameBatch):
         at = {name: address - WRAM_OFFSET for name, address in self.addresses.items()}
         player = at["actors"]
         self._bytes = [
-            at["room"], at["room"] + 1, player, player + 1, player + 2, player + 3,
-            at["dialogue_open"], at["shadow_bgp"], at["story"],
-        ]  # fmt: skip
+            at["room"],
+            at["room"] + 1,
+            player,
+            player + 1,
+            player + 2,
+            player + 3,
+            at["dialogue_open"],
+            at["shadow_bgp"],
+            at["story"],
+        ]
 
     def keys(self) -> list[tuple]:
         """What decides the future apart from chance: place, dialogue, fade, story."""
@@ -53,10 +69,7 @@ class GameBatch(kit_batch.GameBatch):
         text[:, MARKS] = 0
         variables = rows[:, self._bytes]
         opened = variables[:, 6]
-        return [
-            (*v.tolist(), t.tobytes() if o else b"")
-            for v, t, o in zip(variables, text, opened, strict=True)
-        ]
+        return [(*v.tolist(), t.tobytes() if o else b"") for v, t, o in zip(variables, text, opened, strict=True)]
 
 
 def place(key: tuple) -> tuple[int, int, int, int] | None:

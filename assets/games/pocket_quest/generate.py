@@ -91,9 +91,7 @@ def sprite_table() -> tuple[bytes, dict[str, int]]:
     return data, first
 
 
-def room_tables(
-    out: list[str], texts: Texts, sprites: dict[str, int], taken: int
-) -> tuple[list[str], list[TileSet]]:
+def room_tables(out: list[str], texts: Texts, sprites: dict[str, int], taken: int) -> tuple[list[str], list[TileSet]]:
     """Write what each room points to; its row of `rooms`, and the tile sets in use."""
     set_names = list(dict.fromkeys(room.tileset for room in world.ROOMS))
     tile_sets = {name: TileSet(name, taken=taken) for name in set_names}
@@ -130,9 +128,7 @@ def square_table(number: int, room: world.Room, tiles: TileSet, squares: SquareS
     grid = []
     for y in range(room.height):
         for x in range(room.width):
-            a, b, c, d = (
-                tiles.number(picture.tile_bytes(16 * x + dx, 16 * y + dy)) for dx, dy in corners
-            )
+            a, b, c, d = (tiles.number(picture.tile_bytes(16 * x + dx, 16 * y + dy)) for dx, dy in corners)
             grid.append(squares.number((a, b, c, d, int(solid[y][x]))))
     for warp in room.warps:
         if solid[warp.y][warp.x]:
@@ -146,9 +142,9 @@ def thing_tables(number: int, room: world.Room, sprites: dict[str, int]) -> str:
     warps = [(w.x, w.y, w.when, names.index(w.room), w.to_x, w.to_y, w.facing) for w in room.warps]
     signs = [(x, y, talk_names.index(talk)) for x, y, talk in room.signs]
     persons = [
-        (p.x, p.y, p.facing, sprites[p.picture], p.palette << 4, p.behaviour,
-         talk_names.index(p.talk)) for p in room.people
-    ]  # fmt: skip
+        (p.x, p.y, p.facing, sprites[p.picture], p.palette << 4, p.behaviour, talk_names.index(p.talk))
+        for p in room.people
+    ]
     return (
         c_table("warp_t", f"warps_{number}", warps)
         + c_table("sign_t", f"signs_{number}", signs)

@@ -33,18 +33,10 @@ def task(name: str, title: str, description: str, tau: float, horizon: int) -> T
 
 
 REACH_SHOP = task(
-    "reach_shop",
-    "Reach the shop",
-    "Cross the village, round the villagers, and enter the shop.",
-    0.02,
-    256,
+    "reach_shop", "Reach the shop", "Cross the village, round the villagers, and enter the shop.", 0.02, 256
 )
 GET_PARCEL = task(
-    "get_parcel",
-    "Get the parcel",
-    "Find the way between the stands to the counter and hear the clerk out.",
-    0.001,
-    176,
+    "get_parcel", "Get the parcel", "Find the way between the stands to the counter and hear the clerk out.", 0.001, 176
 )
 DELIVER = task(
     "deliver",
@@ -53,8 +45,7 @@ DELIVER = task(
     0.02,
     512,
 )
-ERRAND = task("whole_errand", "The whole errand",
-              "From the bed to the evening on which the lantern burns.", 0.02, 1024)  # fmt: skip
+ERRAND = task("whole_errand", "The whole errand", "From the bed to the evening on which the lantern burns.", 0.02, 1024)
 
 
 def to_village() -> Walker:
@@ -139,9 +130,7 @@ def distances(room: str, goal: tuple[int, int]) -> dict[tuple[int, int], int]:
     return found
 
 
-def choose_starts(
-    pip: Walker, goal: tuple[int, int], presses: int, rng: np.random.Generator
-) -> list[Start]:
+def choose_starts(pip: Walker, goal: tuple[int, int], presses: int, rng: np.random.Generator) -> list[Start]:
     """Walks from where `pip` is to squares at least SHORTEST presses from the solution."""
     way_in, origin, room = list(pip.actions), pip.game.emulator.snapshot(0), pip.room
     far = distances(room, goal)

@@ -26,9 +26,17 @@ def at_home(pip: Walker) -> None:
     for _ in range(8):
         pip.press("A")
     pip.settle()
-    for x, y, facing in ((1, 7, "LEFT"), (1, 7, "UP"), (3, 3, "RIGHT"), (1, 2, "UP"),
-                         (3, 2, "UP"), (4, 2, "UP"), (8, 2, "UP"), (7, 7, "UP"),
-                         (4, 7, "DOWN")):  # fmt: skip
+    for x, y, facing in (
+        (1, 7, "LEFT"),
+        (1, 7, "UP"),
+        (3, 3, "RIGHT"),
+        (1, 2, "UP"),
+        (3, 2, "UP"),
+        (4, 2, "UP"),
+        (8, 2, "UP"),
+        (7, 7, "UP"),
+        (4, 7, "DOWN"),
+    ):
         pip.walk(x, y)
         pip.read(facing)
     pip.press("START")  # no satchel yet: only a sound
@@ -89,13 +97,7 @@ def the_errand(pip: Walker) -> None:
     pip.walk(11, 7)
     pip.read("UP")
     pip.walk(17, 6)
-    for x, y, facing in (
-        (12, 3, "UP"),
-        (12, 4, "RIGHT"),
-        (8, 2, "UP"),
-        (6, 2, "UP"),
-        (1, 2, "LEFT"),
-    ):
+    for x, y, facing in ((12, 3, "UP"), (12, 4, "RIGHT"), (8, 2, "UP"), (6, 2, "UP"), (1, 2, "LEFT")):
         pip.walk(x, y)
         pip.read(facing)
     pip.talk_to(1)

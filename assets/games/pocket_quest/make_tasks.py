@@ -45,9 +45,7 @@ class Stage:
 
     @property
     def task(self) -> Task:
-        return Task(
-            self.id, self.title, self.description, "Pocket Quest", ROM, self.tau, self.horizon
-        )
+        return Task(self.id, self.title, self.description, "Pocket Quest", ROM, self.tau, self.horizon)
 
 
 def path(text: str) -> tuple[str, ...]:
@@ -61,16 +59,24 @@ TO_STAIRS = path("1 RIGHT 3 UP 6 RIGHT 2 UP 1 RIGHT 1 B")
 TO_DOOR = path("1 LEFT 6 DOWN 6 LEFT 1 DOWN 1 B")
 STAGES = (
     Stage(
-        "pocket_quest/leave_bedroom", "Leave the bedroom",
+        "pocket_quest/leave_bedroom",
+        "Leave the bedroom",
         "Find the way round the shelves to the stairs and go down to the living room.",
-        (), TO_STAIRS, tau=0.02, horizon=144,
+        (),
+        TO_STAIRS,
+        tau=0.02,
+        horizon=144,
     ),
     Stage(
-        "pocket_quest/leave_house", "Leave the house",
+        "pocket_quest/leave_house",
+        "Leave the house",
         "Cross the living room to the door mat, and step out into the village.",
-        TO_STAIRS, TO_DOOR, tau=0.03, horizon=176,
+        TO_STAIRS,
+        TO_DOOR,
+        tau=0.03,
+        horizon=176,
     ),
-)  # fmt: skip
+)
 
 
 def goal_templates(stage: Stage) -> np.ndarray:
@@ -113,17 +119,14 @@ def choose_starts(stage: Stage, templates: np.ndarray, rng: np.random.Generator)
     fit = sorted(
         (steps[key], place(key)[1:], key)
         for key in ways
-        if place(key) and place(key)[0] == room
-        and steps.get(key, 0) >= difficulty.SHORTEST_ALLOWED
-    )  # fmt: skip
+        if place(key) and place(key)[0] == room and steps.get(key, 0) >= difficulty.SHORTEST_ALLOWED
+    )
     count = TRAIN_STARTS + HELDOUT_STARTS
     print(f"{stage.id}: {len(graph.states)} states, {len(fit)} fit as starts, take {count}")
     if len(fit) < count:
         raise SystemExit(f"make_tasks.py: {stage.id}: {len(fit)} places fit, {count} are needed")
     chosen = rng.permutation(count)
-    return [
-        Start(TITLE_FRAMES + int(rng.integers(0, 256)), opening + ways[fit[k][2]]) for k in chosen
-    ]
+    return [Start(TITLE_FRAMES + int(rng.integers(0, 256)), opening + ways[fit[k][2]]) for k in chosen]
 
 
 def make(stage: Stage) -> None:

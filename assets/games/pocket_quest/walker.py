@@ -57,11 +57,7 @@ class Walker:
         solid = self.solid[self.game.variable("room_number")]
         people = {self.actor(k)[:2] for k in range(1, self.game.variable("actor_count"))}
         blocked = people if avoid_people else set()
-        warps = {
-            (w.x, w.y)
-            for w in world.ROOMS[self.game.variable("room_number")].warps
-            if w.when == 255
-        }
+        warps = {(w.x, w.y) for w in world.ROOMS[self.game.variable("room_number")].warps if w.when == 255}
         start = self.actor(0)[:2]
         came: dict[tuple[int, int], tuple[str, tuple[int, int]]] = {}
         queue = deque([start])

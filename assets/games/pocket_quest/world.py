@@ -162,9 +162,14 @@ def village_ground(picture: Canvas) -> None:
 def village_plants() -> list[tuple[int, int, tuple[Canvas, list[str]]]]:
     """What VILLAGE_MAP says grows or stands where, from the back to the front."""
     kinds = {
-        "T": out.tree(), "f": out.flowers(), '"': out.tuft(), "=": out.fence(),
-        "b": out.bush(), "r": out.rock(), "~": (Canvas(16, 16), ["#"]),
-    }  # fmt: skip
+        "T": out.tree(),
+        "f": out.flowers(),
+        '"': out.tuft(),
+        "=": out.fence(),
+        "b": out.bush(),
+        "r": out.rock(),
+        "~": (Canvas(16, 16), ["#"]),
+    }
     return [
         (x, y, kinds[mark])
         for y, row in enumerate(VILLAGE_MAP.strip().split("\n"))
@@ -251,10 +256,7 @@ b.......b.bb..
 
 
 def study_things() -> list[tuple[int, int, tuple[Canvas, list[str]]]]:
-    kinds = {
-        "b": study.book_heap(), "g": study.globe(), "s": study.telescope(),
-        "a": study.armchair(),
-    }  # fmt: skip
+    kinds = {"b": study.book_heap(), "g": study.globe(), "s": study.telescope(), "a": study.armchair()}
     return [
         (x, y, kinds[mark])
         for y, row in enumerate(STUDY_MAP.strip().split("\n"))
@@ -353,8 +355,7 @@ TALKS: dict[str, list[tuple[int, str, int]]] = {
     "clerk": [
         (
             BEGIN,
-            "Ah, Pip! You want\nRowan's parcel?|Came by mule, over\nMount Lumen.|"
-            "Here. Both hands!\nIt is heavy.",
+            "Ah, Pip! You want\nRowan's parcel?|Came by mule, over\nMount Lumen.|Here. Both hands!\nIt is heavy.",
             PARCEL,
         ),
         (ANY_STAGE, "To Rowan with it!\nDark roof, north.", ANY_STAGE),
@@ -371,8 +372,7 @@ TALKS: dict[str, list[tuple[int, str, int]]] = {
         (BEGIN, "Ho ho, young Pip!\nNo parcel yet?|The clerk should\nhave it by now.", ANY_STAGE),
         (
             ANY_STAGE,
-            "Ho ho! My parcel!\nLet me see...|The wick of the\ngreat lantern!|"
-            "Come, Pip. Tonight\nLumen is bright.",
+            "Ho ho! My parcel!\nLet me see...|The wick of the\ngreat lantern!|Come, Pip. Tonight\nLumen is bright.",
             END,
         ),
     ],
@@ -381,19 +381,21 @@ TALKS: dict[str, list[tuple[int, str, int]]] = {
 # Other texts, by the name that C knows them by.
 TEXTS = {
     "morning": "Good morning!\nThe sun is up.|Downstairs Mum has\nyour satchel.",
-    "items": "ITEM", "save": "SAVE", "back": "BACK", "here": "HERE:",
-    "satchel": "PIP'S SATCHEL", "diary": "PIP'S DIARY",
+    "items": "ITEM",
+    "save": "SAVE",
+    "back": "BACK",
+    "here": "HERE:",
+    "satchel": "PIP'S SATCHEL",
+    "diary": "PIP'S DIARY",
     "ask": "Write about today?",
-    "yes": "YES", "no": "NO",
+    "yes": "YES",
+    "no": "NO",
     "saved": "Dear diary, it was\na good day.",
-    "continue": "OPEN THE DIARY", "new_game": "A NEW MORNING",
-}  # fmt: skip
+    "continue": "OPEN THE DIARY",
+    "new_game": "A NEW MORNING",
+}
 
 # The satchel at each stage of the story: three things at most.
 APPLE = ("APPLE", "For the mule. Or\nfor a long walk.")
 MAP = ("MAP", "Home west, shop\nsouth, elder east.")
-SATCHEL = [
-    [APPLE, MAP],
-    [("PARCEL", "For Elder Rowan.\nIt smells of wax."), APPLE, MAP],
-    [APPLE, MAP],
-]
+SATCHEL = [[APPLE, MAP], [("PARCEL", "For Elder Rowan.\nIt smells of wax."), APPLE, MAP], [APPLE, MAP]]

@@ -149,13 +149,7 @@ def forget(h: wp.ref[NativeState], c: wp.ref[Console]):
 
 @wp.func(inline=False)
 def begin_native(
-    h: wp.ref[NativeState],
-    c: wp.ref[Console],
-    batch: Batch,
-    mem: Q,
-    idle_skip: U,
-    table: Q,
-    hot_words: Q,
+    h: wp.ref[NativeState], c: wp.ref[Console], batch: Batch, mem: Q, idle_skip: U, table: Q, hot_words: Q
 ):
     h.mem = mem
     h.rom = batch.rom_base

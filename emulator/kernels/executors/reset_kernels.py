@@ -76,12 +76,7 @@ def reset_envs(
 
 
 def peek(
-    batch: Batch,
-    console: wp.array[Console],
-    env: wp.int32,
-    address: wp.uint32,
-    n: wp.int32,
-    out: wp.array[wp.uint8],
+    batch: Batch, console: wp.array[Console], env: wp.int32, address: wp.uint32, n: wp.int32, out: wp.array[wp.uint8]
 ):
     """One thread reads n bytes as the CPU would, ignoring who owns VRAM and OAM just now."""
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)

@@ -28,15 +28,7 @@ from emulator.kernels.sm83.cpu_registers import (
     take_back,
     wait_if_asked,
 )
-from emulator.kernels.sm83.data_path import (
-    C_BIT,
-    Z_BIT,
-    Operands,
-    execute,
-    fetch,
-    finish,
-    watch_for_loop,
-)
+from emulator.kernels.sm83.data_path import C_BIT, Z_BIT, Operands, execute, fetch, finish, watch_for_loop
 from emulator.kernels.sm83.interrupts import DI, EI, RETI
 from emulator.kernels.sm83.ptx_threaded_code import NOTHING_MORE, More, source
 from emulator.kernels.sm83.service_entry import read_status_here, serve
@@ -48,24 +40,13 @@ from emulator.kernels.sm83.service_inline import (
     set_ime,
     stores_plainly,
 )
-from emulator.kernels.sm83.service_requests import (
-    ASK_FETCH,
-    ASK_READ,
-    ASK_WRITE,
-    DONE,
-    leave_request,
-    with_kind,
-)
+from emulator.kernels.sm83.service_requests import ASK_FETCH, ASK_READ, ASK_WRITE, DONE, leave_request, with_kind
 from emulator.launch.launch_shapes import ALONE, Shape
 from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
 
 WAITS = control_rows.WAITS
-BRANCH_MASK, JR_WAITS, JP_WAITS = (
-    0x7E7,
-    0x20 | WAITS,
-    0xC2 | WAITS,
-)  # of a word: by condition, marked
+BRANCH_MASK, JR_WAITS, JP_WAITS = (0x7E7, 0x20 | WAITS, 0xC2 | WAITS)  # of a word: by condition, marked
 LDH_MASK, LDH_A_N8, LDH_N8_A = 0x8003FF, 0xF0, 0xE0  # LDH A,(n8) and LDH (n8),A below FF80
 RETI_MASK, RETI_OPCODE = 0x3FF, 0xD9
 BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
@@ -223,12 +204,7 @@ def make_kernels(more: More, module: str) -> Kernels:
 
     @wp.func(inline=True)
     def run_on(
-        r: wp.ref[Registers],
-        c: wp.ref[Console],
-        b: wp.ref[Bases],
-        o: wp.ref[Operands],
-        code: Q,
-        fresh: wp.bool,
+        r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q, fresh: wp.bool
     ):
         """One instruction that is not plain, if the console goes on, and all plain ones behind it.
 
@@ -268,9 +244,7 @@ def make_kernels(more: More, module: str) -> Kernels:
             load_word(r, b)
 
     @wp.func(inline=True)
-    def run_console(
-        batch: wp.ref[Batch], c: wp.ref[Console], entry: U, in_tail: U, code: Q, idle_skip: U
-    ):
+    def run_console(batch: wp.ref[Batch], c: wp.ref[Console], entry: U, in_tail: U, code: Q, idle_skip: U):
         """Run the console of this thread, which is alone in its warp, to the end of the launch.
 
         `entry`: its env; with `in_tail` that of `launch_tail.py`, which goes on where the data path
@@ -351,31 +325,30 @@ def launch(
     device = buttons.device
     block = min(shape.block, BLOCK)
     wp.launch(
-        begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after],
-        device=device, block_dim=block,
-    )  # fmt: skip
+        begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after], device=device, block_dim=block
+    )
     threads = 32 if device.is_cuda else 1
     wp.launch(
-        run_frames, dim=-(-n * threads // block) * block,
+        run_frames,
+        dim=-(-n * threads // block) * block,
         inputs=[batch, console, code.ptr, threads, int(idle_skip), 0],
-        device=device, block_dim=block,
-    )  # fmt: skip
+        device=device,
+        block_dim=block,
+    )
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
 
 
 def launch_tail(
-    batch: Batch,
-    code: wp.array,
-    most: int,
-    idle_skip: bool,
-    run_frames: wp.Kernel = run_frames_threaded,
+    batch: Batch, code: wp.array, most: int, idle_skip: bool, run_frames: wp.Kernel = run_frames_threaded
 ) -> None:
     """Run the consoles on the tail's list, `most` at most, to the end of the launch."""
     device = batch.console.device
     threads = 32 if device.is_cuda else 1
     block = ALONE.block
     wp.launch(
-        run_frames, dim=-(-most * threads // block) * block,
+        run_frames,
+        dim=-(-most * threads // block) * block,
         inputs=[batch, batch.console, code.ptr, threads, int(idle_skip), 1],
-        device=device, block_dim=block,
-    )  # fmt: skip
+        device=device,
+        block_dim=block,
+    )

@@ -10,12 +10,7 @@ import warp as wp
 from emulator.constants import MAX_BLOCK
 from emulator.kernels.executors import reset_kernels
 from emulator.kernels.executors.launch_boundary import launch_begin, launch_end
-from emulator.kernels.executors.launch_tail import (
-    NEVER,
-    count_done,
-    few_seem_left,
-    serve_or_pass_on,
-)
+from emulator.kernels.executors.launch_tail import NEVER, count_done, few_seem_left, serve_or_pass_on
 from emulator.kernels.executors.service_board import (
     accept,
     answer,
@@ -30,18 +25,7 @@ from emulator.kernels.executors.service_board import (
     rest,
     take,
 )
-from emulator.kernels.intrinsics import (
-    I,
-    Q,
-    U,
-    both,
-    converge,
-    either,
-    gather,
-    gathered,
-    meet,
-    prmt,
-)
+from emulator.kernels.intrinsics import I, Q, U, both, converge, either, gather, gathered, meet, prmt
 from emulator.kernels.sm83.cpu_registers import (
     Bases,
     Registers,
@@ -70,11 +54,7 @@ SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be
 
 @wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def begin_frames(
-    batch: Batch,
-    console: wp.array[Console],
-    buttons: wp.array[wp.uint8],
-    frames: wp.uint32,
-    release_after: wp.uint32,
+    batch: Batch, console: wp.array[Console], buttons: wp.array[wp.uint8], frames: wp.uint32, release_after: wp.uint32
 ):
     """Thread env: `launch_begin`, unless the console is frozen."""
     env = wp.tid()
@@ -115,9 +95,7 @@ def ask_to_leave(r: wp.ref[Registers], b: wp.ref[Bases], tail: Q, enough: U):
 
 
 @wp.func(inline=True)
-def run_console(
-    r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U, tail: Q, enough: U
-):
+def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U, tail: Q, enough: U):
     """Run the console of this lane to the end of the launch, along with those of the warp.
 
     A trip of the inner loop is one instruction of each console that does not wait. It has one
@@ -156,9 +134,7 @@ class ServerLocals:
 
 
 @wp.func(inline=True)
-def serve_consoles(
-    batch: wp.ref[Batch], b: wp.ref[Bases], board: Q, server: U, running: U, enough: U, unknown: U
-):
+def serve_consoles(batch: wp.ref[Batch], b: wp.ref[Bases], board: Q, server: U, running: U, enough: U, unknown: U):
     """Serve what the running warps of the block post until all of them are done.
 
     Once `enough` consoles of the whole batch are, the rest are passed on.
@@ -250,16 +226,16 @@ def launch(
     device = buttons.device
     block = shape.block
     wp.launch(
-        begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after],
-        device=device, block_dim=block,
-    )  # fmt: skip
+        begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after], device=device, block_dim=block
+    )
     blocks = -(-n // (shape.lanes * shape.running))
     wp.launch(
-        run_frames, dim=blocks * block,
-        inputs=[batch, console, shape.lanes,  shape.running, block, blocks,
-                int(idle_skip), enough, 0xFFFFFFFF],
-        device=device, block_dim=block,
-    )  # fmt: skip
+        run_frames,
+        dim=blocks * block,
+        inputs=[batch, console, shape.lanes, shape.running, block, blocks, int(idle_skip), enough, 0xFFFFFFFF],
+        device=device,
+        block_dim=block,
+    )
     if enough != NEVER and run_tail:
         run_tail()
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)

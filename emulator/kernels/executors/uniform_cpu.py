@@ -56,11 +56,7 @@ def count_place(s: wp.ref[Place], r: wp.ref[Registers], rom_base: U, counts: wp.
 
 @wp.kernel(enable_backward=False, grid_stride=False)
 def run_alone(
-    batch: Batch,
-    console: wp.array[Console],
-    idle_skip: wp.uint32,
-    enough: wp.uint32,
-    counts: wp.array2d[wp.uint32],
+    batch: Batch, console: wp.array[Console], idle_skip: wp.uint32, enough: wp.uint32, counts: wp.array2d[wp.uint32]
 ):
     """Thread env runs its console and serves it itself. `counts`: of each byte of the first ROM,
     how often it was executed and arrived at, and behind the last byte how often the service was

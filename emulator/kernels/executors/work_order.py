@@ -43,9 +43,7 @@ def sum_bins(counts: wp.array[wp.int32], places: wp.array[wp.int32]):
 
 
 @wp.kernel(enable_backward=False)
-def fill_order(
-    batch: Batch, console: wp.array[Console], frames: wp.uint32, places: wp.array[wp.int32]
-):
+def fill_order(batch: Batch, console: wp.array[Console], frames: wp.uint32, places: wp.array[wp.int32]):
     """Thread env: take the next place of its bin."""
     env = wp.tid()
     place = wp.atomic_add(places, work_bin(console[env].work, frames), 1)
@@ -67,6 +65,4 @@ class WorkOrder:
         wp.launch(clear_bins, dim=BINS, inputs=[self.counts], device=self.device)
         wp.launch(count_bins, dim=n, inputs=[console, frames, self.counts], device=self.device)
         wp.launch(sum_bins, dim=BINS, inputs=[self.counts, self.places], device=self.device)
-        wp.launch(
-            fill_order, dim=n, inputs=[batch, console, frames, self.places], device=self.device
-        )
+        wp.launch(fill_order, dim=n, inputs=[batch, console, frames, self.places], device=self.device)

@@ -8,45 +8,19 @@ https://gbdev.io/pandocs/Memory_Map.html
 
 import warp as wp
 
-from emulator.constants import (
-    CART_RAM,
-    ECHO,
-    INTERRUPT_MASK,
-    IO,
-    OAM,
-    P1,
-    ROW_ORIGIN,
-    UNUSABLE,
-    VRAM,
-    WRAM,
-)
+from emulator.constants import CART_RAM, ECHO, INTERRUPT_MASK, IO, OAM, P1, ROW_ORIGIN, UNUSABLE, VRAM, WRAM
 from emulator.kernels.intrinsics import FAR, I, Q, U, ld8, st8
 from emulator.kernels.io.hardware_events import catch_up, set_deadline
 from emulator.kernels.io.joypad import joypad_read, joypad_rest, joypad_select, joypad_settle
 from emulator.kernels.io.oam_dma import dma_byte, dma_conflict, dma_holds_oam, dma_sync, dma_write
-from emulator.kernels.io.serial import (
-    serial_data,
-    serial_div_write,
-    serial_edges,
-    serial_write_control,
-)
+from emulator.kernels.io.serial import serial_data, serial_div_write, serial_edges, serial_write_control
 from emulator.kernels.io.sound_registers import apu_read, apu_store, apu_write
-from emulator.kernels.io.timer import (
-    div_read,
-    timer_div_write,
-    timer_stable,
-    timer_sync,
-    timer_write,
-)
+from emulator.kernels.io.timer import div_read, timer_div_write, timer_stable, timer_sync, timer_write
 from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.address_map import address_in, is_flat, peek_memory
 from emulator.kernels.memory.io_registers import io_get, io_set
 from emulator.kernels.memory.mapper import cart_ram_read, cart_ram_write, mapper_write
-from emulator.kernels.ppu.lcd_registers import (
-    ppu_before_if_write,
-    ppu_read,
-    ppu_write,
-)
+from emulator.kernels.ppu.lcd_registers import ppu_before_if_write, ppu_read, ppu_write
 from emulator.kernels.ppu.oam_corruption import ppu_oam_refused_read, ppu_oam_write
 from emulator.kernels.ppu.vram_oam_access import ppu_oam_access, ppu_vram_access
 from emulator.state.batch import Console

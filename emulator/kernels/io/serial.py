@@ -29,9 +29,7 @@ def serial_retime(c: wp.ref[Console], t: U, edges: U):
     zero = c.div_zero
     c.serial_start = t
     c.serial_edges = edges
-    c.serial_end = zero + (
-        (((t - zero) >> U(HALF_PERIOD_SHIFT)) + U(16) - edges) << U(HALF_PERIOD_SHIFT)
-    )
+    c.serial_end = zero + ((((t - zero) >> U(HALF_PERIOD_SHIFT)) + U(16) - edges) << U(HALF_PERIOD_SHIFT))
 
 
 @wp.func

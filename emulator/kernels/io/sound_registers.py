@@ -326,9 +326,7 @@ def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, v
     untuned = wp.where(channel == U(0), not sweeps, channel != U(2) or wave_off)
     o.plain = wp.bool(True)  # volume, DAC, panning and what is no register
     if register >= U(io.NR50):
-        o.plain = wp.where(
-            register >= U(io.WAVE_RAM), wave_off, register != U(0x26) or value >= U(0x80)
-        )
+        o.plain = wp.where(register >= U(io.WAVE_RAM), wave_off, register != U(0x26) or value >= U(0x80))
     elif place == U(1):
         o.plain = limited == U(0)
     elif place == U(3):

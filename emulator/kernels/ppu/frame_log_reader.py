@@ -258,9 +258,7 @@ def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
 
 
 @wp.func(inline=False)
-def draw_lines(
-    w: wp.ref[Walk], mem: Q, oam: int, screen: Q, undo: int, undo_last: int, line: int, end: int
-):
+def draw_lines(w: wp.ref[Walk], mem: Q, oam: int, screen: Q, undo: int, undo_last: int, line: int, end: int):
     """Draw lines line..end-1 one after another, redoing VRAM/OAM writes undo..undo_last-1 on the
     way. Everything from `undo` on must be undone; it is redone up to `undo_last` at the end.
     """

@@ -51,9 +51,7 @@ from emulator.kernels.ppu.frame_log_reader import Walk, begin_walk, draw_lines
 from emulator.kernels.ppu.mode_timing import FRAME_DOTS, LINE_DOTS, VBLANK_LINE, window_seen
 from emulator.state.batch import Console
 
-VBLANK_TIME = wp.constant(
-    SCREEN_HEIGHT * M_CYCLES_PER_LINE + 2
-)  # M-cycles from line 0 to the VBlank interrupt
+VBLANK_TIME = wp.constant(SCREEN_HEIGHT * M_CYCLES_PER_LINE + 2)  # M-cycles from line 0 to the VBlank interrupt
 
 
 @wp.func(inline=False)
@@ -187,9 +185,7 @@ def empty_logs(c: wp.ref[Console], mem: Q, line: int):
     if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
         # More writes in one line than the log holds: forget the oldest of this line.
         quarter = LOG_CAPACITY / 4
-        drop_entries(
-            c, mem, wp.min(I(c.ppu_log_count), quarter), wp.min(I(c.ppu_undo_count), quarter)
-        )
+        drop_entries(c, mem, wp.min(I(c.ppu_log_count), quarter), wp.min(I(c.ppu_undo_count), quarter))
 
 
 @wp.func(inline=False)
@@ -271,9 +267,7 @@ def begin_draft(c: wp.ref[Console], mem: Q):
 def finish_picture(c: wp.ref[Console], mem: Q):
     """VBlank begins: freeze the picture if it was logged, and decide about the next one."""
     seen = window_seen(c, mem, VBLANK_LINE * LINE_DOTS)
-    carry = (
-        seen != 0 and (get8(mem, ROW_LCDC) & LCDC_WINDOW_ENABLE) != 0 and get8(mem, ROW_WX) == 166
-    )
+    carry = seen != 0 and (get8(mem, ROW_LCDC) & LCDC_WINDOW_ENABLE) != 0 and get8(mem, ROW_WX) == 166
     c.ppu_carry = U(wp.where(carry, 1, 0))
     c.ppu_blank = c.ppu_first
     if c.ppu_drafting != U(0):

@@ -297,9 +297,7 @@ def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
     if dot < VBLANK_LINE * LINE_DOTS:
         note_visible_write(c, mem, register, value, dot)
     else:
-        window_bit = (
-            register == io.LCDC and ((value ^ get8(mem, ROW_LCDC)) & LCDC_WINDOW_ENABLE) != 0
-        )
+        window_bit = register == io.LCDC and ((value ^ get8(mem, ROW_LCDC)) & LCDC_WINDOW_ENABLE) != 0
         if window_bit or register == io.WY:
             latch_window_until(c, mem, dot - 1)
         if c.ppu_drafting != U(0):
@@ -357,12 +355,7 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
     old = get8(mem, ROW_IO + reg)
     on = lcd_is_on(mem)
     switches = reg == io.LCDC and ((new ^ old) & 0x80) != 0
-    follows = (
-        reg == io.STAT
-        or reg == io.LYC
-        or switches
-        or (on and (get8(mem, ROW_STAT) & STAT_HBLANK_SOURCE) != 0)
-    )
+    follows = reg == io.STAT or reg == io.LYC or switches or (on and (get8(mem, ROW_STAT) & STAT_HBLANK_SOURCE) != 0)
     if follows:
         write_calmly_or_follow(c, mem, reg, new, t)
     elif reg != io.LY and new != old:

@@ -248,9 +248,7 @@ def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, 
     f.short_line = short
     f.window = window
     f.window_y = 0
-    f.wx_triggered = wp.where(
-        window != 0 and (f.lcdc & LCDC_WINDOW_ENABLE) != 0 and f.wx == 166, 1, 0
-    )
+    f.wx_triggered = wp.where(window != 0 and (f.lcdc & LCDC_WINDOW_ENABLE) != 0 and f.wx == 166, 1, 0)
     f.dma = NO_DMA
     if c.ppu_dma != U(0):
         f.dma = dot_of(c, c.ppu_dma_start) + 1 - line * LINE_DOTS
@@ -298,9 +296,7 @@ def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
     early = x <= MODE_3
     matters = wp.bool(False)
     if number == R_LCDC:
-        bits = wp.where(
-            early, wp.where(x < 5, LCDC_OBJ_SIZE | LCDC_WINDOW_ENABLE, LCDC_OBJ_SIZE), LCDC_TIMING
-        )
+        bits = wp.where(early, wp.where(x < 5, LCDC_OBJ_SIZE | LCDC_WINDOW_ENABLE, LCDC_OBJ_SIZE), LCDC_TIMING)
         matters = ((o.lcdc ^ value) & bits) != 0
     elif number == R_SCX:
         matters = not early and ((o.scx ^ value) & 7) != 0

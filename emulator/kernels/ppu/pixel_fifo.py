@@ -17,20 +17,8 @@ from emulator.constants import (
     LCDC_WINDOW_MAP,
 )
 from emulator.kernels.intrinsics import I, Q, U, ld8, st8
-from emulator.kernels.ppu.pixel_fifo_objects import (
-    find_objects,
-    oam_during_dma,
-    object_row,
-    overlay_object,
-)
-from emulator.kernels.ppu.pixel_fifo_state import (
-    NOT_IN_SIGHT,
-    Fifo,
-    apply_writes,
-    meet_window,
-    sleep,
-    vec10,
-)
+from emulator.kernels.ppu.pixel_fifo_objects import find_objects, oam_during_dma, object_row, overlay_object
+from emulator.kernels.ppu.pixel_fifo_state import NOT_IN_SIGHT, Fifo, apply_writes, meet_window, sleep, vec10
 
 LAST_DOT = wp.constant(455)
 FETCH_PUSH = wp.constant(6)  # fetcher steps 0-5: tile, low, high, two dots each; then push
@@ -321,11 +309,7 @@ def run_line(f: wp.ref[Fifo]):
                 head = head + 1
         f.aborted = 0
         f.fetching_object = 0
-        waits = (
-            head < f.objects
-            and (f.lcdc & LCDC_OBJ_ENABLE) != 0
-            and (objects[wp.min(head, 9)] >> 16) == 0
-        )
+        waits = head < f.objects and (f.lcdc & LCDC_OBJ_ENABLE) != 0 and (objects[wp.min(head, 9)] >> 16) == 0
         if not waits:
             shift_pixel(f)
         advance_fetcher(f)

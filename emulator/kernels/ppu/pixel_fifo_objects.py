@@ -2,16 +2,9 @@
 
 import warp as wp
 
-from emulator.constants import (
-    LCDC_OBJ_SIZE,
-)
+from emulator.constants import LCDC_OBJ_SIZE
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld16
-from emulator.kernels.ppu.frame_log import (
-    FROZEN_DMA,
-    UNDO_TOP,
-    dma_holds,
-    get32,
-)
+from emulator.kernels.ppu.frame_log import FROZEN_DMA, UNDO_TOP, dma_holds, get32
 from emulator.kernels.ppu.pixel_fifo_state import Fifo, apply_writes, vec10
 
 

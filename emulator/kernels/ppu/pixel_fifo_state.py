@@ -2,22 +2,9 @@
 
 import warp as wp
 
-from emulator.constants import (
-    LCDC_BG_ENABLE,
-    LCDC_OBJ_ENABLE,
-    LCDC_WINDOW_ENABLE,
-)
+from emulator.constants import LCDC_BG_ENABLE, LCDC_OBJ_ENABLE, LCDC_WINDOW_ENABLE
 from emulator.kernels.intrinsics import I, Q, U, ld32
-from emulator.kernels.ppu.frame_log import (
-    R_DMA,
-    R_LCDC,
-    R_OBP1,
-    R_SCX,
-    R_SCY,
-    R_WX,
-    R_WY,
-    dma_start_of,
-)
+from emulator.kernels.ppu.frame_log import R_DMA, R_LCDC, R_OBP1, R_SCX, R_SCY, R_WX, R_WY, dma_start_of
 
 NOT_IN_SIGHT = wp.constant(0x7FFFFF)
 vec10 = wp.types.vector(length=10, dtype=wp.int32)
@@ -100,17 +87,9 @@ def write_lcdc(f: wp.ref[Fifo], value: int):
                 f.aborted = 1
         f.lcdc = kept | (value & LCDC_BG_ENABLE)
     else:
-        if (
-            (f.lcdc & LCDC_OBJ_ENABLE) != 0
-            and (value & LCDC_OBJ_ENABLE) == 0
-            and f.fetching_object != 0
-        ):
+        if (f.lcdc & LCDC_OBJ_ENABLE) != 0 and (value & LCDC_OBJ_ENABLE) == 0 and f.fetching_object != 0:
             f.aborted = 1
-        if (
-            (f.lcdc & LCDC_WINDOW_ENABLE) != 0
-            and (value & LCDC_WINDOW_ENABLE) == 0
-            and f.window_fetch != 0
-        ):
+        if (f.lcdc & LCDC_WINDOW_ENABLE) != 0 and (value & LCDC_WINDOW_ENABLE) == 0 and f.window_fetch != 0:
             f.no_insert_glitch = 1
         f.lcdc = value
 

@@ -24,20 +24,8 @@ from emulator.constants import (
 from emulator.kernels.intrinsics import I, Q, U, ld8, st128
 from emulator.kernels.ppu.downsample import means_of_blocks, spread
 from emulator.kernels.ppu.frame_log import FINISHED_OAM, FROZEN_DMA
-from emulator.kernels.ppu.frame_log_reader import (
-    KIND_EXACT,
-    KIND_PLAIN,
-    SCREEN_LINE_BYTES,
-    Walk,
-    exact_line,
-)
-from emulator.kernels.ppu.frame_log_writer import (
-    back_screen,
-    draw_finished,
-    redo_up,
-    release_finished,
-    undo_down,
-)
+from emulator.kernels.ppu.frame_log_reader import KIND_EXACT, KIND_PLAIN, SCREEN_LINE_BYTES, Walk, exact_line
+from emulator.kernels.ppu.frame_log_writer import back_screen, draw_finished, redo_up, release_finished, undo_down
 from emulator.kernels.ppu.mode_timing import VBLANK_LINE
 from emulator.kernels.ppu.scanline_gpu import draw_in_words, left_of_window
 from emulator.kernels.ppu.scanline_plan import (
@@ -55,11 +43,7 @@ from emulator.kernels.ppu.scanline_plan import (
     window_line,
     window_of,
 )
-from emulator.kernels.ppu.vram_changes import (
-    NOTHING,
-    entries_above,
-    map_changes,
-)
+from emulator.kernels.ppu.vram_changes import NOTHING, entries_above, map_changes
 from emulator.state.batch import STOPPED, Batch, Console
 
 LISTED = wp.constant(1 << 16)  # threads that draw what is listed
@@ -85,9 +69,7 @@ def later_writes(c: wp.ref[Console]) -> int:
 
 
 @wp.kernel(enable_backward=False, cuda_max_registers=128)  # all of 65,536 at once
-def prepare_pictures(
-    batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32]
-):
+def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32]):
     """Thread env: undo later VRAM writes and plan the 144 lines, or draw a picture during which
     OAM changed."""
     env = wp.tid()
@@ -118,9 +100,17 @@ def draw_plain_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64)
             mem = row_of(batch, env)
             left = left_of_window(p.lower, p.upper, window_of(p))
             draw_in_words(
-                mem, mem + Q(U(FINISHED_OAM)), line, p.lower, p.upper, left, window_line(p),
-                line_of(console[env], mem, line), NOTHING, Q(0),
-            )  # fmt: skip
+                mem,
+                mem + Q(U(FINISHED_OAM)),
+                line,
+                p.lower,
+                p.upper,
+                left,
+                window_line(p),
+                line_of(console[env], mem, line),
+                NOTHING,
+                Q(0),
+            )
 
 
 @wp.kernel(enable_backward=False)
@@ -138,9 +128,17 @@ def draw_changing_lines(
         mem = row_of(batch, env)
         left = left_of_window(p.lower, p.upper, window_of(p))
         draw_in_words(
-            mem, mem + Q(U(FINISHED_OAM)), line, p.lower, p.upper, left, window_line(p),
-            line_of(console[env], mem, line), I(p.rest), plans_of(plans, env) + Q(PLANS_BYTES),
-        )  # fmt: skip
+            mem,
+            mem + Q(U(FINISHED_OAM)),
+            line,
+            p.lower,
+            p.upper,
+            left,
+            window_line(p),
+            line_of(console[env], mem, line),
+            I(p.rest),
+            plans_of(plans, env) + Q(PLANS_BYTES),
+        )
 
 
 @wp.func(inline=False)
@@ -161,9 +159,7 @@ def draw_exact(c: wp.ref[Console], mem: Q, line: int, p: Plan):
 
 
 @wp.kernel(enable_backward=False)
-def draw_exact_lines(
-    batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int
-):
+def draw_exact_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int):
     """Thread i of `step`: draw every `step`th exact line that is listed.
 
     Of a picture during which VRAM changed only the first is; its thread draws those below as well,
@@ -257,9 +253,7 @@ def downsample(batch: Batch, console: wp.array[Console], observation: wp.array3d
 
 
 @wp.kernel(enable_backward=False)
-def downsample_words(
-    batch: Batch, console: wp.array[Console], observation: wp.uint64, stride: wp.uint64
-):
+def downsample_words(batch: Batch, console: wp.array[Console], observation: wp.uint64, stride: wp.uint64):
     """Thread (env, y, x / 16): 16 pixels of an observation at `observation` + env * `stride`, 72
     rows of 80 bytes, everything a multiple of 16."""
     env, y, word = wp.tid()

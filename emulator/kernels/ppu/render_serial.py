@@ -67,9 +67,7 @@ def draw_serially(batch: Batch, console: wp.array[Console]):
 
 
 @wp.kernel(enable_backward=False)
-def observe_serially(
-    batch: Batch, console: wp.array[Console], observation: wp.uint64, stride: wp.uint64
-):
+def observe_serially(batch: Batch, console: wp.array[Console], observation: wp.uint64, stride: wp.uint64):
     """Thread env: `draw_serially`, and the picture's 72 rows of 80 means at `observation` + env *
     `stride`. A blank LCD, or one that STOP has stopped, is light."""
     env = wp.tid()
@@ -78,9 +76,7 @@ def observe_serially(
     if console[env].ppu_finished != U(0):
         draw_finished(console[env], mem)
     if console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED):
-        downsample_screen(
-            mem + Q(U(ROW_SCREENS)) + Q(console[env].ppu_front * U(SCREEN_BYTES)), out
-        )
+        downsample_screen(mem + Q(U(ROW_SCREENS)) + Q(console[env].ppu_front * U(SCREEN_BYTES)), out)
     else:
         lighten(out)
 
@@ -95,9 +91,7 @@ def unpack_serially(batch: Batch, console: wp.array[Console], shades: wp.uint64)
     shown = console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED)
     to = shades + Q(U((env * SCREEN_HEIGHT + y) * SCREEN_WIDTH))
     for byte in range(20):
-        pixels = wp.where(
-            shown, interleaved(ld8(line + Q(U(byte))), ld8(line + Q(U(20 + byte)))), U(0)
-        )
+        pixels = wp.where(shown, interleaved(ld8(line + Q(U(byte))), ld8(line + Q(U(20 + byte)))), U(0))
         st32(to + Q(U(8 * byte)), spread(pixels >> U(8)))
         st32(to + Q(U(8 * byte + 4)), spread(pixels & U(255)))
 

@@ -137,9 +137,7 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
 
 
 @wp.func
-def background_planes(
-    vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int
-) -> Planes:
+def background_planes(vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int) -> Planes:
     """Background and window colours of 32 pixels from screen column `left` on."""
     lcdc = byte_of(lower, 0)
     signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
@@ -153,9 +151,7 @@ def background_planes(
         p.high = b.high
     if window_left < left + 32:
         x = left - window_left
-        row = (
-            wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
-        )
+        row = wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
         w = fetch_tiles(vram, row, x >> 3, x & 7, signed, window_y)
         mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
         p.low = (p.low & ~mask) | (w.low & mask)
@@ -164,9 +160,7 @@ def background_planes(
 
 
 @wp.func(inline=True)
-def draw_in_words(
-    vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q
-):
+def draw_in_words(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
     """`draw_plain` by 32 pixels at a time."""
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)

@@ -160,17 +160,19 @@ for (int k = 0; k < 3; k++) {
 """
 
 BITS = {
-    "BG_ENABLE": LCDC_BG_ENABLE, "BG_MAP": LCDC_BG_MAP, "OBJ_ENABLE": LCDC_OBJ_ENABLE,
-    "OBJ_SIZE": LCDC_OBJ_SIZE, "TILE_DATA": LCDC_TILE_DATA, "WINDOW_MAP": LCDC_WINDOW_MAP,
-}  # fmt: skip
+    "BG_ENABLE": LCDC_BG_ENABLE,
+    "BG_MAP": LCDC_BG_MAP,
+    "OBJ_ENABLE": LCDC_OBJ_ENABLE,
+    "OBJ_SIZE": LCDC_OBJ_SIZE,
+    "TILE_DATA": LCDC_TILE_DATA,
+    "WINDOW_MAP": LCDC_WINDOW_MAP,
+}
 DEFINED = "".join(f"#define {name} {bit}\n" for name, bit in BITS.items())
 FORGOTTEN = "".join(f"#undef {name}\n" for name in BITS)
 
 
 @wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DEFINED}{TEXT}{FORGOTTEN}#endif\n")
-def draw_natively(
-    vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q
-):
+def draw_natively(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
     """Draw one line to the 40 bytes at `dest`; the window's first pixel is `window_left`, 160 or
     more if the line has none. Nothing on a GPU."""
     ...

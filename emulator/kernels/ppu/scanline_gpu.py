@@ -40,9 +40,7 @@ class PackedLine:
 
 
 @wp.func
-def fetch_tiles(
-    vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q
-) -> Planes:
+def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q) -> Planes:
     """32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
 
     `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on.
@@ -64,9 +62,7 @@ def fetch_tiles(
 
 
 @wp.func
-def object_planes(
-    vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int, later: int, changes: Q
-) -> Planes:
+def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int, later: int, changes: Q) -> Planes:
     """32 pixels of the object layer from screen column `left` on; the first object wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
@@ -104,14 +100,7 @@ def object_planes(
 
 @wp.func
 def background_planes(
-    vram: Q,
-    line: int,
-    lower: U,
-    window_left: int,
-    window_y: int,
-    left: int,
-    later: int,
-    changes: Q,
+    vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int, later: int, changes: Q
 ) -> Planes:
     """Background and window colours of 32 pixels from screen column `left` on."""
     lcdc = byte_of(lower, 0)
@@ -126,9 +115,7 @@ def background_planes(
         p.high = b.high
     if window_left < left + 32:
         x = left - window_left
-        row = (
-            wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
-        )
+        row = wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
         w = fetch_tiles(vram, row, x >> 3, x & 7, signed, window_y, later, changes)
         mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
         p.low = (p.low & ~mask) | (w.low & mask)
@@ -174,16 +161,7 @@ def left_of_window(lower: U, upper: U, window: int) -> int:
 
 @wp.func(inline=True)
 def draw_in_words(
-    vram: Q,
-    oam: Q,
-    line: int,
-    lower: U,
-    upper: U,
-    window_left: int,
-    window_y: int,
-    dest: Q,
-    later: int,
-    changes: Q,
+    vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q, later: int, changes: Q
 ):
     """Draw a line to the 40 bytes `dest`, from the window's column and from VRAM as it was before
     the undo entries `later`, of which `changes` is the map (vram_changes.py)."""

@@ -12,22 +12,8 @@ import warp as wp
 
 from emulator.constants import SCREEN_HEIGHT
 from emulator.kernels.intrinsics import I, Q, U, ld128, st32, st128
-from emulator.kernels.ppu.frame_log import (
-    BASE_LINE,
-    FINISHED_BASE,
-    FINISHED_OAM,
-    get8,
-    undo_line,
-)
-from emulator.kernels.ppu.frame_log_reader import (
-    KIND_DRAWN,
-    KIND_EXACT,
-    Walk,
-    begin_walk,
-    entry_dot,
-    log_at,
-    next_line,
-)
+from emulator.kernels.ppu.frame_log import BASE_LINE, FINISHED_BASE, FINISHED_OAM, get8, undo_line
+from emulator.kernels.ppu.frame_log_reader import KIND_DRAWN, KIND_EXACT, Walk, begin_walk, entry_dot, log_at, next_line
 from emulator.kernels.ppu.mode_timing import LINE_DOTS, VBLANK_LINE, has_window
 from emulator.kernels.ppu.vram_changes import MAP_BYTES, entries_below
 from emulator.state.batch import Console

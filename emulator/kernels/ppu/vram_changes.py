@@ -9,13 +9,7 @@ for each 32 bytes of VRAM that changed at all keeps nearly every read from searc
 import warp as wp
 
 from emulator.kernels.intrinsics import I, Q, U, ld32, st32
-from emulator.kernels.ppu.frame_log import (
-    OAM_OFFSET,
-    UNDO_TOP,
-    get32,
-    undo_line,
-    undo_offset,
-)
+from emulator.kernels.ppu.frame_log import OAM_OFFSET, UNDO_TOP, get32, undo_line, undo_offset
 
 MAP_BYTES = wp.constant(32)  # 256 bits, of 32 bytes of VRAM each
 NOTHING = wp.constant(0)  # `later` of a line below which nothing changes

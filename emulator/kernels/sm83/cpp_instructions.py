@@ -25,22 +25,50 @@ PARTS_AT = 1536
 """First entry of those that are no instruction."""
 TABLE_SIZE = PARTS_AT + len(RARE)
 
-_READ8 = {"b": "(BC >> 8)", "c": "(BC & 255)", "d": "(DE >> 8)", "e": "(DE & 255)",
-          "h": "(HL >> 8)", "l": "(HL & 255)", "a": "A"}  # fmt: skip
-_WRITE8 = {"b": "BC = (BC & 0xFF) | {} << 8;", "c": "BC = (BC & 0xFF00) | {};",
-           "d": "DE = (DE & 0xFF) | {} << 8;", "e": "DE = (DE & 0xFF00) | {};",
-           "h": "HL = (HL & 0xFF) | {} << 8;", "l": "HL = (HL & 0xFF00) | {};",
-           "a": "A = {};"}  # fmt: skip
+_READ8 = {
+    "b": "(BC >> 8)",
+    "c": "(BC & 255)",
+    "d": "(DE >> 8)",
+    "e": "(DE & 255)",
+    "h": "(HL >> 8)",
+    "l": "(HL & 255)",
+    "a": "A",
+}
+_WRITE8 = {
+    "b": "BC = (BC & 0xFF) | {} << 8;",
+    "c": "BC = (BC & 0xFF00) | {};",
+    "d": "DE = (DE & 0xFF) | {} << 8;",
+    "e": "DE = (DE & 0xFF00) | {};",
+    "h": "HL = (HL & 0xFF) | {} << 8;",
+    "l": "HL = (HL & 0xFF00) | {};",
+    "a": "A = {};",
+}
 VALUES = {
-    **_READ8, "bc": "BC", "de": "DE", "hl": "HL", "sp": "h->sp", "af": "(A << 8 | F_BITS)",
-    "n8": "(word >> 16 & 255)", "n16": "(word >> 16)", "e8": "(u32)(signed char)(word >> 16)",
-    "mem": "m", "pc": "next", "": "0",
-}  # fmt: skip
+    **_READ8,
+    "bc": "BC",
+    "de": "DE",
+    "hl": "HL",
+    "sp": "h->sp",
+    "af": "(A << 8 | F_BITS)",
+    "n8": "(word >> 16 & 255)",
+    "n16": "(word >> 16)",
+    "e8": "(u32)(signed char)(word >> 16)",
+    "mem": "m",
+    "pc": "next",
+    "": "0",
+}
 ADDRESSES = {
-    "bc": "BC", "de": "DE", "hl": "HL", "hl+": "HL", "hl-": "HL", "n16": "(word >> 16)",
-    "sp+2": "h->sp", "sp-2": "((h->sp - 2) & 0xFFFF)", "ff00+n8": "(0xFF00 | (word >> 16 & 255))",
+    "bc": "BC",
+    "de": "DE",
+    "hl": "HL",
+    "hl+": "HL",
+    "hl-": "HL",
+    "n16": "(word >> 16)",
+    "sp+2": "h->sp",
+    "sp-2": "((h->sp - 2) & 0xFFFF)",
+    "ff00+n8": "(0xFF00 | (word >> 16 & 255))",
     "ff00+c": "(0xFF00 | (BC & 255))",
-}  # fmt: skip
+}
 CONDITIONS = {"nz": "zr != 0", "z": "zr == 0", "nc": "!(fl & 0x100)", "c": "(fl & 0x100)"}
 
 # Result v of x and y, and the carries k into each bit (what rotates lose is in bit 8).
@@ -123,19 +151,13 @@ def _finish(row: Instruction) -> str:
         parts.append(f"JUMP({target}, next);")
     elif row.destination in ("pc", "vector"):
         parts.append(f"const u32 to = {target}; GO(to);")
-    elif row.operation in control_rows.SLOW_KINDS and row.operation not in (
-        *control_rows.ROTATES,
-        "daa",
-    ):
+    elif row.operation in control_rows.SLOW_KINDS and row.operation not in (*control_rows.ROTATES, "daa"):
         parts.append("GO_TO(cold_control);")
     else:
         if row.y in isa.R16 and row.operation in ("inc", "dec"):
-            parts.append("if (__builtin_expect(y >> 8 == 0xFE, 0)) "
-                         "{ h->address = y; GO_TO(cold_pair); }")  # fmt: skip
+            parts.append("if (__builtin_expect(y >> 8 == 0xFE, 0)) { h->address = y; GO_TO(cold_pair); }")
         if row.opcode == 0x40:
-            parts.append(
-                "if (ROW[6] & CONTROL) GO_TO(cold_control);"
-            )  # a trap (control_rows.control_words)
+            parts.append("if (ROW[6] & CONTROL) GO_TO(cold_control);")  # a trap (control_rows.control_words)
         parts.append("NEXT;")
     return " ".join(parts)
 
@@ -187,10 +209,7 @@ def _read(row: Instruction) -> str:
     assert access is not None
     find = _finder(access)
     load = "PAIR" if access.size == 2 else "BYTE"
-    return (
-        f"const u32 a = {ADDRESSES[access.address]}; u32 m; "
-        f"{{ {find}(reads, GO_TO(cold_read)) m = {load}; }}"
-    )
+    return f"const u32 a = {ADDRESSES[access.address]}; u32 m; {{ {find}(reads, GO_TO(cold_read)) m = {load}; }}"
 
 
 def _name(row: Instruction) -> str:
@@ -203,8 +222,7 @@ def handler(row: Instruction) -> str:
     """One function, or two: a reading instruction has a second one, for `h->memory`."""
     skip = ""
     if row.condition:
-        skip = (f"if (!({CONDITIONS[row.condition]})) "
-                f"{{ TIME({row.m_cycles}) ip += {row.length}; NEXT; }}\n")  # fmt: skip
+        skip = f"if (!({CONDITIONS[row.condition]})) {{ TIME({row.m_cycles}) ip += {row.length}; NEXT; }}\n"
     name, body = _name(row), _body(row)
     title = f"// {row.mnemonic}\n"
     if row.access is None or row.access.kind == "write":
@@ -216,12 +234,8 @@ def handler(row: Instruction) -> str:
 def _table() -> str:
     """The handlers by row, by row with SLOW_FETCH, and by row with its memory operand."""
     names = [_name(row) for row in isa.INSTRUCTIONS]
-    given = [
-        f"{_name(row)}_given" if row.access and row.access.kind != "write" else "none"
-        for row in isa.INSTRUCTIONS
-    ]
-    entries = ", ".join(f"(const void*)Cpu::{name}"
-                        for name in [*names, *["slow_fetch"] * 512, *given, *RARE])  # fmt: skip
+    given = [f"{_name(row)}_given" if row.access and row.access.kind != "write" else "none" for row in isa.INSTRUCTIONS]
+    entries = ", ".join(f"(const void*)Cpu::{name}" for name in [*names, *["slow_fetch"] * 512, *given, *RARE])
     return f"static const void* const TABLE[] = {{ {entries} }};\n"
 
 

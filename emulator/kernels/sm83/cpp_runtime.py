@@ -11,10 +11,7 @@ The machine's registers, as every function here has them:
 past while code runs that has no predecoded words (`ip` then only says the PC).
 """
 
-RARE = (
-    "leave", "look", "fetch", "cross", "back", "cold_read", "cold_write", "cold_pair",
-    "cold_control",
-)  # fmt: skip
+RARE = ("leave", "look", "fetch", "cross", "back", "cold_read", "cold_write", "cold_pair", "cold_control")
 
 PRELUDE = """
 typedef unsigned char u8; typedef unsigned int u32;

@@ -23,15 +23,7 @@ from emulator.kernels.intrinsics import (
 from emulator.kernels.io.joypad import SETTLED
 from emulator.kernels.ppu.stat_interrupt import FAST_VRAM
 from emulator.kernels.ppu.vram_oam_access import STATUS_MARGIN, STATUS_PLAIN
-from emulator.kernels.sm83.service_requests import (
-    DONE,
-    HAS_MEMORY,
-    HAS_WORD,
-    KIND_DUE,
-    KIND_SHIFT,
-    REPLY,
-    SEEN,
-)
+from emulator.kernels.sm83.service_requests import DONE, HAS_MEMORY, HAS_WORD, KIND_DUE, KIND_SHIFT, REPLY, SEEN
 from emulator.rom import control_rows, isa
 from emulator.state.batch import Batch, Console
 
@@ -39,9 +31,7 @@ READ = control_rows.READ
 READ16 = control_rows.READ16
 IDLE = control_rows.IDLE
 ROWS = control_rows.ROWS
-UNREADY = (
-    control_rows.SLOW_FETCH
-)  # of a word: it has not been fetched, or takes more than a look at the ROM
+UNREADY = control_rows.SLOW_FETCH  # of a word: it has not been fetched, or takes more than a look at the ROM
 
 P1_PAGE = 9
 FAST_P1 = 1 << P1_PAGE  # of `fast`: P1 is a page of its own, for reads

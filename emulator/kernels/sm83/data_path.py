@@ -36,14 +36,7 @@ from emulator.kernels.intrinsics import (
     xor_both,
 )
 from emulator.kernels.memory.address_map import fast_bits, plain_address
-from emulator.kernels.sm83.cpu_registers import (
-    P1_PAGE,
-    UNREADY,
-    Bases,
-    Registers,
-    load_word,
-    wait_if_asked,
-)
+from emulator.kernels.sm83.cpu_registers import P1_PAGE, UNREADY, Bases, Registers, load_word, wait_if_asked
 from emulator.kernels.sm83.service_inline import (
     LONGEST,
     reads_plainly,
@@ -316,9 +309,7 @@ def finish_daa(r: wp.ref[Registers], o: wp.ref[Operands]):
 
 
 @wp.func(inline=True)
-def finish_instruction(
-    r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]
-):
+def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]):
     """What no plain store does, and what is left for `attend`."""
     a = o.a
     v = o.v
@@ -345,9 +336,7 @@ def finish_instruction(
             select_buttons(r, c, v & U(255), ctl, start)
         else:
             operand = wp.where(control != U(0), r.pc - o.pc, v)
-            leave_request(
-                r.mem + Q(b.scratch), wp.where(pair != U(0), o.before, a), operand, ctl, start
-            )
+            leave_request(r.mem + Q(b.scratch), wp.where(pair != U(0), o.before, a), operand, ctl, start)
             asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
             asked = asked | wp.where(pair != U(0), U(ASK_OAM_BUG), U(0))
             asked = asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))

@@ -5,13 +5,7 @@ import warp as wp
 from emulator.constants import FLAG_H, FLAG_N, FLAG_Z, HRAM, OAM_SIZE, ROW_ORIGIN
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8
 from emulator.kernels.io.hardware_events import next_due, set_deadline
-from emulator.kernels.io.oam_dma import (
-    dma_begin,
-    dma_copies_whole,
-    dma_request,
-    dma_sync,
-    dma_whole,
-)
+from emulator.kernels.io.oam_dma import dma_begin, dma_copies_whole, dma_request, dma_sync, dma_whole
 from emulator.state.batch import Console
 
 N_BIT = FLAG_N << 16

@@ -69,9 +69,7 @@ def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
     o.code = U(0)
     if c.pc < U(VRAM) and (c.pc & U(0x3FFF)) < U(0x3FF8) and (c.fast >> U(31)) == U(0):
         p = address_in(c, mem, rom, c.pc + U(2))
-        code = (
-            ld8(p) | (ld8(p + Q(1)) << U(8)) | (ld8(p + Q(2)) << U(16)) | (ld8(p + Q(3)) << U(24))
-        )
+        code = ld8(p) | (ld8(p + Q(1)) << U(8)) | (ld8(p + Q(2)) << U(16)) | (ld8(p + Q(3)) << U(24))
         jump = code
         tests = ((code & U(0xFF)) | U(0x18)) == U(0xFE) or (code & U(0xFF)) == U(SUB)
         if (word & U(511)) == U(0xF0) and tests:

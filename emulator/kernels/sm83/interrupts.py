@@ -24,16 +24,7 @@ from emulator.kernels.memory.io_registers import io_get, io_set
 from emulator.kernels.memory.mapper import FLAT, update_map
 from emulator.kernels.ppu.lcd_registers import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
 from emulator.rom import control_rows
-from emulator.state.batch import (
-    HALTED,
-    LOCKED,
-    RUNNING,
-    STOPPED,
-    TRAP_LD_B_B,
-    TRAP_STEP,
-    TRAP_STEPPED,
-    Console,
-)
+from emulator.state.batch import HALTED, LOCKED, RUNNING, STOPPED, TRAP_LD_B_B, TRAP_STEP, TRAP_STEPPED, Console
 
 EI = control_rows.SLOW_KINDS["ei"]
 DI = control_rows.SLOW_KINDS["di"]

@@ -27,8 +27,7 @@ from emulator.rom.isa import Instruction
 
 H_BIT, C_BIT, N_BIT = 0x10, 0x100, 0x10000
 _PLACES = {"N": N_BIT, "H": H_BIT, "C": C_BIT}
-_R8 = {"b": ("bc", 1), "c": ("bc", 0), "d": ("de", 1), "e": ("de", 0), "h": ("hl", 1),
-       "l": ("hl", 0)}  # fmt: skip
+_R8 = {"b": ("bc", 1), "c": ("bc", 0), "d": ("de", 1), "e": ("de", 0), "h": ("hl", 1), "l": ("hl", 0)}
 
 LDH_A_N8 = 0xF0
 WAITING = (0x20, 0x28, 0x30, 0x38, 0xC2, 0xCA, 0xD2, 0xDA)
@@ -40,9 +39,11 @@ STATUS_MARGIN = 21  # of `vram_until`
 SETTLED = 0xC0  # of P1
 FAR_AWAY = 0x3FFFFFFF  # a time span longer than any launch
 
-U32 = ("bc de hl sp a zr fl pc left still work seenlo seenhi seenp seent w0 w1 ix to t0 t1 t2 t3 x"
-       " y v k m fast roml romh ramo duo hbo skip tab stack stackp stacks"
-       " one").split()  # fmt: skip
+U32 = (
+    "bc de hl sp a zr fl pc left still work seenlo seenhi seenp seent w0 w1 ix to t0 t1 t2 t3 x"
+    " y v k m fast roml romh ramo duo hbo skip tab stack stackp stacks"
+    " one"
+).split()
 U64 = "wb wlo whi rom rowb pt pr".split()
 
 
@@ -96,9 +97,7 @@ def find_anywhere(row: Instruction, leave: str) -> list[str]:
     ]
     if wide:
         lines.append(f"and.b32 t0, {ad}, 8191; setp.eq.u32 p, t0, 8191; selp.b32 t1, 0, t1, p;")
-    lines += [
-        f"and.b32 t0, {ad}, 57344; setp.eq.u32 p, t0, 40960; selp.b32 t0, ramo, 0, p;",
-    ]
+    lines += [f"and.b32 t0, {ad}, 57344; setp.eq.u32 p, t0, 40960; selp.b32 t0, ramo, 0, p;"]
     if access.kind == "read" and not access.address.startswith(("sp", "ff00")):
         lines += [
             f"setp.ge.u32 p, {ad}, 16384; selp.b32 t2, romh, roml, p;",
@@ -121,16 +120,14 @@ def _rotate(operation: str) -> list[str]:
     carry = "shr.u32 t0, fl, 8; and.b32 t0, t0, 1;"
     return {
         "rlc": ["shl.b32 k, y, 1; shr.u32 t0, y, 7; or.b32 v, k, t0; and.b32 v, v, 255;"],
-        "rrc": ["shl.b32 k, y, 8; shl.b32 v, y, 7; shr.u32 t0, y, 1; or.b32 v, v, t0;",
-                "and.b32 v, v, 255;"],
+        "rrc": ["shl.b32 k, y, 8; shl.b32 v, y, 7; shr.u32 t0, y, 1; or.b32 v, v, t0;", "and.b32 v, v, 255;"],
         "rl": [carry, "shl.b32 k, y, 1; or.b32 v, k, t0; and.b32 v, v, 255;"],
         "rr": [carry, "shl.b32 k, y, 8; shl.b32 t0, t0, 7; shr.u32 v, y, 1; or.b32 v, v, t0;"],
         "sla": ["shl.b32 k, y, 1; and.b32 v, k, 255;"],
         "sra": ["shl.b32 k, y, 8; shr.u32 v, y, 1; and.b32 t0, y, 128; or.b32 v, v, t0;"],
         "srl": ["shl.b32 k, y, 8; shr.u32 v, y, 1;"],
-        "swap": ["shl.b32 v, y, 4; shr.u32 t0, y, 4; or.b32 v, v, t0; and.b32 v, v, 255;",
-                 "mov.b32 k, 0;"],
-    }[operation]  # fmt: skip
+        "swap": ["shl.b32 v, y, 4; shr.u32 t0, y, 4; or.b32 v, v, t0; and.b32 v, v, 255;", "mov.b32 k, 0;"],
+    }[operation]
 
 
 def _operate(row: Instruction, x: str, y: str) -> list[str]:
@@ -261,10 +258,7 @@ def _store(row: Instruction, below: bool) -> list[str]:
     access = row.access
     assert access is not None
     if access.address == "sp-2" and below:
-        return [
-            "st.global.u8 [pr+-2], v; shr.u32 t0, v, 8; st.global.u8 [pr+-1], t0;",
-            "sub.u32 sp, sp, 2;",
-        ]
+        return ["st.global.u8 [pr+-2], v; shr.u32 t0, v, 8; st.global.u8 [pr+-1], t0;", "sub.u32 sp, sp, 2;"]
     lines = ["st.global.u8 [pr], v;"]
     if access.size == 2:
         lines += ["shr.u32 t0, v, 8; st.global.u8 [pr+1], t0;"]
@@ -386,9 +380,7 @@ def read_status(leave: str, left: str) -> list[str]:
 def read_register_block() -> list[str]:
     """LDH A,(n8) once more, where its own block does not find plain memory."""
     row = isa.INSTRUCTIONS[LDH_A_N8]
-    return [
-        *read_register(row, "LEAVE"), "and.b32 a, m, 255;", *_next(row.length, row.m_cycles)
-    ]  # fmt: skip
+    return [*read_register(row, "LEAVE"), "and.b32 a, m, 255;", *_next(row.length, row.m_cycles)]
 
 
 def waiting_branch(row: Instruction) -> list[str]:
@@ -405,7 +397,9 @@ def waiting_branch(row: Instruction) -> list[str]:
             "add.u32 to, to, y; and.b32 to, to, 65535;",
         ]
     return [
-        *before, f"{not_taken} @q bra.uni {skip};", *target,
+        *before,
+        f"{not_taken} @q bra.uni {skip};",
+        *target,
         "setp.eq.u32 p, skip, 0; @p bra.uni " + go + ";",
         # x, y: the registers; v: the place; k: what is left behind the branch
         "shl.b32 x, de, 16; or.b32 x, x, bc;",
@@ -424,6 +418,8 @@ def waiting_branch(row: Instruction) -> list[str]:
         f"SEEN{go}:",
         "mov.b32 seenp, v; mov.b32 seenlo, x; mov.b32 seenhi, y; mov.b32 seent, k;",
         f"sub.u32 still, k, {FAR_AWAY};",
-        f"{go}:", *_branch(row),
-        f"{skip}:", *_next(row.length, row.m_cycles),
-    ]  # fmt: skip
+        f"{go}:",
+        *_branch(row),
+        f"{skip}:",
+        *_next(row.length, row.m_cycles),
+    ]

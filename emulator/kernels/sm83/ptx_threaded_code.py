@@ -51,10 +51,7 @@ def _is_here(row: Instruction) -> bool:
 
 BLOCKS = {_label(row): row for row in isa.INSTRUCTIONS if _is_here(row)}
 BLOCKS |= {f"wait{opcode:03x}": isa.INSTRUCTIONS[opcode] for opcode in WAITING}
-NUMBER = np.array(
-    [[*BLOCKS].index(_label(row)) + 1 if _is_here(row) else 0 for row in isa.INSTRUCTIONS],
-    np.uint32,
-)
+NUMBER = np.array([[*BLOCKS].index(_label(row)) + 1 if _is_here(row) else 0 for row in isa.INSTRUCTIONS], np.uint32)
 """Of each instruction's block in the jump table; 0: leave."""
 
 
@@ -82,11 +79,7 @@ def text(more: More) -> list[str]:
     ]
     for label, row in BLOCKS.items():
         waits = label.startswith("wait")
-        lines += [
-            f"{label}:",
-            f"// {row.mnemonic}",
-            *(waiting_branch(row) if waits else block(row)),
-        ]
+        lines += [f"{label}:", f"// {row.mnemonic}", *(waiting_branch(row) if waits else block(row))]
     return [*lines, "REGISTER:", *read_register_block(), *more.lines, "LEAVE:"]
 
 
@@ -104,11 +97,12 @@ def as_ptx(more: More) -> str:
     targets = ", ".join(["LEAVE", *BLOCKS, *more.labels])
     own = [name for name in U32 if name not in CHANGED]
     lines = [
-        "{", f".reg .b32 {', '.join([*own, *CHANGED])};",
+        "{",
+        f".reg .b32 {', '.join([*own, *CHANGED])};",
         f".reg .b64 {', '.join(U64)}; .reg .pred p, q;",
         f"TABLE: .branchtargets {targets};",
         *(["TO_EXIT: .branchtargets LEAVE, EXIT;"] if more.lines else []),
-    ]  # fmt: skip
+    ]
     for i, name in enumerate([*CHANGED, *GIVEN_32, *GIVEN_64]):
         lines.append(f"mov.b{64 if name in U64 else 32} {name}, %{i};")
     lines += statements(text(more))
@@ -116,10 +110,8 @@ def as_ptx(more: More) -> str:
     return "\n".join(f'"{line}\\n"' for line in [*lines, "}"])
 
 
-CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work",
-           "seenlo", "seenhi", "seenp", "seent")  # fmt: skip
-GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip", "tab", "stack", "stackp",
-            "stacks", "one")  # fmt: skip
+CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work", "seenlo", "seenhi", "seenp", "seent")
+GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip", "tab", "stack", "stackp", "stacks", "one")
 GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
@@ -181,9 +173,7 @@ def own_numbers(words: np.ndarray) -> np.ndarray:
     return np.where(waits & (numbers != 0), waiting[row], numbers)
 
 
-def code_table(
-    rom: np.ndarray, words: np.ndarray, superblocks: Mapping[int, int] | None = None
-) -> np.ndarray:
+def code_table(rom: np.ndarray, words: np.ndarray, superblocks: Mapping[int, int] | None = None) -> np.ndarray:
     """The table that the blocks walk along, uint32[bytes of `rom`, 2]: the word of each ROM byte
     (`predecode` with `ends`, marked), and three block numbers of ten bits. `superblocks`: numbers
     by the place where they begin.
@@ -201,9 +191,8 @@ def code_table(
     immediate = (words >> 16).astype(np.int64)
     relative = np.array([one.y == "e8" and one.destination == "pc" for one in isa.INSTRUCTIONS])
     absolute = np.array(
-        [one.destination == "vector" or (one.destination == "pc" and one.y == "n16")
-         for one in isa.INSTRUCTIONS]
-    )  # fmt: skip
+        [one.destination == "vector" or (one.destination == "pc" and one.y == "n16") for one in isa.INSTRUCTIONS]
+    )
     bank = at >> 14
     place = (at & 0x3FFF) + length + ((immediate & 255) ^ 128) - 128
     near = np.where((place >= 0) & (place < 0x4000), (bank << 14) + place, -1)

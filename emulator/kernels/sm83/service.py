@@ -10,13 +10,7 @@ import warp as wp
 
 from emulator.constants import DMA, HRAM, IO, LY, OAM, ROW_ORIGIN, STAT, VRAM
 from emulator.kernels.intrinsics import FAR, WORD, I, Q, U, earlier, ld8, ld32, st8, st32, st128
-from emulator.kernels.io.bus import (
-    OAM_BUG_READ_INCREASE,
-    OAM_BUG_WRITE,
-    bus_read,
-    bus_write,
-    io_write_here,
-)
+from emulator.kernels.io.bus import OAM_BUG_READ_INCREASE, OAM_BUG_WRITE, bus_read, bus_write, io_write_here
 from emulator.kernels.io.hardware_events import catch_up, set_deadline
 from emulator.kernels.memory.address_map import address_in, fast_bits, is_flat
 from emulator.kernels.memory.mapper import mapper_write, update_map
@@ -238,16 +232,7 @@ def answer_executed(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, id
 
 
 @wp.func(inline=True)
-def attend(
-    c: wp.ref[Console],
-    mem: Q,
-    rom: Q,
-    control: Q,
-    scratch: Q,
-    asked: U,
-    stable: U,
-    idle_skip: U,
-) -> U:
+def attend(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, asked: U, stable: U, idle_skip: U) -> U:
     """Do what is due at a boundary, or what the instruction at PC asked for.
 
     The registers are in `c`. Events and interrupts come first, then the opcode of an instruction

@@ -10,13 +10,7 @@ from emulator.kernels.intrinsics import I, Q, U, earlier, ld8
 from emulator.kernels.io.joypad import SETTLED, joypad_select
 from emulator.kernels.memory.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
-from emulator.kernels.sm83.cpu_registers import (
-    NOT_P1,
-    PLAIN_IO,
-    Registers,
-    fall_due,
-    settled_p1,
-)
+from emulator.kernels.sm83.cpu_registers import NOT_P1, PLAIN_IO, Registers, fall_due, settled_p1
 from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
 from emulator.rom import control_rows, isa
 from emulator.state.batch import Console

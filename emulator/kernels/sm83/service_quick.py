@@ -26,12 +26,7 @@ from emulator.kernels.ppu.mode_timing import (
     is_plain,
     window_seen,
 )
-from emulator.kernels.ppu.vram_oam_access import (
-    access_time,
-    first_line_to_see,
-    lcd_is_on,
-    ppu_vram_window,
-)
+from emulator.kernels.ppu.vram_oam_access import access_time, first_line_to_see, lcd_is_on, ppu_vram_window
 from emulator.kernels.sm83.idle_loops_stat import A_CARRY_HL, turns_in
 from emulator.kernels.sm83.service_requests import (
     ASK_READ,
@@ -152,13 +147,7 @@ def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
     # Line 153 shows its number for a moment only; what the first dots show differs by line.
     settled = o.x >= 12 or (o.x >= 5 and o.line != LAST_LINE)
     settled = settled or (o.line > 0 and o.line < VBLANK_LINE)
-    calm = (
-        calm
-        and settled
-        and c.ppu_first == U(0)
-        and (o.registers & U(0x80)) != U(0)
-        and not is_flat(c)
-    )
+    calm = calm and settled and c.ppu_first == U(0) and (o.registers & U(0x80)) != U(0) and not is_flat(c)
     if calm and dot >= 0 and dot < FRAME_DOTS:
         o.end = 1
         ly = wp.where(o.line == LAST_LINE, 0, o.line)
@@ -202,9 +191,7 @@ def after_turns(o: wp.ref[Status], hi: U) -> U:
 
 
 @wp.func
-def read_in_loop(
-    o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, deadline: U, stable: U
-) -> U:
+def read_in_loop(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, deadline: U, stable: U) -> U:
     """`o.value` becomes STAT as the instruction that begins at `now` reads it at `t`, once the
     turns of a loop that waits for HBlank have passed; 0 if that takes a closer look. Returns until
     when what was read stays as it is, `stable` at most."""

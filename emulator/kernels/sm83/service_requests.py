@@ -93,15 +93,11 @@ def with_kind(asked: U, a: U) -> U:
     if (asked & U(ASK_READ)) != U(0):
         other = wp.where(a == U(LY), U(KIND_READ_LY), U(KIND_READ))
         o.kind = wp.where(
-            a == U(STAT),
-            U(KIND_READ_STAT),
-            wp.where((a & U(0xE000)) == U(VRAM), U(KIND_READ_VRAM), other),
+            a == U(STAT), U(KIND_READ_STAT), wp.where((a & U(0xE000)) == U(VRAM), U(KIND_READ_VRAM), other)
         )
     elif (asked & U(ASK_WRITE)) != U(0):
         sound = wp.where(
-            place == U(0x40),
-            U(KIND_WRITE_PICTURE),
-            wp.where(place == U(0), U(KIND_WRITE_LOW), U(KIND_WRITE_SOUND)),
+            place == U(0x40), U(KIND_WRITE_PICTURE), wp.where(place == U(0), U(KIND_WRITE_LOW), U(KIND_WRITE_SOUND))
         )
         other = wp.where(a == U(DMA), U(KIND_WRITE_DMA), sound)
         memory = wp.where((a & U(0xE000)) == U(VRAM), U(KIND_WRITE_VRAM), U(KIND_WRITE))

@@ -18,10 +18,7 @@ from pathlib import Path
 
 from emulator.rom.isa import INSTRUCTIONS, Instruction
 
-LOGO = bytes.fromhex(
-    "ceed6666cc0d000b03730083000c000d0008111f8889000e"
-    "dccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e"
-)
+LOGO = bytes.fromhex("ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,9 +121,7 @@ def _encode(text: str, place: int, symbols: dict[str, int], scope: str, final: b
         return b"".join(value.to_bytes(2, "little") for value in values)
     if word == "ds":
         count, _, fill = rest.partition(",")
-        return bytes((_value(fill or "0", symbols, scope, True) & 255,)) * _value(
-            count, symbols, scope, True
-        )
+        return bytes((_value(fill or "0", symbols, scope, True) & 255,)) * _value(count, symbols, scope, True)
     row, operand = _find(re.sub(r"\s+", " ", text))
     prefix = b"\xcb" if row.opcode >= 256 else b""
     code = prefix + bytes((row.opcode & 255,))

@@ -196,9 +196,7 @@ def test_a_game_of_clicks_cannot_be_trained_with_buttons(home: HomePaths, tmp_pa
 
 def test_the_explorer_wins_and_its_run_is_recorded(home: HomePaths) -> None:
     async def body(service: TrainerService) -> None:
-        spec = RunSpec(
-            runner="arc", task="arc/sl01", total_env_steps=500, options={"algo": "explore"}
-        )
+        spec = RunSpec(runner="arc", task="arc/sl01", total_env_steps=500, options={"algo": "explore"})
         record = await service.start(service.plan(spec))
         record = await ended(service, record.run_id)
         assert record.state.value == "finished", record
@@ -268,9 +266,7 @@ def test_the_explorer_does_again_what_gained_a_level() -> None:
     assert explorer.act(first) == gained
 
 
-@pytest.mark.parametrize(
-    "words", ["ACTION8", "ACTION6", "ACTION6 64 0", "ACTION1 2 3", "reset", "ACTION6 -1 0"]
-)
+@pytest.mark.parametrize("words", ["ACTION8", "ACTION6", "ACTION6 64 0", "ACTION1 2 3", "reset", "ACTION6 -1 0"])
 def test_a_line_that_is_no_action_is_named(words: str) -> None:
     with pytest.raises(ConfigError, match="line 3"):
         parse_turn(words, "plan.txt, line 3")
@@ -323,15 +319,11 @@ def test_a_game_of_a_home_is_a_program_that_starts_once_it_is_trusted(
         HostedGames(game, home)
 
 
-def test_a_game_that_never_answers_is_ended(
-    home: HomePaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_game_that_never_answers_is_ended(home: HomePaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "ANSWER_S", 0.1)
     games = object.__new__(HostedGames)  # as it is once its process has started
     games.game, games._scratch = list_games(home)[0], None
-    games._process = subprocess.Popen(
-        ["sleep", "600"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    games._process = subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with pytest.raises(LabError, match=r"the game did not answer within 0.1 s"):
         games.card()
     games.close()

@@ -30,10 +30,13 @@ BOX = {"type": "Box", "shape": [3]}
 
 def dataset(folder: Path, **changes: Any) -> Path:
     metadata = {
-        "dataset_id": "lab/x-v0", "total_episodes": 1, "total_steps": 2,
-        "observation_space": json.dumps(BOX), "action_space": json.dumps(BOX),
+        "dataset_id": "lab/x-v0",
+        "total_episodes": 1,
+        "total_steps": 2,
+        "observation_space": json.dumps(BOX),
+        "action_space": json.dumps(BOX),
         "env_spec": json.dumps({"id": "Pendulum-v1"}),
-    }  # fmt: skip
+    }
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "main_data.hdf5").write_bytes(b"episodes")
     (folder / "data" / "metadata.json").write_text(json.dumps(metadata | changes))
@@ -61,9 +64,7 @@ def test_a_dataset_is_kept_under_its_hash_and_found_by_it(tmp_path: Path) -> Non
         ({"env_spec": None}, "names no environment"),
     ],
 )
-def test_a_dataset_of_another_shape_is_one_line(
-    tmp_path: Path, changes: dict[str, Any], words: str
-) -> None:
+def test_a_dataset_of_another_shape_is_one_line(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     folder = dataset(tmp_path / "x", **changes)
     with pytest.raises(ConfigError, match=words) as error:
         DatasetCache(HomePaths(tmp_path)).find(str(folder))
@@ -98,10 +99,18 @@ def test_each_script_is_asked_in_its_own_words(algo: str) -> None:
     flags = SCRIPTS[algo]
     argv = list(
         arguments(
-            algo, environment="E-v1", device="cpu", seed=3, steps=20, eval_every=10, episodes=2,
-            load="w.pt" if flags.load else "", target_return=-5.0, more="--batch_size '8'",
+            algo,
+            environment="E-v1",
+            device="cpu",
+            seed=3,
+            steps=20,
+            eval_every=10,
+            episodes=2,
+            load="w.pt" if flags.load else "",
+            target_return=-5.0,
+            more="--batch_size '8'",
         )
-    )  # fmt: skip
+    )
     named = dict(zip(argv[::2], argv[1::2], strict=True))
     assert named[f"--{flags.steps}"] == "20"
     assert named[f"--{flags.environment}"] == "E-v1"
@@ -109,9 +118,17 @@ def test_each_script_is_asked_in_its_own_words(algo: str) -> None:
     assert named.get("--load_model") == ("w.pt" if flags.load else None)
     with pytest.raises(ConfigError, match="arguments"):
         arguments(
-            algo, environment="E", device="cpu", seed=1, steps=1, eval_every=1, episodes=1,
-            load="", target_return=0.0, more="'",
-        )  # fmt: skip
+            algo,
+            environment="E",
+            device="cpu",
+            seed=1,
+            steps=1,
+            eval_every=1,
+            episodes=1,
+            load="",
+            target_return=0.0,
+            more="'",
+        )
 
 
 @pytest.mark.slow
@@ -128,9 +145,14 @@ def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
     script = CorlConfig(algo=algo, checkout=str(checkout)).script  # type: ignore[arg-type]
     before = script.read_bytes()
     options = {
-        "algo": algo, "checkout": str(checkout), "data": str(tmp_path / "m/dmglab/pendulum-v0"),
-        "eval_every": 20, "eval_episodes": 1, "log_every": 10, "arguments": "--batch_size 16",
-    }  # fmt: skip
+        "algo": algo,
+        "checkout": str(checkout),
+        "data": str(tmp_path / "m/dmglab/pendulum-v0"),
+        "eval_every": 20,
+        "eval_episodes": 1,
+        "log_every": 10,
+        "arguments": "--batch_size 16",
+    }
 
     async def body(service: TrainerService) -> None:
         spec = RunSpec(runner="corl", task="offline", total_env_steps=20, options=options)
@@ -140,9 +162,8 @@ def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
         assert (folder / "model.pt").is_file()
         if SCRIPTS[algo].load:
             warm = RunSpec(
-                runner="corl", task="offline", total_env_steps=5,
-                options=options | {"warm_start": str(folder)},
-            )  # fmt: skip
+                runner="corl", task="offline", total_env_steps=5, options=options | {"warm_start": str(folder)}
+            )
             heir = await run_to_end(service, warm)
             assert (heir.state, heir.env_steps) == (RunState.FINISHED, 25), heir.reason
 

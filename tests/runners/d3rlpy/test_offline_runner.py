@@ -39,9 +39,8 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     need_extras()
     out = tmp_path_factory.mktemp("recordings") / "walks"
     done = subprocess.run(
-        [sys.executable, str(WALKER), str(out), "--episodes", "3"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, str(WALKER), str(out), "--episodes", "3"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return out
 
@@ -49,9 +48,8 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def offline_spec(data: Path, steps: int, algo: str = "bc", **options: Any) -> RunSpec:
     small = {"batch_size": 8, "log_every": 10, "eval_every": 0, "checkpoint_every": 0, "threads": 1}
     return RunSpec(
-        runner="d3rlpy", task=TASK, total_env_steps=steps,
-        options={"algo": algo, "data": str(data), **small, **options},
-    )  # fmt: skip
+        runner="d3rlpy", task=TASK, total_env_steps=steps, options={"algo": algo, "data": str(data), **small, **options}
+    )
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -68,9 +66,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", ["bc", "cql", "iql"])
-def test_resumed_is_the_run_that_was_never_stopped(
-    algo: str, recordings: Path, tmp_path: Path
-) -> None:
+def test_resumed_is_the_run_that_was_never_stopped(algo: str, recordings: Path, tmp_path: Path) -> None:
     home = home_with("d3rlpy", tmp_path)
 
     async def body(service: TrainerService) -> None:
@@ -84,8 +80,7 @@ def test_resumed_is_the_run_that_was_never_stopped(
         assert (again.state, again.env_steps) == (RunState.FINISHED, 40), again.reason
         early = checkpoint_manifest.list_checkpoints(paths)[0]
         one, other, before = (
-            weights(folder)
-            for folder in (newest(home, whole.run_id), newest(home, again.run_id), early)
+            weights(folder) for folder in (newest(home, whole.run_id), newest(home, again.run_id), early)
         )
         assert all(torch.equal(one[name], other[name]) for name in one)
         assert not all(torch.equal(one[name], before[name]) for name in one)
@@ -98,9 +93,7 @@ def test_resumed_is_the_run_that_was_never_stopped(
 
 
 @pytest.mark.slow
-def test_recordings_become_a_dataset_that_trains_validates_and_plays(
-    recordings: Path, tmp_path: Path
-) -> None:
+def test_recordings_become_a_dataset_that_trains_validates_and_plays(recordings: Path, tmp_path: Path) -> None:
     home = home_with("d3rlpy", tmp_path)
 
     async def body(service: TrainerService) -> None:
@@ -133,8 +126,7 @@ def test_preflight_wants_demonstrations(tmp_path: Path) -> None:
 
     async def body(service: TrainerService) -> None:
         spec = offline_spec(tmp_path / "nowhere", 20)
-        failed = [c async for c in run_checks(spec, home, find_runner("d3rlpy")) if
-                  c.status == "fail"]  # fmt: skip
+        failed = [c async for c in run_checks(spec, home, find_runner("d3rlpy")) if c.status == "fail"]
         assert [check.name for check in failed] == ["Demonstrations"]
         assert "no such file or folder" in failed[0].detail
         record = await run_to_end(service, offline_spec(broken.parent, 20))

@@ -19,15 +19,7 @@ from typing import Any, cast
 import pytest
 
 from tests.support.extras import need_extras
-from tests.support.guests import (
-    PATIENCE_S,
-    ended,
-    history,
-    home_with,
-    in_service,
-    newest,
-    run_to_end,
-)
+from tests.support.guests import PATIENCE_S, ended, history, home_with, in_service, newest, run_to_end
 from tests.support.processes import until
 from trainer_core.host.control import Control
 from trainer_core.host.progress import Counters, RunProgress
@@ -52,13 +44,17 @@ from trainer_core.wire.spec import RunSpec
 
 def rllm_spec(steps: int, **options: Any) -> RunSpec:
     small = {
-        "checkout": rllm_checkout(), "prompts": 4, "generations": 4, "form_steps": 3,
-        "largest_number": 3, "eval_every": 0, "checkpoint_every": 0, "log_every": 1, "threads": 1,
-    }  # fmt: skip
-    return RunSpec(
-        runner="rllm", task="countdown", total_env_steps=steps,
-        options={"algo": "grpo", **small, **options},
-    )  # fmt: skip
+        "checkout": rllm_checkout(),
+        "prompts": 4,
+        "generations": 4,
+        "form_steps": 3,
+        "largest_number": 3,
+        "eval_every": 0,
+        "checkpoint_every": 0,
+        "log_every": 1,
+        "threads": 1,
+    }
+    return RunSpec(runner="rllm", task="countdown", total_env_steps=steps, options={"algo": "grpo", **small, **options})
 
 
 def rllm_checkout() -> str:
@@ -131,9 +127,7 @@ def test_a_wrong_row_is_one_line_with_its_place(tmp_path: Path, line: str, words
 
 def test_rows_of_a_file_are_asked_in_rllms_words(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
-    file.write_text(
-        '{"nums": [3, 4, 5], "target": 7}\n\n{"nums": [1, 2], "target": 3, "question": "q"}'
-    )
+    file.write_text('{"nums": [3, 4, 5], "target": 7}\n\n{"nums": [1, 2], "target": 3, "question": "q"}')
     one, other = countdown.read_rows(file)
     assert one["question"].startswith("Using the numbers 3, 4, 5, find a way to reach")
     assert (other["question"], other["data_source"]) == ("q", "countdown")
@@ -147,13 +141,18 @@ def test_rows_of_a_file_are_asked_in_rllms_words(tmp_path: Path) -> None:
 
 def test_preflight_names_what_is_missing_and_the_way_out(tmp_path: Path) -> None:
     spec = RunSpec(
-        runner="rllm", task="countdown",
+        runner="rllm",
+        task="countdown",
         options={"algo": "verl", "checkout": str(tmp_path), "model": str(tmp_path / "m")},
-    )  # fmt: skip
+    )
     found = told(spec, tmp_path)
     assert {name for name, check in found.items() if check.status == "fail"} == {
-        "Python", "Task", "Checkout", "Model", "VERL",
-    }  # fmt: skip
+        "Python",
+        "Task",
+        "Checkout",
+        "Model",
+        "VERL",
+    }
     assert found["Python"].fix == "dmglab runner install rllm"
     assert "config.json" in found["Model"].detail
     assert "CUDA GPUs alone" in found["VERL"].detail
@@ -166,9 +165,7 @@ def test_preflight_names_what_is_missing_and_the_way_out(tmp_path: Path) -> None
 
 def test_verls_metrics_are_read_and_rubbish_is_not() -> None:
     line = '{"step":1,"data":{"val/countdown/pass@1":0.5,"critic/score/mean":0.1,"x":NaN,"y":"z"}}'
-    assert verl.parse_metrics(line) == (
-        1, {"val/countdown/pass@1": 0.5, "critic/score/mean": 0.1},
-    )  # fmt: skip
+    assert verl.parse_metrics(line) == (1, {"val/countdown/pass@1": 0.5, "critic/score/mean": 0.1})
     for other in ("", "{", "[]", '{"step":1}', '{"step":"1","data":{}}', '{"step":-1,"data":{}}'):
         assert verl.parse_metrics(other) is None
 
@@ -257,16 +254,18 @@ def test_the_validation_after_the_last_update_is_no_step(supervised: Any) -> Non
 @pytest.mark.parametrize(
     ("every", "total", "saves", "warns"),
     [
-        (200, 6, 6, ""), (0, 6, 6, ""), (200, 1000, 200, ""), (200, 500, 200, "after step 400"),
-        (200, 0, 200, ""), (0, 0, -1, "saves nothing"),
+        (200, 6, 6, ""),
+        (0, 6, 6, ""),
+        (200, 1000, 200, ""),
+        (200, 500, 200, "after step 400"),
+        (200, 0, 200, ""),
+        (0, 0, -1, "saves nothing"),
     ],
-)  # fmt: skip
+)
 def test_verl_makes_as_many_updates_as_asked_and_keeps_the_last(
     every: int, total: int, saves: int, warns: str, tmp_path: Path
 ) -> None:
-    config = RllmConfig(
-        algo="verl", checkout=str(tmp_path), checkpoint_every=every, total_env_steps=total
-    )
+    config = RllmConfig(algo="verl", checkout=str(tmp_path), checkpoint_every=every, total_env_steps=total)
     given = verl.overrides(config, tmp_path, tmp_path)
     assert f"trainer.save_freq={saves}" in given
     assert (f"trainer.total_training_steps={total + 1}" in given) == bool(total)
@@ -384,9 +383,8 @@ def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Pat
         pytest.skip("name the Python of an environment with VERL 0.8.0 in DMGLAB_VERL")
     home = home_with("rllm", tmp_path)
     spec = rllm_spec(
-        2, algo="verl", rollout="hf", verl_python=python, max_prompt=32, eval_every=1,
-        checkpoint_every=2, rollouts=2,
-    )  # fmt: skip
+        2, algo="verl", rollout="hf", verl_python=python, max_prompt=32, eval_every=1, checkpoint_every=2, rollouts=2
+    )
 
     async def body(service: TrainerService) -> None:
         run = await run_to_end(service, spec)

@@ -13,16 +13,7 @@ import psutil
 import pytest
 import torch
 
-from tests.support.guests import (
-    PATIENCE_S,
-    ended,
-    history,
-    home_with,
-    in_service,
-    newest,
-    plays,
-    run_to_end,
-)
+from tests.support.guests import PATIENCE_S, ended, history, home_with, in_service, newest, plays, run_to_end
 from tests.support.processes import until
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths
@@ -37,21 +28,23 @@ from trainer_core.wire.spec import RunSpec
 
 
 def skrl_spec(steps: int, **options: Any) -> RunSpec:
-    small = {"num_envs": 8, "rollouts": 16, "mini_batches": 2, "learning_epochs": 2,
-             "eval_every": 0, "checkpoint_every": 0, "threads": 1}  # fmt: skip
-    return RunSpec(
-        runner="skrl", task="tiny_goal", total_env_steps=steps,
-        options={"algo": "ppo", **small, **options},
-    )  # fmt: skip
+    small = {
+        "num_envs": 8,
+        "rollouts": 16,
+        "mini_batches": 2,
+        "learning_epochs": 2,
+        "eval_every": 0,
+        "checkpoint_every": 0,
+        "threads": 1,
+    }
+    return RunSpec(runner="skrl", task="tiny_goal", total_env_steps=steps, options={"algo": "ppo", **small, **options})
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return torch.load(folder / "agent.pt", weights_only=True)["policy"]
 
 
-def test_numbers_that_are_left_to_the_runner_fit_the_device_and_are_in_the_plan(
-    tmp_path: Path,
-) -> None:
+def test_numbers_that_are_left_to_the_runner_fit_the_device_and_are_in_the_plan(tmp_path: Path) -> None:
     for device, envs, parts in (("cpu", 32, 8), ("cuda:0", 1024, 32)):
         spec = RunSpec(runner="skrl", task="tiny_goal", device=device, options={"rollouts": 16})
         options = TrainerService(HomePaths(tmp_path)).plan(spec).spec.options
@@ -90,9 +83,7 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
         assert check_log(paths.train_log).errors == []
         updates = await history(service, again.run_id, records.UpdateRecord)
         assert len(updates) == 4
-        assert {"Loss / Policy loss", "Stats / Algorithm update time (ms)"} <= set(
-            updates[-1].metrics
-        )
+        assert {"Loss / Policy loss", "Stats / Algorithm update time (ms)"} <= set(updates[-1].metrics)
 
     in_service(home, body)
 

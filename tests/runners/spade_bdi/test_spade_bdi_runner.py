@@ -14,16 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support.guests import (
-    PATIENCE_S,
-    ended,
-    history,
-    home_with,
-    in_service,
-    newest,
-    plays,
-    run_to_end,
-)
+from tests.support.guests import PATIENCE_S, ended, history, home_with, in_service, newest, plays, run_to_end
 from tests.support.processes import until
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths
@@ -52,9 +43,8 @@ PLANS = """
 def bdi_spec(plans: Path, steps: int, **options: Any) -> RunSpec:
     small = {"eval_every": 0, "checkpoint_every": 0, "log_every": 2, "threads": 1}
     return RunSpec(
-        runner="spade_bdi", task="tiny_goal", total_env_steps=steps,
-        options={"plans": str(plans), **small, **options},
-    )  # fmt: skip
+        runner="spade_bdi", task="tiny_goal", total_env_steps=steps, options={"plans": str(plans), **small, **options}
+    )
 
 
 @pytest.fixture
@@ -124,13 +114,14 @@ def test_wrong_plans_are_one_line_with_a_place(tmp_path: Path, text: str, words:
     ("plan", "place", "words"),
     [
         (".press(up); .press(sideways).", "bad.asl:2:", "the buttons are a, b, start"),
-        ('.send("x@localhost", tell, hi); .press(up); !go.', "bad.asl: .send to x@localhost",
-         "messages reach coach@localhost, player@localhost, and agents of other processes once"),
+        (
+            '.send("x@localhost", tell, hi); .press(up); !go.',
+            "bad.asl: .send to x@localhost",
+            "messages reach coach@localhost, player@localhost, and agents of other processes once",
+        ),
     ],
-)  # fmt: skip
-def test_plans_that_fail_midway_end_the_run_with_one_line(
-    tmp_path: Path, plan: str, place: str, words: str
-) -> None:
+)
+def test_plans_that_fail_midway_end_the_run_with_one_line(tmp_path: Path, plan: str, place: str, words: str) -> None:
     home, bad = home_with("spade_bdi", tmp_path), tmp_path / "bad.asl"
     bad.write_text(f"!go.\n+!go <- {plan}")
 
@@ -166,18 +157,13 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path, plans: Path) 
         meta = checkpoint_manifest.verify(newest(home, again.run_id))
         assert {"plans.asl", "coach.asl", "mind.json"} <= set(meta.files)
         (announced,) = (await history(service, whole.run_id, records.CheckpointRecord))[-1:]
-        assert (
-            announced.sha256
-            == checkpoint_manifest.verify(newest(home, whole.run_id)).files["mind.json"]
-        )
+        assert announced.sha256 == checkpoint_manifest.verify(newest(home, whole.run_id)).files["mind.json"]
 
     in_service(home, body)
 
 
 @pytest.mark.slow
-def test_it_tells_its_mind_on_the_loopback_only_and_leaves_no_orphan(
-    tmp_path: Path, plans: Path
-) -> None:
+def test_it_tells_its_mind_on_the_loopback_only_and_leaves_no_orphan(tmp_path: Path, plans: Path) -> None:
     home = home_with("spade_bdi", tmp_path)
     told: list[records.BeliefsEvent] = []
 
@@ -187,9 +173,7 @@ def test_it_tells_its_mind_on_the_loopback_only_and_leaves_no_orphan(
                 told.append(one.event)
 
         service.subscribe(notice)
-        record = await service.start(
-            service.plan(bdi_spec(plans, 0, eval_every=300, eval_episodes=4))
-        )
+        record = await service.start(service.plan(bdi_spec(plans, 0, eval_every=300, eval_episodes=4)))
         run_id = record.run_id
         process = psutil.Process(record.pid)
         await until(lambda: len(told) > 3, PATIENCE_S)
@@ -231,21 +215,14 @@ def test_an_agent_of_another_process_is_heard_and_answered(tmp_path: Path, plans
         log = home.run(record.run_id).worker_log
         await until(lambda: log.is_file() and "listens" in log.read_text(), PATIENCE_S)
         (port,) = re.findall(r"the player listens: .*:(\d+)", log.read_text())
-        with subprocess.Popen(
-            [*argv, port, str(guide)], stdout=subprocess.PIPE, text=True
-        ) as other:
+        with subprocess.Popen([*argv, port, str(guide)], stdout=subprocess.PIPE, text=True) as other:
             await until(lambda: len(told) >= 2, PATIENCE_S)
             await service.stop(record.run_id)
             said, _ = other.communicate(timeout=PATIENCE_S)
         assert said.splitlines() == told
-        assert told == [
-            "guide tell advice(draw) to player",
-            "player tell result(draw, 3) to guide",
-        ]
+        assert told == ["guide tell advice(draw) to player", "player tell result(draw, 3) to guide"]
         assert other.returncode == 0
-        late = subprocess.run(
-            [*argv, port, str(guide)], capture_output=True, text=True, check=False
-        )
+        late = subprocess.run([*argv, port, str(guide)], capture_output=True, text=True, check=False)
         assert (late.returncode, late.stderr.count("\n")) == (1, 1)
         assert "no run's XMPP server answers" in late.stderr
 
@@ -253,9 +230,7 @@ def test_an_agent_of_another_process_is_heard_and_answered(tmp_path: Path, plans
 
 
 @pytest.mark.slow
-def test_a_donors_experience_warms_it_and_its_player_tells_its_mind(
-    tmp_path: Path, plans: Path
-) -> None:
+def test_a_donors_experience_warms_it_and_its_player_tells_its_mind(tmp_path: Path, plans: Path) -> None:
     home = home_with("spade_bdi", tmp_path)
 
     async def body(service: TrainerService) -> None:
@@ -268,9 +243,7 @@ def test_a_donors_experience_warms_it_and_its_player_tells_its_mind(
         assert all(grown[option][0] >= count for option, (count, _) in known.items())
         player, seen = PlayerService(home), []
         player.on_event = seen.append
-        await player.start(
-            PlayerConfig(task="tiny_goal", checkpoint=str(folder), mode="greedy", speed=0.0)
-        )
+        await player.start(PlayerConfig(task="tiny_goal", checkpoint=str(folder), mode="greedy", speed=0.0))
         try:
             await until(lambda: any(isinstance(e, records.BeliefsEvent) for e in seen), PATIENCE_S)
         finally:

@@ -64,20 +64,26 @@ def measure(options: Options, sizes: list[int], frames: list[int]) -> dict[str, 
     began = time.perf_counter()
     rows = [row for n in sizes for row in _measure_size(options, game, device, n, frames)]
     knees = {
-        str(count): knee([(row["num_envs"], row["frames_per_sec"]) for row in rows
-                          if row["frames_per_step"] == count])
+        str(count): knee([(row["num_envs"], row["frames_per_sec"]) for row in rows if row["frames_per_step"] == count])
         for count in frames
-    }  # fmt: skip
+    }
     return {
-        "what": "curve", **rig.facts(device, game), "seconds": time.perf_counter() - began,
-        "table": rows, "knee": knees,
+        "what": "curve",
+        **rig.facts(device, game),
+        "seconds": time.perf_counter() - began,
+        "table": rows,
+        "knee": knees,
         "knee_is": f"first N whose doubling gains less than {KNEE_GAIN}x; null: not reached",
         "blocks": sorted({row["shape"]["block"] for row in rows if row["shape"]}),
-        "config": {"num_envs": sizes, "frames_per_step": frames,
-                   "observations": options.observations, "frames": options.frames,
-                   "cuda_graphs": options.cuda_graphs,
-                   "seed": options.seed},
-    }  # fmt: skip
+        "config": {
+            "num_envs": sizes,
+            "frames_per_step": frames,
+            "observations": options.observations,
+            "frames": options.frames,
+            "cuda_graphs": options.cuda_graphs,
+            "seed": options.seed,
+        },
+    }
 
 
 def knee(points: list[tuple[int, float]]) -> int | None:
@@ -128,11 +134,14 @@ def _row(options: Options, machines: ShardedEmulator, frames: int) -> dict[str, 
     milliseconds = sum(rig.timed(step, steps, device)) / steps
     shape = machines.emulators[0].shape if device.type == "cuda" else None
     return {
-        "num_envs": n, "frames_per_step": frames, "steps": steps, "ms_per_step": milliseconds,
+        "num_envs": n,
+        "frames_per_step": frames,
+        "steps": steps,
+        "ms_per_step": milliseconds,
         "env_steps_per_sec": 1000 * n / milliseconds,
         "frames_per_sec": 1000 * n * frames / milliseconds,
         "shape": {**shape._asdict(), "block": shape.block} if shape else None,
-    }  # fmt: skip
+    }
 
 
 def _step(machines: ShardedEmulator, buttons: rig.Buttons, frames: int, observations: bool) -> None:

@@ -68,12 +68,14 @@ def measure(options: Options) -> dict[str, Any]:
         seconds = time.perf_counter() - began
     readings = {"process": process} | ({"device": on_device} if on_device else {})
     return {
-        "what": "cycles", **rig.facts(device, game), "count": options.count,
-        "warm_up": warm_up, "ms_per_cycle": 1000 * seconds / options.count,
+        "what": "cycles",
+        **rig.facts(device, game),
+        "count": options.count,
+        "warm_up": warm_up,
+        "ms_per_cycle": 1000 * seconds / options.count,
         "memory": {name: growth(found) for name, found in readings.items()},
-        "config": {"num_envs": options.num_envs, "steps": options.steps,
-                   "max_growth": options.max_growth},
-    }  # fmt: skip
+        "config": {"num_envs": options.num_envs, "steps": options.steps, "max_growth": options.max_growth},
+    }
 
 
 def _cycle(task: Any, game: rig.Game, options: Options) -> None:
@@ -93,6 +95,8 @@ def growth(readings: list[int]) -> dict[str, int]:
     """Bytes: the first, last and largest reading, and the growth as the module says."""
     third = max(1, len(readings) // 3)
     return {
-        "first_bytes": readings[0], "last_bytes": readings[-1], "most_bytes": max(readings),
+        "first_bytes": readings[0],
+        "last_bytes": readings[-1],
+        "most_bytes": max(readings),
         "growth_bytes": min(readings[-third:]) - min(readings[:third]),
-    }  # fmt: skip
+    }

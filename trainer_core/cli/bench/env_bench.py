@@ -58,19 +58,14 @@ def run(argv: list[str]) -> dict[str, Any]:
     if options.max_mem_delta >= 0 and record["memory_delta_bytes"] > options.max_mem_delta:
         failures.append(f"device memory grew by {record['memory_delta_bytes']} bytes")
     if record["env_steps_per_sec"] < options.min_sps:
-        failures.append(
-            f"{record['env_steps_per_sec']:.0f} env steps/s are fewer than {options.min_sps:g}"
-        )
+        failures.append(f"{record['env_steps_per_sec']:.0f} env steps/s are fewer than {options.min_sps:g}")
     record = {"ok": not failures, **({"error": "; ".join(failures)} if failures else {}), **record}
     options.keep(record)
     return record
 
 
 def _check(options: Options) -> None:
-    rig.check_at_least(
-        options, num_envs=1, frames_per_step=1, stack_k=1, steps=1, warmup=0, release_after=0,
-        threads=0,
-    )  # fmt: skip
+    rig.check_at_least(options, num_envs=1, frames_per_step=1, stack_k=1, steps=1, warmup=0, release_after=0, threads=0)
     if options.through == "env" and not options.observations:
         raise ConfigError("GameEnv always observes: leave --no-observations out")
 
@@ -97,9 +92,7 @@ class BareMachines:
 
         n = options.num_envs
         self.options, self.buttons = options, rig.Buttons(n, device, options.seed)
-        self.machines = rig.open_machines(
-            game, n, device, options.threads, cuda_graphs=options.cuda_graphs
-        )
+        self.machines = rig.open_machines(game, n, device, options.threads, cuda_graphs=options.cuda_graphs)
         self._stack = FrameStack(n, options.stack_k, 72, 80, device)
         self._nobody = torch.zeros(n, dtype=torch.bool, device=device)
         self._everyone = torch.arange(n, device=device)
@@ -137,19 +130,19 @@ class ThroughEnv:
             manifest = msgspec.structs.replace(
                 task.manifest,
                 episode=Episode(horizon=horizon),
-                codec=Codec(
-                    frames_per_step=options.frames_per_step,
-                    release_after_frames=options.release_after,
-                ),
+                codec=Codec(frames_per_step=options.frames_per_step, release_after_frames=options.release_after),
             )
             self._env = GameEnv(
-                Task(task.folder, manifest), n, home=game.home, device=str(device),
-                stack_k=options.stack_k, seed=options.seed, info_mode=options.info_mode,
+                Task(task.folder, manifest),
+                n,
+                home=game.home,
+                device=str(device),
+                stack_k=options.stack_k,
+                seed=options.seed,
+                info_mode=options.info_mode,
                 cuda_graphs=options.cuda_graphs,
-                skip_reset_if_empty={"auto": None, "yes": True, "no": False}[
-                    options.skip_reset_if_empty
-                ],
-            )  # fmt: skip
+                skip_reset_if_empty={"auto": None, "yes": True, "no": False}[options.skip_reset_if_empty],
+            )
         self.machines = self._env.emulator
         self._buttons = rig.Buttons(n, device, options.seed)
         self._env.reset(options.seed)
@@ -170,9 +163,7 @@ def measure(options: Options) -> dict[str, Any]:
     game = rig.load_game(options)
     began = time.perf_counter()
     n = options.num_envs
-    subject: Subject = {"machines": BareMachines, "env": ThroughEnv}[options.through](
-        game, options, device
-    )
+    subject: Subject = {"machines": BareMachines, "env": ThroughEnv}[options.through](game, options, device)
     machines = subject.machines
     try:
         subject.step()
@@ -191,19 +182,24 @@ def measure(options: Options) -> dict[str, Any]:
     seconds = sum(milliseconds) / 1000
     frames = options.steps * n * options.frames_per_step
     return {
-        "what": "env", **rig.facts(device, game), "threads": len(machines.emulators),
+        "what": "env",
+        **rig.facts(device, game),
+        "threads": len(machines.emulators),
         "start_s": ready,
         "ms_per_step": sorted(milliseconds)[len(milliseconds) // 2],
-        "env_steps_per_sec": options.steps * n / seconds, "frames_per_sec": frames / seconds,
+        "env_steps_per_sec": options.steps * n / seconds,
+        "frames_per_sec": frames / seconds,
         "time_split": split,
         "instructions_per_frame": sum(work) / n / options.frames_per_step,
         "instructions_per_frame_max": max(work) / options.frames_per_step,
         "frames_rendered_share": float(options.observations) / options.frames_per_step,
-        "memory_before_bytes": before, "memory_after_bytes": after,
-        "memory_delta_bytes": after - before, "allocations": allocated,
+        "memory_before_bytes": before,
+        "memory_after_bytes": after,
+        "memory_delta_bytes": after - before,
+        "allocations": allocated,
         "config": {
             name: str(value) if isinstance(value, Path) else value
             for name, value in dataclasses.asdict(options).items()
             if name not in ("jsonl", "home")
         },
-    }  # fmt: skip
+    }

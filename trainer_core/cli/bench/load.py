@@ -55,15 +55,17 @@ class Options(rig.BatchOptions):
 def run(argv: list[str]) -> dict[str, Any]:
     """One record; `ok` says whether the consoles differ enough and the replays agree."""
     options = parse(Options, "bench load", argv)
-    rig.check_at_least(
-        options, num_envs=1, steps=1, frames_per_step=1, release_after=0, replays=0, pixel_steps=0
-    )
+    rig.check_at_least(options, num_envs=1, steps=1, frames_per_step=1, release_after=0, replays=0, pixel_steps=0)
     device = rig.torch_device(options.device)
     game = rig.load_game(options)
     if options.replay is not None:
         played = Played.load(options.replay, game)
-        record = {"what": "load_replay", **rig.facts(device, game), "file": str(options.replay),
-                  "made_on": played.made_on}  # fmt: skip
+        record = {
+            "what": "load_replay",
+            **rig.facts(device, game),
+            "file": str(options.replay),
+            "made_on": played.made_on,
+        }
         record["replays"] = play_again(played, game, str(device))
     else:
         record = measure(options, game, device)
@@ -82,9 +84,7 @@ def measure(options: Options, game: rig.Game, device: torch.device) -> dict[str,
     """Play, look at the consoles, time the pixels, play some of them again."""
     import torch
 
-    machines = rig.open_machines(
-        game, options.num_envs, device, options.threads, cuda_graphs=options.cuda_graphs
-    )
+    machines = rig.open_machines(game, options.num_envs, device, options.threads, cuda_graphs=options.cuda_graphs)
     try:
         tally = Tally(machines, options.frames_per_step)
         history = torch.zeros(options.steps, options.num_envs, dtype=torch.uint8, device=device)
@@ -113,12 +113,17 @@ def measure(options: Options, game: rig.Game, device: torch.device) -> dict[str,
     frames = done * options.num_envs * options.frames_per_step
     cut = f"stopped by --max-seconds after {done} of {options.steps} steps"
     return {
-        "what": "load", **rig.facts(device, game),
-        "steps": done, "note": "" if done == options.steps else cut,
-        "frames_per_sec": frames / seconds, "seconds": seconds,
+        "what": "load",
+        **rig.facts(device, game),
+        "steps": done,
+        "note": "" if done == options.steps else cut,
+        "frames_per_sec": frames / seconds,
+        "seconds": seconds,
         "distinct": {
-            "states": len(set(hashes)), "share": len(set(hashes)) / len(hashes),
-            "wanted": options.min_distinct, "hashed": "every machine, on the host",
+            "states": len(set(hashes)),
+            "share": len(set(hashes)) / len(hashes),
+            "wanted": options.min_distinct,
+            "hashed": "every machine, on the host",
         },
         "instructions_per_frame": tally.instructions(done),
         "frames_rendered_share": tally.drawn() / frames,
@@ -129,7 +134,7 @@ def measure(options: Options, game: rig.Game, device: torch.device) -> dict[str,
             for name, value in dataclasses.asdict(options).items()
             if name not in ("home", "replay")
         },
-    }  # fmt: skip
+    }
 
 
 def _replay_device(options: Options) -> str:
@@ -137,9 +142,7 @@ def _replay_device(options: Options) -> str:
     return "cpu" if rig.cpu_works() else options.device
 
 
-def _play(
-    machines: ShardedEmulator, options: Options, tally: Tally, history: torch.Tensor
-) -> tuple[int, float]:
+def _play(machines: ShardedEmulator, options: Options, tally: Tally, history: torch.Tensor) -> tuple[int, float]:
     """Steps with observations until the end or the time limit; returns (steps done, seconds)."""
     device = history.device
     buttons = rig.Buttons(options.num_envs, device, options.seed)
@@ -159,9 +162,7 @@ def _play(
     return len(history), seconds
 
 
-def _time_pixels(
-    machines: ShardedEmulator, options: Options, device: torch.device
-) -> dict[str, float | str]:
+def _time_pixels(machines: ShardedEmulator, options: Options, device: torch.device) -> dict[str, float | str]:
     """Milliseconds of a step with and without observations, in turns, and the pixels' share."""
     if options.pixel_steps == 0:
         return {}
@@ -181,10 +182,11 @@ def _time_pixels(
             times[work] += sum(rig.timed(work, options.pixel_steps, device))
     steps = PIXEL_ROUNDS * options.pixel_steps
     return {
-        "ms_with": times[seeing] / steps, "ms_without": times[blind] / steps,
+        "ms_with": times[seeing] / steps,
+        "ms_without": times[blind] / steps,
         "share": 1 - times[blind] / times[seeing],
         "clock": "CUDA events" if device.type == "cuda" else "host",
-    }  # fmt: skip
+    }
 
 
 class Tally:
@@ -198,9 +200,7 @@ class Tally:
         self._finished = [column(emulator, "ppu_finished") for emulator in machines.emulators]
         device = machines.buttons.device
         self._per_machine = torch.zeros(len(machines.buttons), dtype=torch.int64, device=device)
-        self._busiest_launch, self._ratio, self._drawn = torch.zeros(
-            3, dtype=torch.float64, device=device
-        )
+        self._busiest_launch, self._ratio, self._drawn = torch.zeros(3, dtype=torch.float64, device=device)
 
     def add(self) -> None:
         """Account for the launch that just ended, before its picture is drawn."""
@@ -217,10 +217,11 @@ class Tally:
         """
         per_frame = self._per_machine.double() / (steps * self._frames)
         return {
-            "mean": float(per_frame.mean()), "max": float(per_frame.max()),
+            "mean": float(per_frame.mean()),
+            "max": float(per_frame.max()),
             "max_of_a_launch": float(self._busiest_launch) / self._frames,
             "longest_to_mean": float(self._ratio) / steps,
-        }  # fmt: skip
+        }
 
     def drawn(self) -> int:
         return int(self._drawn)
@@ -234,9 +235,7 @@ def column(emulator: Any, name: str) -> torch.Tensor:
 
     names = CONSOLE_DTYPE.names or ()
     console = emulator.batch.console
-    words = wp.array(
-        ptr=console.ptr, shape=(len(console), len(names)), dtype=wp.int32, device=console.device
-    )
+    words = wp.array(ptr=console.ptr, shape=(len(console), len(names)), dtype=wp.int32, device=console.device)
     return wp.to_torch(words)[:, names.index(name)]
 
 

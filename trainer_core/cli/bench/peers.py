@@ -66,21 +66,36 @@ def run(argv: list[str]) -> dict[str, Any]:
         speeds["ours_gpu"] = _ours(options, options.device, options.num_envs, 1)
         ratios["gpu_to_all_cores"] = speeds["ours_gpu"] / speeds["pyboy_cores"]
     return {
-        "ok": True, "what": "peers", "pyboy": version, "cores": cores,
-        "frames_per_sec": speeds, "ratios": ratios, "note": "" if on_cpu else rig.NO_CPU,
-        "config": {"frames_per_step": options.frames_per_step, "steps": options.steps,
-                   "release_after": options.release_after, "num_envs": options.num_envs},
-    }  # fmt: skip
+        "ok": True,
+        "what": "peers",
+        "pyboy": version,
+        "cores": cores,
+        "frames_per_sec": speeds,
+        "ratios": ratios,
+        "note": "" if on_cpu else rig.NO_CPU,
+        "config": {
+            "frames_per_step": options.frames_per_step,
+            "steps": options.steps,
+            "release_after": options.release_after,
+            "num_envs": options.num_envs,
+        },
+    }
 
 
 def _ours(options: Options, device: str, num_envs: int, threads: int) -> float:
     record = env_bench.measure(
         env_bench.Options(
-            rom=options.rom, device=device, num_envs=num_envs, threads=threads,
-            frames_per_step=options.frames_per_step, release_after=options.release_after,
-            warmup=options.warmup, steps=options.steps, seed=options.seed,
+            rom=options.rom,
+            device=device,
+            num_envs=num_envs,
+            threads=threads,
+            frames_per_step=options.frames_per_step,
+            release_after=options.release_after,
+            warmup=options.warmup,
+            steps=options.steps,
+            seed=options.seed,
         )
-    )  # fmt: skip
+    )
     return record["frames_per_sec"]
 
 

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 MOST_CONSOLES, MOST_PLAYED_BYTES = 4096, 64 << 20
 REPLAY_ARRAYS = {
-    "buttons": ("u", (2,), MOST_PLAYED_BYTES), "machines": ("i", (1,), 8 * MOST_CONSOLES),
-    "hashes": ("U", (1,), 64 * MOST_CONSOLES), "pictures": ("u", (3,), MOST_PLAYED_BYTES),
-    "steps": ("i", (1,), 16), "made_on": ("U", (0,), 1024),
-}  # fmt: skip
+    "buttons": ("u", (2,), MOST_PLAYED_BYTES),
+    "machines": ("i", (1,), 8 * MOST_CONSOLES),
+    "hashes": ("U", (1,), 64 * MOST_CONSOLES),
+    "pictures": ("u", (3,), MOST_PLAYED_BYTES),
+    "steps": ("i", (1,), 16),
+    "made_on": ("U", (0,), 1024),
+}
 """What a file of replays holds beside its start state: fields of `emulator.state.npz.Wanted`."""
 
 
@@ -86,17 +89,20 @@ class Played:
                 console[name] = value
             frames, release = found["steps"].tolist()
             return cls(
-                Snapshot(console, found["row"], sha256), found["buttons"], found["machines"],
-                found["hashes"].tolist(), found["pictures"], frames, release,
+                Snapshot(console, found["row"], sha256),
+                found["buttons"],
+                found["machines"],
+                found["hashes"].tolist(),
+                found["pictures"],
+                frames,
+                release,
                 str(found["made_on"]),
-            )  # fmt: skip
+            )
         except (OSError, ArchiveError, ValueError, TypeError, OverflowError) as error:
             raise LabError(f"{path}: holds no replays ({error})") from None
 
 
-def play_again(
-    played: Played, game: Game, device: str, batch_shape: Shape | None = None
-) -> list[dict[str, Any]]:
+def play_again(played: Played, game: Game, device: str, batch_shape: Shape | None = None) -> list[dict[str, Any]]:
     """A row for each way of playing: its consoles, and the numbers of those that end differently.
 
     On a cpu every console is a batch of its own. On a GPU that would take too long: there they are
@@ -119,9 +125,7 @@ def play_again(
 def _compare(how: str, played: Played, ends: list[tuple[str, np.ndarray]]) -> dict[str, Any]:
     wrong = [
         int(number)
-        for number, wanted, picture, end in zip(
-            played.machines, played.hashes, played.pictures, ends, strict=False
-        )
+        for number, wanted, picture, end in zip(played.machines, played.hashes, played.pictures, ends, strict=False)
         if end[0] != wanted or not np.array_equal(end[1], picture)
     ]
     return {"how": how, "machines": len(ends), "steps": len(played.buttons), "different": wrong}

@@ -17,15 +17,7 @@ import numpy as np
 from trainer_core.cli.options import home_paths
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import named_rom
-from trainer_core.lab.tasks import (
-    Episode,
-    Goal,
-    Rom,
-    Starts,
-    Task,
-    TaskManifest,
-    find_task,
-)
+from trainer_core.lab.tasks import Episode, Goal, Rom, Starts, Task, TaskManifest, find_task
 from trainer_core.wire.errors import ConfigError, LabError
 
 if TYPE_CHECKING:
@@ -144,9 +136,7 @@ def bench_task(game: Game, folder: Path) -> Task:
     )
 
 
-def open_machines(
-    game: Game, num_envs: int, device: torch.device, threads: int = 0, **options: Any
-) -> ShardedEmulator:
+def open_machines(game: Game, num_envs: int, device: torch.device, threads: int = 0, **options: Any) -> ShardedEmulator:
     """A batch that stands in the game's start state; `threads` 0 = one per core of a CPU."""
     from trainer_core.envs.sharded_emulator import MIN_SHARD, ShardedEmulator
 
@@ -218,10 +208,12 @@ def facts(device: torch.device, game: Game) -> dict[str, Any]:
     from trainer_core.host.provenance import device_name, git_sha, versions
 
     return {
-        "git_sha": git_sha(), "versions": versions(),
-        "device": str(device), "device_name": device_name(device),
+        "git_sha": git_sha(),
+        "versions": versions(),
+        "device": str(device),
+        "device_name": device_name(device),
         "rom_sha256": game.cartridge.sha256,
-    }  # fmt: skip
+    }
 
 
 def timed(step: Callable[[], None], steps: int, device: torch.device) -> list[float]:

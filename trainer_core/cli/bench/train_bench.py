@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from trainer_core.host.run import Host
 
 RATIO_ROUNDS = 5
-SHOWN = ("task", "algo", "num_envs", "num_steps", "stack_k", "num_minibatches", "update_epochs",
-         "policy", "amp")  # fmt: skip
+SHOWN = ("task", "algo", "num_envs", "num_steps", "stack_k", "num_minibatches", "update_epochs", "policy", "amp")
 
 
 @dataclass(frozen=True)
@@ -87,9 +86,7 @@ def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks) 
     from trainer_core.host.native import native_host
     from trainer_core.runs.log_writer import RunWriter
 
-    training = native_host(
-        config, paths, home, RunWriter(paths), Control(), ranks=ranks
-    )  # fmt: skip
+    training = native_host(config, paths, home, RunWriter(paths), Control(), ranks=ranks)
     training.prepare()
     return training
 

@@ -18,14 +18,7 @@ from trainer_core.envs.arc.session import HostedGames
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.state_checks import check_keys
 from trainer_core.envs.vec_env import StepInfo, StepResult, Stopwatch
-from trainer_core.lab.arc_games import (
-    BUTTON_ACTIONS,
-    HELD_OUT_STARTS,
-    NOTHING,
-    PALETTE,
-    TRAIN_STARTS,
-    ArcGameInfo,
-)
+from trainer_core.lab.arc_games import BUTTON_ACTIONS, HELD_OUT_STARTS, NOTHING, PALETTE, TRAIN_STARTS, ArcGameInfo
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.errors import CheckpointError, TaskError
@@ -37,16 +30,19 @@ class ArcVecEnv:
     num_actions = len(ACTIONS)
 
     def __init__(
-        self, game: ArcGameInfo, home: HomePaths, num_envs: int, *, stack_k: int = 1, seed: int = 1,
-        held_out: bool = False, device: torch.device | str = "cpu",
-    ) -> None:  # fmt: skip
+        self,
+        game: ArcGameInfo,
+        home: HomePaths,
+        num_envs: int,
+        *,
+        stack_k: int = 1,
+        seed: int = 1,
+        held_out: bool = False,
+        device: torch.device | str = "cpu",
+    ) -> None:
         """Raises LabError when the game cannot be begun, TaskError when only clicks play it."""
         self.device = torch.device(device)
-        self.num_envs, self.stack_k, self.horizon = (
-            num_envs,
-            stack_k,
-            horizon_of(game.baseline_actions),
-        )
+        self.num_envs, self.stack_k, self.horizon = (num_envs, stack_k, horizon_of(game.baseline_actions))
         self.shortest_limit = self.horizon
         self.obs_shape: tuple[int, int, int] = (stack_k, *OBS_SHAPE)
         first = TRAIN_STARTS if held_out else 0
@@ -59,9 +55,7 @@ class ArcVecEnv:
             raise TaskError(f"{game.task} takes clicks alone, and a policy has the seven buttons")
         # What the game does not take is no action of it: it costs a step and changes nothing.
         self._codes = np.array([code if code in available else NOTHING for code in BUTTON_ACTIONS])
-        self._colours = torch.tensor(
-            [(rgb >> 16, rgb >> 8 & 255, rgb & 255) for rgb in PALETTE], dtype=torch.uint8
-        )
+        self._colours = torch.tensor([(rgb >> 16, rgb >> 8 & 255, rgb & 255) for rgb in PALETTE], dtype=torch.uint8)
         self._rng = torch.Generator().manual_seed(seed)
         self._stack = FrameStack(num_envs, stack_k, *OBS_SHAPE, self.device)
         self._starts = torch.zeros(num_envs, dtype=torch.int64)
@@ -96,9 +90,7 @@ class ArcVecEnv:
         success = torch.tensor([shown.state == "WIN" for shown in self._shown])
         done = torch.tensor([shown.state in ("WIN", "GAME_OVER") for shown in self._shown])
         trunc = ~done & (self._steps >= self.horizon)
-        gained = torch.tensor(
-            [shown.levels - before for shown, before in zip(self._shown, levels, strict=True)]
-        )
+        gained = torch.tensor([shown.levels - before for shown, before in zip(self._shown, levels, strict=True)])
         reward = gained.clamp(min=0).float() * LEVEL_REWARD - STEP_COST
         dist = torch.tensor([1 - it.levels / max(1, it.win_levels) for it in self._shown])
         over, steps, starts = done | trunc, self._steps.clone(), self._starts.clone()
@@ -112,13 +104,14 @@ class ArcVecEnv:
             self._stack.push(pictures, over.to(self.device), fresh, each)
         where = self.device
         info = StepInfo(
-            dist.float().to(where), over.to(where), success.to(where), starts.to(where),
-            steps.to(where), torch.zeros_like(over).to(where),
-        )  # fmt: skip
-        return StepResult(
-            self._stack.obs, reward.to(where), done.to(where), trunc.to(where), self._stack.final,
-            info,
-        )  # fmt: skip
+            dist.float().to(where),
+            over.to(where),
+            success.to(where),
+            starts.to(where),
+            steps.to(where),
+            torch.zeros_like(over).to(where),
+        )
+        return StepResult(self._stack.obs, reward.to(where), done.to(where), trunc.to(where), self._stack.final, info)
 
     def screens(self, count: int) -> Tensor:
         """u8[count, 64, 64, 3], the colours of ARC."""
@@ -133,9 +126,11 @@ class ArcVecEnv:
     def state_dict(self) -> dict[str, Any]:
         """Seeds and actions: the games are deterministic."""
         return {
-            "starts": self._starts.clone(), "actions": [list(taken) for taken in self._actions],
-            "obs": self._stack.obs.cpu().clone(), "rng": self._rng.get_state(),
-        }  # fmt: skip
+            "starts": self._starts.clone(),
+            "actions": [list(taken) for taken in self._actions],
+            "obs": self._stack.obs.cpu().clone(),
+            "rng": self._rng.get_state(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Play the games up to where they were. Raises CheckpointError for what is no state."""

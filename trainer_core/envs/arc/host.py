@@ -46,9 +46,8 @@ class Games:
         logger = logging.getLogger("arc_agi")
         logger.handlers, logger.propagate = [self._said], False
         self.arcade = Arcade(
-            operation_mode=OperationMode.OFFLINE, environments_dir=folder,
-            recordings_dir=recordings, logger=logger,
-        )  # fmt: skip
+            operation_mode=OperationMode.OFFLINE, environments_dir=folder, recordings_dir=recordings, logger=logger
+        )
         self._wrapper: Any = LocalEnvironmentWrapper
         self._recordings, self._logger = recordings, logger
         self._scored = False
@@ -72,9 +71,15 @@ class Games:
         for env, seed in zip(envs, seeds, strict=True):
             self._said.text = ""
             made = self._wrapper(
-                info, self._logger, self._card, seed, self._scored, True, self._recordings,
+                info,
+                self._logger,
+                self._card,
+                seed,
+                self._scored,
+                True,
+                self._recordings,
                 self.arcade.scorecard_manager if self._scored else None,
-            )  # fmt: skip
+            )
             if made.observation_space is None:
                 raise Refused(self._said.text or f"{info.game_id} could not be begun")
             self._envs[env] = made
@@ -89,9 +94,7 @@ class Games:
             self._said.text = ""
             data = {"x": xs[env], "y": ys[env]} if action == 6 else {}
             wrapper = self._envs[env]
-            found = (
-                wrapper.reset() if action == 0 else wrapper.step(GameAction.from_id(action), data)
-            )
+            found = wrapper.reset() if action == 0 else wrapper.step(GameAction.from_id(action), data)
             if found is None:
                 raise Refused(self._said.text or f"action {action} failed")
             self._note(env, found)
@@ -118,9 +121,7 @@ class Games:
             "states": [found.state.name for found in self._shown],
             "available": list(self._shown[0].available_actions),
         }
-        return header, b"".join(
-            grid.astype("uint8").tobytes() for shown in frames for grid in shown
-        )
+        return header, b"".join(grid.astype("uint8").tobytes() for shown in frames for grid in shown)
 
     def card(self) -> dict[str, Any]:
         if not self._scored:
@@ -145,9 +146,7 @@ def serve(folder: str, recordings: str, port: int) -> None:
     from arc_agi import Arcade, OperationMode  # pyright: ignore
 
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    arcade = Arcade(
-        operation_mode=OperationMode.OFFLINE, environments_dir=folder, recordings_dir=recordings
-    )
+    arcade = Arcade(operation_mode=OperationMode.OFFLINE, environments_dir=folder, recordings_dir=recordings)
     arcade.listen_and_serve(host="127.0.0.1", port=port, save_all_recordings=True)
 
 

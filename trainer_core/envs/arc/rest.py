@@ -106,19 +106,18 @@ class RestGame:
             grids, levels, wins = last.frames[-1:], last.levels, last.win_levels
         return Shown(grids.astype(np.uint8), levels, wins, state, available)
 
-    def _call(
-        self, method: str, path: str, body: dict[str, Any] | None = None,
-        kind: Any = dict[str, Any],
-    ) -> Any:  # fmt: skip
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None, kind: Any = dict[str, Any]) -> Any:
         """What the server answers, as `kind`. Raises LabError."""
         request = urllib.request.Request(
-            self.server + path, method=method,
+            self.server + path,
+            method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={
-                "Content-Type": "application/json", "Accept": "application/json",
+                "Content-Type": "application/json",
+                "Accept": "application/json",
                 "X-API-Key": server_key(ARC_KEY),
             },
-        )  # fmt: skip
+        )
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
                 said = without_secrets(answer.read(MAX_ANSWER_BYTES).decode())

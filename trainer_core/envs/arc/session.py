@@ -19,17 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainer_core.lab.arc_games import (
-    CLICK,
-    MODULES,
-    NOTHING,
-    PYTHONS,
-    RESET,
-    RUNNER_ID,
-    SIDE,
-    TITLE,
-    ArcGameInfo,
-)
+from trainer_core.lab.arc_games import CLICK, MODULES, NOTHING, PYTHONS, RESET, RUNNER_ID, SIDE, TITLE, ArcGameInfo
 from trainer_core.lab.guest_environment import RunnerEnvironment
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.trust import require_own_environment, require_trust
@@ -84,9 +74,14 @@ class HostedGames:
     """N games of one folder in the library's process, which ends with us."""
 
     def __init__(
-        self, game: ArcGameInfo, home: HomePaths, count: int = 1, *, scored: bool = False,
+        self,
+        game: ArcGameInfo,
+        home: HomePaths,
+        count: int = 1,
+        *,
+        scored: bool = False,
         recordings: Path | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`recordings`: where the library writes its JSON lines of scored games; None keeps none.
 
         Raises LabError when the environment is not there, or the game cannot be begun, and for a
@@ -96,27 +91,28 @@ class HostedGames:
             require_trust(game.folder, TITLE)
         environment = arc_environment(home)
         if not environment.exists:
-            raise LabError(
-                f"ARC-AGI-3 has no environment at {environment.folder}; {environment.advice}"
-            )
+            raise LabError(f"ARC-AGI-3 has no environment at {environment.folder}; {environment.advice}")
         self._scratch = None if recordings else tempfile.TemporaryDirectory(prefix="dmglab-arc-")
         folder = Path(self._scratch.name) if self._scratch else recordings
         assert folder is not None
         folder.mkdir(parents=True, exist_ok=True)
         require_own_environment(environment.python)
-        argv = [
-            str(environment.python), "-P", "-m", "trainer_core.envs.arc.host", str(game.folder),
-            str(folder),
-        ]  # fmt: skip
+        argv = [str(environment.python), "-P", "-m", "trainer_core.envs.arc.host", str(game.folder), str(folder)]
         self.game, self.count = game, count
         self._process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=folder, env=child_environment(
-                argv[0], **family(),
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=child_environment(
+                argv[0],
+                **family(),
                 # Bytecode beside the game would be read in place of what was trusted.
-                PYTHONPYCACHEPREFIX=os.devnull, PYTHONDONTWRITEBYTECODE="1",
+                PYTHONPYCACHEPREFIX=os.devnull,
+                PYTHONDONTWRITEBYTECODE="1",
             ),
-        )  # fmt: skip
+        )
         try:
             self._answer()
             self.shown = self._ask(do="open", seeds=[0] * count, scored=scored)
@@ -129,9 +125,7 @@ class HostedGames:
         self.shown = self._ask(do="begin", envs=list(envs), seeds=list(seeds))
         return self.shown
 
-    def act(
-        self, actions: Sequence[int], xs: Sequence[int], ys: Sequence[int], *, last: bool = True
-    ) -> list[Shown]:
+    def act(self, actions: Sequence[int], xs: Sequence[int], ys: Sequence[int], *, last: bool = True) -> list[Shown]:
         """An action each, NOTHING for none; `last`: only the grid that an animation ends with."""
         self.shown = self._ask(do="act", actions=list(actions), x=list(xs), y=list(ys), last=last)
         return self.shown
@@ -189,8 +183,7 @@ class HostedGames:
             header = json.loads(line)
         except ValueError:
             raise LabError(
-                f"{self.game.id}: the library's process has ended; try: dmglab runner check "
-                f"{RUNNER_ID}"
+                f"{self.game.id}: the library's process has ended; try: dmglab runner check {RUNNER_ID}"
             ) from None
         if not header["ok"]:
             raise LabError(f"{self.game.id}: {header.get('error', 'the library refused')}")

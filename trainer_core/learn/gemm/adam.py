@@ -19,9 +19,7 @@ class FlatAdam:
     All of it lies on the device: a captured step reads what it finds there.
     """
 
-    def __init__(
-        self, network: GemmNetwork, *, max_grad_norm: float, eps: float, world: int
-    ) -> None:
+    def __init__(self, network: GemmNetwork, *, max_grad_norm: float, eps: float, world: int) -> None:
         """`max_grad_norm` 0 clips nothing; gradients are sums over `world` ranks."""
         device = network.device
         self.network = network
@@ -38,24 +36,28 @@ class FlatAdam:
     def step(self, number: int, norm: Tensor) -> None:
         """The `number`-th step of an epoch, from 0; `norm` f32[1] becomes the summed gradient's."""
         network = self.network
-        torch.linalg.vector_norm(
-            network.gradient.view(-1, NORM_PARTS), dim=1, dtype=torch.float32, out=self._parts
-        )
+        torch.linalg.vector_norm(network.gradient.view(-1, NORM_PARTS), dim=1, dtype=torch.float32, out=self._parts)
         torch.linalg.vector_norm(self._parts, out=norm[0])
         network.launch(
             adam,
             network.size,
-            [wp.from_torch(network.gradient), wp.from_torch(norm), *self._read, number + 1,
-             self.max_grad_norm, self.share, self.eps, *self._vectors],
-        )  # fmt: skip
+            [
+                wp.from_torch(network.gradient),
+                wp.from_torch(norm),
+                *self._read,
+                number + 1,
+                self.max_grad_norm,
+                self.share,
+                self.eps,
+                *self._vectors,
+            ],
+        )
 
     def state(self) -> dict[int, Any]:
         """What torch.optim.Adam keeps of each parameter, by its number; empty before a step."""
         if not float(self.steps):
             return {}
-        moments = zip(
-            self.network.spread(self.first), self.network.spread(self.second), strict=True
-        )
+        moments = zip(self.network.spread(self.first), self.network.spread(self.second), strict=True)
         return {
             number: {
                 "step": self.steps[0].clone(),

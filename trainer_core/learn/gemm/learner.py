@@ -21,9 +21,7 @@ BF16_CAPABILITY = (8, 0)
 """CUDA's compute capability from which a GPU multiplies bf16."""
 
 
-def can_learn_by_products(
-    policy: PixelActorCritic, config: RunConfig, device: torch.device
-) -> bool:
+def can_learn_by_products(policy: PixelActorCritic, config: RunConfig, device: torch.device) -> bool:
     """A GPU with bf16 that may use it, a network of products, minibatches of one size."""
     return (
         device.type == "cuda"
@@ -41,9 +39,7 @@ class GemmLearner(Learner):
         super().__init__(policy, config, device, captured=False)
         self.config = config
         self.network = GemmNetwork(policy, device)
-        self.adam = FlatAdam(
-            self.network, max_grad_norm=config.max_grad_norm, eps=ADAM_EPS, world=self.world
-        )
+        self.adam = FlatAdam(self.network, max_grad_norm=config.max_grad_norm, eps=ADAM_EPS, world=self.world)
         self.adam.rate.fill_(config.learning_rate)
         self._most = max(config.minibatch_size, min(config.num_envs, ACTING_CHUNK))
         self._buffers = Buffers(self.network.layers, self._most, device)
@@ -82,9 +78,7 @@ class GemmLearner(Learner):
         if self._epoch is None or self._epoch.rollout is not rollout:
             minibatch = self._buffers.first(self.config.minibatch_size)
             minibatch.add_gradients()
-            self._epoch = GemmEpoch(
-                self.network, minibatch, self.adam, self.config, rollout, self.ent_coef
-            )
+            self._epoch = GemmEpoch(self.network, minibatch, self.adam, self.config, rollout, self.ent_coef)
         self._stored = False
         return self._epoch
 

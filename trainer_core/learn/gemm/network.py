@@ -17,14 +17,7 @@ import warp as wp
 from torch import Tensor, nn
 
 from emulator.launch.warp_start import start_warp
-from trainer_core.learn.gemm.columns import (
-    LANES,
-    PAD,
-    Window,
-    gradient_of_columns,
-    picture_columns,
-    rectified_columns,
-)
+from trainer_core.learn.gemm.columns import LANES, PAD, Window, gradient_of_columns, picture_columns, rectified_columns
 from trainer_core.learn.gemm.press_prior import press_prior
 from trainer_core.learn.policy import PixelActorCritic
 
@@ -60,9 +53,7 @@ def layers_of(policy: PixelActorCritic) -> list[Layer]:
     offset = 0
     channels = planes
 
-    def add(
-        module: Any, size: tuple[int, int], stride: int, pad: int, outputs: int, *more: Any
-    ) -> None:
+    def add(module: Any, size: tuple[int, int], stride: int, pad: int, outputs: int, *more: Any) -> None:
         nonlocal offset, height, width, channels
         window = Window(height, width, channels, *size, stride, pad)
         padded = -(-outputs // 8) * 8
@@ -90,9 +81,7 @@ def to_matrix(layer: Layer, parameters: list[Tensor]) -> Tensor:
     matrix = torch.zeros(layer.rows, layer.outputs, device=parameters[0].device)
     column = 0
     for weight, bias in zip(parameters[::2], parameters[1::2], strict=True):
-        taps = weight.detach().view(
-            len(weight), window.channels, window.kernel_height, window.kernel_width
-        )
+        taps = weight.detach().view(len(weight), window.channels, window.kernel_height, window.kernel_width)
         order = (1, 2, 3, 0) if layer.offset == 0 else (2, 3, 1, 0)
         block = taps.permute(order).reshape(layer.window.inputs, len(weight))
         matrix[: layer.window.inputs, column : column + len(weight)] = block
@@ -114,10 +103,7 @@ def from_matrix(layer: Layer, matrix: Tensor, like: list[Tensor]) -> list[Tensor
         else:
             taps = block.reshape(window.kernel_height, window.kernel_width, window.channels, -1)
             taps = taps.permute(3, 2, 0, 1)
-        found += [
-            taps.reshape(weight.shape),
-            matrix[layer.window.inputs, column : column + len(bias)],
-        ]
+        found += [taps.reshape(weight.shape), matrix[layer.window.inputs, column : column + len(bias)]]
         column += len(weight)
     return found
 
@@ -156,9 +142,7 @@ class Buffers:
         """Allocate what `backward` fills."""
         wide = max(tensor.numel() for tensor in self.columns[1:])
         shared = self.columns[0].new_zeros(wide)
-        self.column_gradients = [
-            shared[: tensor.numel()].view(tensor.shape) for tensor in self.columns[1:]
-        ]
+        self.column_gradients = [shared[: tensor.numel()].view(tensor.shape) for tensor in self.columns[1:]]
         self.gradients = [torch.zeros_like(tensor) for tensor in self.values]
 
 
@@ -206,9 +190,7 @@ class GemmNetwork:
         """The inverse of `fill`."""
         like: list[Tensor] = list(self.policy.parameters())
         return [
-            tensor
-            for layer, mine in self._shares(like)
-            for tensor in from_matrix(layer, self.part(flat, layer), mine)
+            tensor for layer, mine in self._shares(like) for tensor in from_matrix(layer, self.part(flat, layer), mine)
         ]
 
     def _shares(self, tensors: list[Tensor]) -> list[tuple[Layer, list[Tensor]]]:

@@ -111,12 +111,14 @@ class GemmEpoch:
     def _differentiate(self, number: int) -> None:
         """From heads to their gradient and the scalars of the minibatch."""
         buffers = self.buffers
-        read = (
-            buffers.values[-1], self.prior[number], self.actions[number], self.samples[number],
-        )  # fmt: skip
+        read = (buffers.values[-1], self.prior[number], self.actions[number], self.samples[number])
         written = (buffers.gradients[-1], self.scalars[number])
         inputs: list[Any] = [
-            *map(wp.from_torch, read), self.network.policy.num_actions, self._coefficients,
-            wp.from_torch(self.ent_coef.view(1)), 1.0 / buffers.size, *map(wp.from_torch, written),
-        ]  # fmt: skip
+            *map(wp.from_torch, read),
+            self.network.policy.num_actions,
+            self._coefficients,
+            wp.from_torch(self.ent_coef.view(1)),
+            1.0 / buffers.size,
+            *map(wp.from_torch, written),
+        ]
         self.network.launch(ppo_gradient, buffers.size, inputs)

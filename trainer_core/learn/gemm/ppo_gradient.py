@@ -19,10 +19,7 @@ class Clipping:
 
 @wp.func
 def logit(
-    heads: wp.array2d(dtype=wp.bfloat16),
-    prior: wp.array2d(dtype=wp.float32),
-    sample: wp.int32,
-    action: wp.int32,
+    heads: wp.array2d(dtype=wp.bfloat16), prior: wp.array2d(dtype=wp.float32), sample: wp.int32, action: wp.int32
 ) -> wp.float32:
     """What the network says of an action, and what is known of it beforehand."""
     return wp.float32(heads[sample, action]) + prior[sample, action]

@@ -23,9 +23,7 @@ MOST_ENLARGED = 8
 """Times: a Game Boy's screen is enlarged by at most so much."""
 
 
-def animation(
-    path: Path, out: Path, on_progress: Callable[[float], None] = lambda share: None
-) -> Path:
+def animation(path: Path, out: Path, on_progress: Callable[[float], None] = lambda share: None) -> Path:
     """Make a recording of it. Raises LabError naming what is wrong with the file."""
     writer, frames, at_ms, is_color = None, 0, 0.0, False
     with parsing(f"{path}: no animation that can be read"):
@@ -59,9 +57,7 @@ def pictures_of(path: Path) -> Iterator[tuple[np.ndarray, float]]:
         with open_regular(path) as file, Image.open(file, formats=("GIF", "PNG")) as image:
             yield from _shown(path, image)
     except UnidentifiedImageError:
-        raise LabError(
-            f"{path}: no GIF, APNG or PNG, whatever it is called; open one of those"
-        ) from None
+        raise LabError(f"{path}: no GIF, APNG or PNG, whatever it is called; open one of those") from None
     except Image.DecompressionBombError as error:  # an Exception, and nothing narrower
         raise LabError(f"{path}: no animation that can be read: {error}") from None
 
@@ -72,8 +68,7 @@ def _shown(path: Path, image: Image.Image) -> Iterator[tuple[np.ndarray, float]]
     most = MAX_SIDE if scale == 1 else WIDTH * MOST_ENLARGED
     if max(image.size) > most:
         raise LabError(
-            f"{path}: {image.size[0]}x{image.size[1]} pixels are too many; at most {MAX_SIDE} "
-            "a side can be shown"
+            f"{path}: {image.size[0]}x{image.size[1]} pixels are too many; at most {MAX_SIDE} a side can be shown"
         )
     for index, shown in enumerate(ImageSequence.Iterator(image)):
         if index == MAX_FRAMES:

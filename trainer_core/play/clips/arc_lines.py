@@ -91,9 +91,13 @@ def arc_lines(path: Path, out: Path) -> tuple[Path, str]:
         levels = answer.levels
     game = answers[0].game_id[:4]
     writer.finish(
-        frame, steps=steps, task=f"{PREFIX}{game}", mode="script",
-        success=any(answer.state == WIN for answer in answers), source=f"ARC-AGI-3 {path.name}",
-    )  # fmt: skip
+        frame,
+        steps=steps,
+        task=f"{PREFIX}{game}",
+        mode="script",
+        success=any(answer.state == WIN for answer in answers),
+        source=f"ARC-AGI-3 {path.name}",
+    )
     return out, note
 
 
@@ -108,9 +112,7 @@ def _answers(path: Path) -> Iterator[tuple[int, _Answer]]:
             if not line.strip():
                 continue
             if len(line) > MAX_LINE_BYTES:
-                raise LabError(
-                    f"{path}, line {number}: more than {MAX_LINE_BYTES >> 20} MiB in one answer"
-                )
+                raise LabError(f"{path}, line {number}: more than {MAX_LINE_BYTES >> 20} MiB in one answer")
             with parsing(f"{path}, line {number}: no line of an ARC-AGI-3 recording"):
                 answer = _decoder.decode(line).data
             if answer.frame:
@@ -139,14 +141,15 @@ def _action(answer: _Answer) -> int:
     return int(found[-1]) if found[-1:].isascii() and found[-1:].isdigit() else -1
 
 
-def _step(
-    answer: _Answer, number: int, action: int, levels: int, first: int, last: int
-) -> RecordedStep:
+def _step(answer: _Answer, number: int, action: int, levels: int, first: int, last: int) -> RecordedStep:
     wins = answer.win_levels or answer.win_score or 0
     return RecordedStep(
-        step=number, first_frame=first, last_frame=last,
+        step=number,
+        first_frame=first,
+        last_frame=last,
         action=BUTTON_ACTIONS.index(action) if action in BUTTON_ACTIONS and action > 0 else -1,
         reward=float(max(0, answer.levels - levels)),
-        dist=1 - answer.levels / max(1, wins), success=answer.state == WIN,
+        dist=1 - answer.levels / max(1, wins),
+        success=answer.state == WIN,
         done=answer.state in (WIN, GAME_OVER),
-    )  # fmt: skip
+    )

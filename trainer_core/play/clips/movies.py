@@ -93,8 +93,9 @@ def _bit(name: str) -> int:
 def _read_vbm(path: Path, data: bytes) -> Movie:
     if len(data) < _VBM.size:
         raise LabError(f"{path}: cut off: {len(data)} bytes, a VBM movie begins with {_VBM.size}")
-    (_, version, _, frames, _, start, controllers, system, _, _, title, _, _, checksum, _, _,
-     offset) = _VBM.unpack_from(data)  # fmt: skip
+    (_, version, _, frames, _, start, controllers, system, _, _, title, _, _, checksum, _, _, offset) = (
+        _VBM.unpack_from(data)
+    )
     kinds = {1: "a Game Boy Advance", 2: "a Game Boy Color", 4: "a Super Game Boy"}
     if version != 1:
         raise LabError(f"{path}: VBM of version {version}; only version 1 is documented")
@@ -127,9 +128,8 @@ MOST_EVENTS = 256
 """Of one frame; PyBoy has some twenty kinds."""
 Event = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
 Row = tuple[
-    Annotated[int, Meta(ge=-(1 << 40), le=1 << 40)],
-    Annotated[list[Event], Meta(max_length=MOST_EVENTS)], str | None,
-]  # fmt: skip
+    Annotated[int, Meta(ge=-(1 << 40), le=1 << 40)], Annotated[list[Event], Meta(max_length=MOST_EVENTS)], str | None
+]
 
 
 def _read_pyboy(path: Path, data: bytes) -> Movie:
@@ -160,10 +160,13 @@ def _read_pyboy(path: Path, data: bytes) -> Movie:
                 held = held | bit if event <= 8 else held & ~bit
     masks += bytes([held]) * min(60, MAX_FRAMES - len(masks))  # a second more, to see what came
     return Movie(
-        bytes(masks), "PyBoy movie", rom_sha256=sha256, pyboy_state=begun,
+        bytes(masks),
+        "PyBoy movie",
+        rom_sha256=sha256,
+        pyboy_state=begun,
         pictures=tuple(screen for screen in screens if screen[0] < len(masks)),
         cut=max(0, at - MAX_FRAMES),
-    )  # fmt: skip
+    )
 
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -183,9 +186,7 @@ class _Text:
             if self.next_is(letter):
                 self._at += 1
             else:
-                raise ValueError(
-                    f"{self._text[self._at : self._at + 1]!r} in the place of {letter!r}"
-                )
+                raise ValueError(f"{self._text[self._at : self._at + 1]!r} in the place of {letter!r}")
 
     def next_is(self, letter: str) -> bool:
         self._fill()

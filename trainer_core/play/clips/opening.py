@@ -20,9 +20,8 @@ PARTS = ("rollout.jsonl", "meta.json", "rollout.gif", "receipt.json", "last_step
 
 
 def open_clip(
-    path: Path, out: Path, rom: str, home: HomePaths,
-    on_progress: Callable[[float], None] = lambda share: None,
-) -> dict[str, Any]:  # fmt: skip
+    path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None] = lambda share: None
+) -> dict[str, Any]:
     """Make the new folder `out` a recording of `path`; what it is. Raises LabError.
 
     `rom` is the game of an input movie; empty = one of those that are known. What fails leaves
@@ -38,19 +37,22 @@ def open_clip(
     try:
         shutil.rmtree(partial, ignore_errors=True)
         note = _make(path, partial, rom, home, on_progress)
-        made = _checked(
-            path, partial
-        )  # before it has its name: nothing that cannot be opened stays
+        made = _checked(path, partial)  # before it has its name: nothing that cannot be opened stays
         partial.rename(out)
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return {
-        "out": str(out), "source": made.source, "frames": made.frames, "width": made.width,
-        "height": made.height, "format": made.format, "can_be_edited": bool(made.state),
+        "out": str(out),
+        "source": made.source,
+        "frames": made.frames,
+        "width": made.width,
+        "height": made.height,
+        "format": made.format,
+        "can_be_edited": bool(made.state),
         "note": note,
-    }  # fmt: skip
+    }
 
 
 def _checked(path: Path, folder: Path) -> Recording:
@@ -60,9 +62,7 @@ def _checked(path: Path, folder: Path) -> Recording:
         read_shown(folder, made)
         read_steps(folder, made)
     except LabError as error:
-        raise LabError(
-            f"{path}: makes no recording: {str(error).removeprefix(str(folder))}"
-        ) from None
+        raise LabError(f"{path}: makes no recording: {str(error).removeprefix(str(folder))}") from None
     return made
 
 
@@ -87,9 +87,7 @@ def _unfinished(path: Path, out: Path) -> str:
     return "a recording whose player was killed: the frames that it had written"
 
 
-def _make(
-    path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
-) -> str:
+def _make(path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]) -> str:
     """What to know of the recording. The emulator is imported only where one is needed."""
     if path.is_dir():
         if _is_rollout(path):

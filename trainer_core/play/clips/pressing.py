@@ -30,9 +30,8 @@ def press_movie(
         except EmulatorError as error:
             raise LabError(f"{path}: its state: {error}") from None
     writer = RecordingWriter(
-        out, game, mode="human", checkpoint="", checkpoint_sha256="",
-        source=f"{movie.what} {path.name}",
-    )  # fmt: skip
+        out, game, mode="human", checkpoint="", checkpoint_sha256="", source=f"{movie.what} {path.name}"
+    )
     expected, other = dict(movie.pictures), 0
     first_other = -1
     for frame, mask in enumerate(movie.masks):

@@ -21,10 +21,11 @@ MOST_CONSOLES = 256
 MOST_PICTURES, MOST_NUMBERS = 1 << 26, 1 << 20
 """Bytes of one array; ours have 3 MB and 4 KB."""
 WANTED = {
-    "pictures": Wanted("u", (4,), MOST_PICTURES), "actions": Wanted("i", (2,), MOST_NUMBERS),
+    "pictures": Wanted("u", (4,), MOST_PICTURES),
+    "actions": Wanted("i", (2,), MOST_NUMBERS),
     **{name: Wanted("f", (2,), MOST_NUMBERS) for name in ("rewards", "values", "dist")},
     **{name: Wanted("b", (2,), MOST_NUMBERS) for name in ("done", "trunc", "success")},
-}  # fmt: skip
+}
 Index = Annotated[int, Meta(ge=0, lt=MAX_FRAMES)]
 
 
@@ -59,10 +60,14 @@ def receipt(folder: Path, out: Path) -> tuple[Path, str]:
         before = 0 if step == 0 else step * FRAMES_PER_STEP - (not kept["done"][step - 1, 0])
         writer.show(_side_by_side(pictures[step], across), before)
     writer.finish(
-        steps * FRAMES_PER_STEP, _buttons(kept["actions"][:, 0]), _steps(kept),
-        source=f"receipt {folder.name}: {error}", mode="sample",
-        task=told.config.task, cursor=wrong.step * FRAMES_PER_STEP,
-    )  # fmt: skip
+        steps * FRAMES_PER_STEP,
+        _buttons(kept["actions"][:, 0]),
+        _steps(kept),
+        source=f"receipt {folder.name}: {error}",
+        mode="sample",
+        task=told.config.task,
+        cursor=wrong.step * FRAMES_PER_STEP,
+    )
     where = f"step {wrong.step + 1} of the last {steps}, console {wrong.env} (first in the picture)"
     return out, f"{error}; {wrong.what}: {where}"
 
@@ -106,12 +111,19 @@ def _steps(kept: dict[str, np.ndarray]) -> list[RecordedStep]:
     for step in range(len(kept["actions"])):
         number += 1
         reward, value, dist = (float(kept[name][step, 0]) for name in ("rewards", "values", "dist"))
-        found.append(RecordedStep(
-            step=number, first_frame=step * FRAMES_PER_STEP,
-            last_frame=(step + 1) * FRAMES_PER_STEP - 1, action=int(kept["actions"][step, 0]),
-            reward=reward if np.isfinite(reward) else 0.0, dist=dist if np.isfinite(dist) else 0.0,
-            value=value if np.isfinite(value) else None, success=bool(kept["success"][step, 0]),
-            done=bool(kept["done"][step, 0]), trunc=bool(kept["trunc"][step, 0]),
-        ))  # fmt: skip
+        found.append(
+            RecordedStep(
+                step=number,
+                first_frame=step * FRAMES_PER_STEP,
+                last_frame=(step + 1) * FRAMES_PER_STEP - 1,
+                action=int(kept["actions"][step, 0]),
+                reward=reward if np.isfinite(reward) else 0.0,
+                dist=dist if np.isfinite(dist) else 0.0,
+                value=value if np.isfinite(value) else None,
+                success=bool(kept["success"][step, 0]),
+                done=bool(kept["done"][step, 0]),
+                trunc=bool(kept["trunc"][step, 0]),
+            )
+        )
         number = 0 if kept["done"][step, 0] or kept["trunc"][step, 0] else number
     return found

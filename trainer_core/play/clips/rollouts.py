@@ -13,13 +13,7 @@ from trainer_core.envs.recording_writer import RecordingWriter
 from trainer_core.envs.single_game import open_game
 from trainer_core.lab.arc_games import is_arc
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.recording import (
-    FRAMES_PER_SECOND,
-    MAX_FRAMES,
-    RecordedStep,
-    read_recording,
-    read_steps,
-)
+from trainer_core.lab.recording import FRAMES_PER_SECOND, MAX_FRAMES, RecordedStep, read_recording, read_steps
 from trainer_core.play.clips.animations import pictures_of, shades_of
 from trainer_core.play.clips.writer import ClipWriter
 from trainer_core.play.episode import Script, play_episode
@@ -85,10 +79,16 @@ def read_rollout(folder: Path) -> tuple[Told, list[RecordedStep]]:
 
 def _step(row: _Row, index: int, per_step: int) -> RecordedStep:
     return RecordedStep(
-        step=index + 1, first_frame=index * per_step, last_frame=(index + 1) * per_step - 1,
-        action=row.action, reward=row.reward, dist=row.dist, success=row.done, done=row.done,
+        step=index + 1,
+        first_frame=index * per_step,
+        last_frame=(index + 1) * per_step - 1,
+        action=row.action,
+        reward=row.reward,
+        dist=row.dist,
+        success=row.done,
+        done=row.done,
         trunc=row.trunc,
-    )  # fmt: skip
+    )
 
 
 def _played_again(out: Path, meta: Told, steps: list[RecordedStep], home: HomePaths) -> Path:
@@ -100,9 +100,13 @@ def _played_again(out: Path, meta: Told, steps: list[RecordedStep], home: HomePa
         raise LabError(f"{meta.task} is of another game by now")
     game.restart(meta.start_index)
     writer = RecordingWriter(
-        out, game, mode=meta.mode, checkpoint=meta.checkpoint,
-        checkpoint_sha256=meta.checkpoint_sha256, source="rollout",
-    )  # fmt: skip
+        out,
+        game,
+        mode=meta.mode,
+        checkpoint=meta.checkpoint,
+        checkpoint_sha256=meta.checkpoint_sha256,
+        source="rollout",
+    )
     actions = [step.action for step in steps]
     play_episode(game, Script(actions), meta.start_index, max_steps=len(actions), recording=writer)
     writer.finish()
@@ -139,7 +143,12 @@ def _from_gif(folder: Path, out: Path, meta: Told, steps: list[RecordedStep]) ->
         pressed = bytes([ALL_MASKS[step.action]]) * held
         buttons[step.first_frame : step.first_frame + held] = pressed
     return writer.finish(
-        frames, bytes(buttons), steps, task=meta.task, source="rollout",
-        mode=meta.mode, rom_sha256=meta.rom_sha256,
+        frames,
+        bytes(buttons),
+        steps,
+        task=meta.task,
+        source="rollout",
+        mode=meta.mode,
+        rom_sha256=meta.rom_sha256,
         success=any(step.success for step in steps),
-    )  # fmt: skip
+    )

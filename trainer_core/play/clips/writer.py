@@ -57,10 +57,7 @@ class ClipWriter:
         self._shown.append(0 if not self._shown else frame)
         self._last = data
 
-    def finish(
-        self, frames: int, buttons: bytes = b"", steps: list[RecordedStep] | None = None,
-        **about: Any,
-    ) -> Path:  # fmt: skip
+    def finish(self, frames: int, buttons: bytes = b"", steps: list[RecordedStep] | None = None, **about: Any) -> Path:
         """`frames` in all; `buttons` a joypad mask each, none when empty. Raises LabError."""
         self._pictures.close()
         if not 1 <= frames <= MAX_FRAMES:
@@ -70,9 +67,15 @@ class ClipWriter:
         (self.folder / BUTTONS).write_bytes(buttons or bytes(frames))
         (self.folder / STEPS).write_bytes(b"".join(map(encode_step, steps or [])))
         width, height = self._size
-        write_recording(self.folder, Recording(
-            **({"task": "", "rom_sha256": "", "state": "", "created_at": time.time()} | about),
-            frames=frames, width=width, height=height, pictures=len(shown),
-            format="rgb888" if self._is_color else "shades",
-        ))  # fmt: skip
+        write_recording(
+            self.folder,
+            Recording(
+                **({"task": "", "rom_sha256": "", "state": "", "created_at": time.time()} | about),
+                frames=frames,
+                width=width,
+                height=height,
+                pictures=len(shown),
+                format="rgb888" if self._is_color else "shades",
+            ),
+        )
         return self.folder

@@ -42,9 +42,13 @@ class Contestant:
         argv = [python, *isolated, "-m", PROCESS, module, str(checkpoint), mode, str(seed)]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # a pipe would fill up unread
         self._process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
-            cwd=child_folder(), env=child_environment(python, **family()),
-        )  # fmt: skip
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            cwd=child_folder(),
+            env=child_environment(python, **family()),
+        )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout

@@ -43,9 +43,7 @@ _WORD = re.compile(rf"\b([AB]|(?i:{_LONG}))\b|^\W*([ab])\W*$")
 class LlmPlayer:
     """Counts what the model did not answer well; an answer that names no button presses B."""
 
-    def __init__(
-        self, url: str, model: str = "", *, timeout_s: float = DEFAULT_TIMEOUT_S, key: str = ""
-    ) -> None:
+    def __init__(self, url: str, model: str = "", *, timeout_s: float = DEFAULT_TIMEOUT_S, key: str = "") -> None:
         """`url` is the server's base, for example http://127.0.0.1:8080/v1. Raises ConfigError."""
         check_server(url, LLM_KEY, EXAMPLE)
         self._url, self._model = url.rstrip("/") + "/chat/completions", model
@@ -89,9 +87,7 @@ class LlmPlayer:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as reply:
                 said = reply.read(MAX_ANSWER_BYTES)
         except urllib.error.HTTPError as error:
-            raise LabError(
-                f"{self._url}: answered {error.code} {without_secrets(error.reason)}"
-            ) from None
+            raise LabError(f"{self._url}: answered {error.code} {without_secrets(error.reason)}") from None
         except TimeoutError:
             raise LabError(f"{self._url}: no answer within {self._timeout_s:g} s") from None
         except OSError as error:
@@ -103,12 +99,10 @@ class LlmPlayer:
     def _body(self) -> bytes:
         picture = {"type": "image_url", "image_url": {"url": data_url(self._seen)}}
         question: dict[str, Any] = {
-            "messages": [
-                {"role": "system", "content": PROMPT},
-                {"role": "user", "content": [picture]},
-            ],
-            "max_tokens": 16, "temperature": 0,
-        }  # fmt: skip
+            "messages": [{"role": "system", "content": PROMPT}, {"role": "user", "content": [picture]}],
+            "max_tokens": 16,
+            "temperature": 0,
+        }
         if self._model:
             question["model"] = self._model
         return json.dumps(question).encode()

@@ -140,10 +140,7 @@ def open_player(entry: Entry, settings: Settings) -> Chooser:
         case "nearest":
             return NearestPlayer(*recorded_steps(Path(entry.what), settings))
         case "llm":
-            return LlmPlayer(
-                entry.what, settings.llm_model, timeout_s=settings.llm_timeout_s,
-                key=server_key(LLM_KEY),
-            )  # fmt: skip
+            return LlmPlayer(entry.what, settings.llm_model, timeout_s=settings.llm_timeout_s, key=server_key(LLM_KEY))
         case "checkpoint":
             return open_checkpoint(entry.what, settings)
     raise ConfigError(f"{entry.name} has been played already")

@@ -52,9 +52,8 @@ def test_starts(game: Game, episodes: int) -> list[int]:
 
 
 def play_league(
-    entries: Sequence[Entry], settings: Settings, episodes: int, tell: Tell,
-    keep: Path | None = None,
-) -> list[Row]:  # fmt: skip
+    entries: Sequence[Entry], settings: Settings, episodes: int, tell: Tell, keep: Path | None = None
+) -> list[Row]:
     """Every player's row, best first; a player that fails has an error in its row.
 
     The first episode of each is recorded below `keep`, if given.
@@ -77,10 +76,7 @@ def _rank(row: Row) -> tuple[bool, float, float, str]:
     return bool(row.error), -row.success_rate, row.median_steps_to_goal, row.player
 
 
-def _played(
-    entry: Entry, settings: Settings, game: Game, starts: Sequence[int], tell: Tell,
-    keep: Path | None,
-) -> Row:  # fmt: skip
+def _played(entry: Entry, settings: Settings, game: Game, starts: Sequence[int], tell: Tell, keep: Path | None) -> Row:
     episodes: list[Played] = []
     player, error, seconds = None, "", 0.0
     try:
@@ -110,9 +106,8 @@ def _played(
 def _recorded_episode(game: Game, player: Chooser, start: int, keep: Path, entry: Entry) -> Played:
     game.restart(start)
     writer = RecordingWriter(
-        keep, game, mode="script", checkpoint=entry.what if entry.kind == "checkpoint" else "",
-        checkpoint_sha256="",
-    )  # fmt: skip
+        keep, game, mode="script", checkpoint=entry.what if entry.kind == "checkpoint" else "", checkpoint_sha256=""
+    )
     try:
         return play_episode(game, player, start, recording=writer)
     finally:
@@ -142,17 +137,23 @@ def _recorded(entry: Entry, settings: Settings, episodes: int, tell: Tell) -> Ro
 
 
 def _row(
-    entry: Entry, played: Sequence[Played], seconds: float, starts: str, note: str, error: str,
-    recording: str = "",
-) -> Row:  # fmt: skip
+    entry: Entry, played: Sequence[Played], seconds: float, starts: str, note: str, error: str, recording: str = ""
+) -> Row:
     won = [episode.steps for episode in played if episode.success]
     count, steps = max(1, len(played)), sum(episode.steps for episode in played)
     return Row(
-        entry.name, entry.kind, len(played), len(won) / count,
+        entry.name,
+        entry.kind,
+        len(played),
+        len(won) / count,
         statistics.median(won) if won else 0.0,
         sum(episode.episode_return for episode in played) / count,
-        seconds / max(1, steps), starts, note, error, recording,
-    )  # fmt: skip
+        seconds / max(1, steps),
+        starts,
+        note,
+        error,
+        recording,
+    )
 
 
 def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -166,10 +167,11 @@ def markdown(tasks: Sequence[str], rows: Sequence[Row]) -> str:
 
 def _table(task: str, rows: Sequence[Row]) -> str:
     lines = [
-        f"# League: {task}", "",
+        f"# League: {task}",
+        "",
         "| player | episodes | starts | success | median steps | mean return | s/step | |",
         "|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     for row in rows:
         said = row.error or row.note
         median = f"{row.median_steps_to_goal:g}" if row.success_rate else "-"

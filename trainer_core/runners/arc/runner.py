@@ -8,15 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from trainer_core.lab.arc_games import (
-    EXAMPLE,
-    MODULES,
-    PYTHONS,
-    RUNNER_ID,
-    TITLE,
-    find_game,
-    is_arc,
-)
+from trainer_core.lab.arc_games import EXAMPLE, MODULES, PYTHONS, RUNNER_ID, TITLE, find_game, is_arc
 from trainer_core.lab.paths import HomePaths, child_folder
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
 from trainer_core.wire.addresses import ARC_KEY, check_server
@@ -92,9 +84,11 @@ class ArcRunner(GuestRunner):
         config: ArcConfig = self.configure(spec)
         if config.script and not Path(config.script).expanduser().is_file():
             yield Check(
-                name="Script", status="fail", detail=f"{config.script}: no such file",
+                name="Script",
+                status="fail",
+                detail=f"{config.script}: no such file",
                 fix="Name a file with one action a line",
-            )  # fmt: skip
+            )
 
 
 ARC = ArcRunner(

@@ -110,18 +110,24 @@ class ArcTrainee(Trainee):
                     writer.add_frame(picture, 0)
         if not writer.is_full:
             writer.add_step(
-                step=self.actions + self.resets, action=BUTTONS.get(action, -1),
-                reward=float(max(0, gained)), success=won,
+                step=self.actions + self.resets,
+                action=BUTTONS.get(action, -1),
+                reward=float(max(0, gained)),
+                success=won,
                 dist=1 - game.levels / max(1, game.shown.win_levels),
-            )  # fmt: skip
+            )
 
     def _record(self) -> None:
         metrics = {
-            "arc/levels": float(self.game.levels), "arc/most_levels": float(self.most),
-            "arc/win_levels": float(self.game.shown.win_levels), "arc/actions": float(self.actions),
-            "arc/resets": float(self.resets), "arc/wins": float(self.wins),
-            "arc/game_overs": float(self.lost), "arc/score": self._score(),
-        }  # fmt: skip
+            "arc/levels": float(self.game.levels),
+            "arc/most_levels": float(self.most),
+            "arc/win_levels": float(self.game.shown.win_levels),
+            "arc/actions": float(self.actions),
+            "arc/resets": float(self.resets),
+            "arc/wins": float(self.wins),
+            "arc/game_overs": float(self.lost),
+            "arc/score": self._score(),
+        }
         self.host.record(self.actions, metrics)
 
     def _score(self) -> float:

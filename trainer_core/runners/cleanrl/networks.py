@@ -80,8 +80,7 @@ def load_network(folder: Path, config: CleanRlConfig, device: str) -> Any:
     put_on_path(config)
     defined = runpy.run_path(str(config.script), run_name="cleanrl_script")
     spaces_of = SimpleNamespace(
-        single_observation_space=observation_space(config.algo),
-        single_action_space=spaces.Discrete(len(ACTIONS)),
+        single_observation_space=observation_space(config.algo), single_action_space=spaces.Discrete(len(ACTIONS))
     )
     network = defined[CLASS[config.algo]](spaces_of).to(device)
     try:

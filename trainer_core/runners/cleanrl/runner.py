@@ -51,18 +51,18 @@ class CleanRlRunner(GuestRunner):
             return Check(name="Task", status="ok", detail=f"{spec.task}, Gymnasium's")
         if config.algo == "dqn" and "--num-envs" in config.arguments:
             return Check(
-                name="Task", status="fail", detail="CleanRL's dqn.py knows one environment",
-                fix="Leave --num-envs out",
-            )  # fmt: skip
+                name="Task", status="fail", detail="CleanRL's dqn.py knows one environment", fix="Leave --num-envs out"
+            )
         return super().check_task(spec, home)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
         config: CleanRlConfig = self.configure(spec)
         yield judged(
-            "Checkout", lambda: str(config.require_source(self.title, config.script)),
+            "Checkout",
+            lambda: str(config.require_source(self.title, config.script)),
             "Clone CleanRL's repository (vwxyzjn/cleanrl) and give its folder as --checkout",
-        )  # fmt: skip
+        )
 
 
 CLEANRL = CleanRlRunner(

@@ -30,9 +30,14 @@ class ConsoleVector(gymnasium.vector.VectorEnv):
     def __init__(self, config: CleanRlConfig, home: HomePaths, num_envs: int, hook: Hook) -> None:
         self._algo, self._hook = config.algo, hook
         self.consoles = faces.open_env(
-            config.task, num_envs, device=config.device, seed=config.seed, home=home.root,
-            stack_k=networks.stack_of(config.algo), demo_share=config.demo_starts,
-        )  # fmt: skip
+            config.task,
+            num_envs,
+            device=config.device,
+            seed=config.seed,
+            home=home.root,
+            stack_k=networks.stack_of(config.algo),
+            demo_share=config.demo_starts,
+        )
         spaces = networks.observation_space(config.algo), faces.action_space()
         super().__init__(num_envs, *spaces)  # pyright: ignore  # Gymnasium 0.29's
         self._returns = np.zeros(num_envs)
@@ -64,9 +69,11 @@ class ConsoleVector(gymnasium.vector.VectorEnv):
             episode = {"r": np.array([self._returns[env]]), "l": np.array([steps[env]])}
             final_info[env], final_observation[env] = {"episode": episode}, reached[env]
         return {
-            "final_info": final_info, "_final_info": ended.copy(),
-            "final_observation": final_observation, "_final_observation": ended.copy(),
-        }  # fmt: skip
+            "final_info": final_info,
+            "_final_info": ended.copy(),
+            "final_observation": final_observation,
+            "_final_observation": ended.copy(),
+        }
 
     def _seen(self, shades: Any) -> np.ndarray:
         return networks.observations(self._algo, shades).cpu().numpy()

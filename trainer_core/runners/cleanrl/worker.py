@@ -87,9 +87,7 @@ class CleanRlTrainee(GuestTrainee):
         launch = self
         add_scalar = SummaryWriter.add_scalar
 
-        def add_and_record(
-            writer: Any, tag: str, value: Any, step: Any = None, *rest: Any, **named: Any
-        ) -> Any:
+        def add_and_record(writer: Any, tag: str, value: Any, step: Any = None, *rest: Any, **named: Any) -> Any:
             launch.add(tag, value, step)
             return add_scalar(writer, tag, value, step, *rest, **named)
 

@@ -92,16 +92,16 @@ class DatasetCache:
                 shutil.rmtree(partial, ignore_errors=True)
                 shutil.copytree(dataset.folder / "data", partial / "data")
                 facts = {
-                    "sha256": dataset.sha256, "source": str(dataset.folder),
-                    "dataset_id": dataset.name, "kept_at": time.time(),
-                }  # fmt: skip
+                    "sha256": dataset.sha256,
+                    "source": str(dataset.folder),
+                    "dataset_id": dataset.name,
+                    "kept_at": time.time(),
+                }
                 (partial / MANIFEST).write_text(json.dumps(facts) + "\n")
                 shutil.rmtree(place, ignore_errors=True)
                 partial.rename(place)
             except OSError as error:
-                raise ConfigError(
-                    f"{place}: {error.strerror}; free some space or choose another --home"
-                ) from None
+                raise ConfigError(f"{place}: {error.strerror}; free some space or choose another --home") from None
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
         return self.find(str(place))
@@ -119,8 +119,7 @@ class DatasetCache:
             if data.lower().startswith(path.name) or path.name.startswith(data.lower()):
                 return path
         raise ConfigError(
-            f"no dataset {data[:NAMED]} below {self.root}; it has "
-            f"{', '.join(path.name for path in known) or 'none'}"
+            f"no dataset {data[:NAMED]} below {self.root}; it has {', '.join(path.name for path in known) or 'none'}"
         )
 
     def _manifest(self, folder: Path) -> str:
@@ -138,9 +137,7 @@ def _metadata(path: Path) -> dict[str, Any]:
 
 def _check_spaces(dataset: Dataset) -> None:
     """CORL's scripts are for vectors seen and continuous actions. Raises ConfigError."""
-    seen, acted = (
-        _object(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action")
-    )
+    seen, acted = (_object(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action"))
     if acted.get("type") != "Box":
         raise ConfigError(
             f"{dataset.folder}: actions are {acted.get('type', 'unknown')}; CORL's scripts need "

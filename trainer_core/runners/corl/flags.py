@@ -34,28 +34,49 @@ SCRIPTS = {
     "any_percent_bc": Flags(first_step=1),
     "cql": Flags(first_step=1),
     "awac": Flags(
-        environment="env_name", steps="num_train_ops", eval_every="eval_frequency",
-        episodes="n_test_episodes", load="", trainer="awac",
+        environment="env_name",
+        steps="num_train_ops",
+        eval_every="eval_frequency",
+        episodes="n_test_episodes",
+        load="",
+        trainer="awac",
     ),
     "dt": Flags(
-        environment="env_name", seed="train_seed", steps="update_steps", eval_every="eval_every",
-        episodes="eval_episodes", load="", trainer="model",
+        environment="env_name",
+        seed="train_seed",
+        steps="update_steps",
+        eval_every="eval_every",
+        episodes="eval_episodes",
+        load="",
+        trainer="model",
         # Its workers would be processes of their own, each with the dataset.
         always=("--num_workers", "0"),
     ),
-}  # fmt: skip
+}
 
 
 def arguments(
-    algo: str, *, environment: str, device: str, seed: int, steps: int, eval_every: int,
-    episodes: int, load: str, target_return: float, more: str,
-) -> Sequence[str]:  # fmt: skip
+    algo: str,
+    *,
+    environment: str,
+    device: str,
+    seed: int,
+    steps: int,
+    eval_every: int,
+    episodes: int,
+    load: str,
+    target_return: float,
+    more: str,
+) -> Sequence[str]:
     """The script's command line; what the user writes comes last. Raises ConfigError."""
     flags = SCRIPTS[algo]
     named: dict[str, object] = {
-        flags.environment: environment, "device": device, flags.seed: seed,
-        flags.eval_every: eval_every or NEVER, flags.episodes: episodes,
-    }  # fmt: skip
+        flags.environment: environment,
+        "device": device,
+        flags.seed: seed,
+        flags.eval_every: eval_every or NEVER,
+        flags.episodes: episodes,
+    }
     if steps:
         named[flags.steps] = steps
     if load:

@@ -37,15 +37,25 @@ def make(root: Path, episodes: int = 40) -> Path:
             cuts.append(cut)
         buffers.append(
             buffer(
-                id=number, seed=number, observations=np.stack(seen), actions=np.stack(actions),
-                rewards=rewards, terminations=ends, truncations=cuts,
+                id=number,
+                seed=number,
+                observations=np.stack(seen),
+                actions=np.stack(actions),
+                rewards=rewards,
+                terminations=ends,
+                truncations=cuts,
             )
-        )  # fmt: skip
+        )
     minari.create_dataset_from_buffers(
-        dataset_id=NAME, buffer=buffers, env="Pendulum-v1", algorithm_name="scripted",
-        author="dmglab", author_email="none@localhost", code_permalink="none",
+        dataset_id=NAME,
+        buffer=buffers,
+        env="Pendulum-v1",
+        algorithm_name="scripted",
+        author="dmglab",
+        author_email="none@localhost",
+        code_permalink="none",
         description="Swings up by energy, then balances; a fifth of the steps is random.",
-    )  # fmt: skip
+    )
     return root / NAME
 
 

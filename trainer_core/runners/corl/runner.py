@@ -72,13 +72,13 @@ class CorlRunner(GuestRunner):
         yield from super().check_options(spec, found, home)
         config: CorlConfig = self.configure(spec)
         yield judged(
-            "Checkout", config.check,
-            "Clone CORL's repository (tinkoff-ai/CORL) and give its folder as --checkout",
-        )  # fmt: skip
+            "Checkout", config.check, "Clone CORL's repository (tinkoff-ai/CORL) and give its folder as --checkout"
+        )
         yield judged(
-            "Dataset", lambda: DatasetCache(home).find(config.data, config.data_sha256).words,
+            "Dataset",
+            lambda: DatasetCache(home).find(config.data, config.data_sha256).words,
             "Give a local Minari dataset as --data (docs/runners.md makes one)",
-        )  # fmt: skip
+        )
 
 
 CORL = CorlRunner(

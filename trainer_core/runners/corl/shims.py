@@ -57,16 +57,16 @@ class Offline:
             timeouts = np.array(episode.truncations, bool)
             timeouts[-1] |= not episode.terminations[-1]
             for name, values in (
-                ("observations", episode.observations[:-1]), ("actions", episode.actions),
-                ("next_observations", episode.observations[1:]), ("rewards", episode.rewards),
-                ("terminals", np.array(episode.terminations, bool)), ("timeouts", timeouts),
-            ):  # fmt: skip
+                ("observations", episode.observations[:-1]),
+                ("actions", episode.actions),
+                ("next_observations", episode.observations[1:]),
+                ("rewards", episode.rewards),
+                ("terminals", np.array(episode.terminations, bool)),
+                ("timeouts", timeouts),
+            ):
                 columns.setdefault(name, []).append(values)
         whole = {name: np.concatenate(parts) for name, parts in columns.items()}
-        return {
-            name: values if values.dtype == bool else values.astype(np.float32)
-            for name, values in whole.items()
-        }
+        return {name: values if values.dtype == bool else values.astype(np.float32) for name, values in whole.items()}
 
     def make(self, name: str, **_: Any) -> OldEnv:
         """Raises ConfigError where the dataset's environment cannot be built here."""
@@ -137,16 +137,17 @@ class TransformReward(_Wrapped):
 
 def install(offline: Offline, log: Log) -> None:
     """Put the three modules where `import` looks first."""
-    wrappers = _module(
-        "gym.wrappers", TransformObservation=TransformObservation, TransformReward=TransformReward
-    )
+    wrappers = _module("gym.wrappers", TransformObservation=TransformObservation, TransformReward=TransformReward)
     _module("gym", make=offline.make, Env=OldEnv, spaces=gymnasium.spaces, wrappers=wrappers)
     _module("d4rl", qlearning_dataset=_qlearning_dataset)
     run = types.SimpleNamespace(save=lambda: None)
     _module(
-        "wandb", init=lambda *_, **__: run, run=run, finish=lambda: None,
+        "wandb",
+        init=lambda *_, **__: run,
+        run=run,
+        finish=lambda: None,
         log=lambda values, step=None, **_: log(values, step),
-    )  # fmt: skip
+    )
 
 
 def _qlearning_dataset(env: Any, *_: Any, **__: Any) -> dict[str, np.ndarray]:

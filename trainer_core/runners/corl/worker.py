@@ -29,9 +29,13 @@ from trainer_core.wire.errors import ConfigError
 MODEL = "model.pt"
 """What the script's own checkpoint holds, under our name."""
 CANONICAL = {
-    "actor_loss": "policy_loss", "policy_loss": "policy_loss", "train_loss": "policy_loss",
-    "value_loss": "value_loss", "critic_loss": "value_loss", "learning_rate": "learning_rate",
-}  # fmt: skip
+    "actor_loss": "policy_loss",
+    "policy_loss": "policy_loss",
+    "train_loss": "policy_loss",
+    "value_loss": "value_loss",
+    "critic_loss": "value_loss",
+    "learning_rate": "learning_rate",
+}
 """CORL's names that our records have a field for; every name is kept in `metrics` as well."""
 
 
@@ -57,9 +61,10 @@ class CorlTrainee(GuestTrainee):
         seen, acted = self.offline.space
         self.obs_shape, self.num_actions = (1, 1, seen.shape[0]), acted.shape[0]
         self.versions = {
-            "dataset_sha256": self.dataset.sha256, "dataset": self.dataset.words,
+            "dataset_sha256": self.dataset.sha256,
+            "dataset": self.dataset.words,
             "corl": _version(config.script),
-        }  # fmt: skip
+        }
 
     def make_validator(self) -> None:
         return None
@@ -69,18 +74,25 @@ class CorlTrainee(GuestTrainee):
         config, dataset = self.config, self.dataset
         print(f"learning from {dataset.words} ({dataset.sha256})", flush=True)
         shims.install(self.offline, self.log)
-        sys.argv = [str(config.script), *arguments(
-            config.algo, environment=dataset.environment, device=config.device, seed=config.seed,
-            steps=config.total_env_steps, eval_every=config.eval_every,
-            episodes=config.eval_episodes, load=self._donor(), target_return=self.offline.best,
-            more=config.arguments,
-        )]  # fmt: skip
+        sys.argv = [
+            str(config.script),
+            *arguments(
+                config.algo,
+                environment=dataset.environment,
+                device=config.device,
+                seed=config.seed,
+                steps=config.total_env_steps,
+                eval_every=config.eval_every,
+                episodes=config.eval_episodes,
+                load=self._donor(),
+                target_return=self.offline.best,
+                more=config.arguments,
+            ),
+        ]
         try:
             runpy.run_path(str(config.script), run_name="__main__")
         except SystemExit as end:
-            raise ConfigError(
-                f"{config.script.name} refused its arguments, see worker.log"
-            ) from end
+            raise ConfigError(f"{config.script.name} refused its arguments, see worker.log") from end
         self._flush()
 
     def _donor(self) -> str:
@@ -125,9 +137,7 @@ class CorlTrainee(GuestTrainee):
         state = trainer.state_dict()
         if self.config.algo == "dt":
             data = self.names["dataset"]
-            state = {
-                "model_state": state, "state_mean": data.state_mean, "state_std": data.state_std
-            }  # fmt: skip
+            state = {"model_state": state, "state_mean": data.state_mean, "state_std": data.state_std}
         # cql.py saves objects of its own classes, which pickle looks up in `__main__`.
         ours, sys.modules["__main__"] = sys.modules["__main__"], self.module
         try:

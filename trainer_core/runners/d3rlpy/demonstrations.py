@@ -17,12 +17,7 @@ import numpy as np
 from emulator import Cartridge
 from trainer_core.author.demonstration import play_inputs
 from trainer_core.author.inputs import Inputs, read_inputs, steps_of
-from trainer_core.author.minari_export import (
-    episode_buffer,
-    load_minari,
-    score_pictures,
-    write_dataset,
-)
+from trainer_core.author.minari_export import episode_buffer, load_minari, score_pictures, write_dataset
 from trainer_core.envs.demonstrations import load_demonstrations
 from trainer_core.envs.task_files import SHAPE, load_rom
 from trainer_core.lab.checkpoint_manifest import file_sha256
@@ -87,11 +82,15 @@ def write_minari(episodes: list[Episode], task: Task, folder: Path) -> Path:
     _, collector, _ = load_minari()
     buffers = [
         episode_buffer(
-            collector, number, episode.pictures, episode.actions, episode.rewards.tolist(),
+            collector,
+            number,
+            episode.pictures,
+            episode.actions,
+            episode.rewards.tolist(),
             [False] * (len(episode.actions) - 1) + [episode.success],
         )
         for number, episode in enumerate(episodes)
-    ]  # fmt: skip
+    ]
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     tell_libraries(MINARI_DATASETS_PATH=str(partial))

@@ -70,9 +70,13 @@ class DiscreteIQLImpl(dqn.DQNImpl):
         value_loss = expectile_loss(recorded - value, config.expectile)
         _descend(modules.value_optim, value_loss)
         q_loss = self._q_func_forwarder.compute_error(
-            observations=batch.observations, actions=actions, rewards=batch.rewards,
-            target=next_value, terminals=batch.terminals, gamma=self._gamma**batch.intervals,
-        )  # fmt: skip
+            observations=batch.observations,
+            actions=actions,
+            rewards=batch.rewards,
+            target=next_value,
+            terminals=batch.terminals,
+            gamma=self._gamma**batch.intervals,
+        )
         _descend(modules.optim, q_loss)
         advantage = recorded - value.detach()
         weight = advantage_weight(advantage, config.weight_temp, config.max_weight)
@@ -81,9 +85,11 @@ class DiscreteIQLImpl(dqn.DQNImpl):
         _descend(modules.policy_optim, policy_loss)
         torch_utility.soft_sync(modules.targ_q_funcs, modules.q_funcs, config.tau)
         return {
-            "loss": policy_loss.item(), "critic_loss": q_loss.item(),
-            "value_loss": value_loss.item(), "advantage_weight": weight.mean().item(),
-        }  # fmt: skip
+            "loss": policy_loss.item(),
+            "critic_loss": q_loss.item(),
+            "value_loss": value_loss.item(),
+            "advantage_weight": weight.mean().item(),
+        }
 
     def inner_predict_best_action(self, x: Any) -> Tensor:
         return self._modules.imitator(x).logits.argmax(1)
@@ -123,28 +129,36 @@ class DiscreteIQL(learning.QLearningAlgoBase):
         common = {"device": device, "enable_ddp": self._enable_ddp}
         seen = (observation_shape, action_size, config.encoder_factory)
         (q_funcs, forwarder), (targ_q_funcs, targ_forwarder) = (
-            builders.create_discrete_q_function(
-                *seen, config.q_func_factory, n_ensembles=config.n_critics, **common
-            )
+            builders.create_discrete_q_function(*seen, config.q_func_factory, n_ensembles=config.n_critics, **common)
             for _ in range(2)
         )
         value = builders.create_value_function(observation_shape, config.encoder_factory, **common)
         policy = builders.create_categorical_policy(*seen, **common)
         optim, value_optim, policy_optim = (
-            config.optim_factory.create(
-                network.named_modules(), lr=config.learning_rate, compiled=self.compiled
-            )
+            config.optim_factory.create(network.named_modules(), lr=config.learning_rate, compiled=self.compiled)
             for network in (q_funcs, value, policy)
         )
         modules = DiscreteIQLModules(
-            q_funcs=q_funcs, targ_q_funcs=targ_q_funcs, value_func=value, imitator=policy,
-            optim=optim, value_optim=value_optim, policy_optim=policy_optim,
-        )  # fmt: skip
+            q_funcs=q_funcs,
+            targ_q_funcs=targ_q_funcs,
+            value_func=value,
+            imitator=policy,
+            optim=optim,
+            value_optim=value_optim,
+            policy_optim=policy_optim,
+        )
         self._impl = DiscreteIQLImpl(
-            config=config, observation_shape=observation_shape, action_size=action_size,
-            modules=modules, q_func_forwarder=forwarder, targ_q_func_forwarder=targ_forwarder,
-            target_update_interval=1, gamma=config.gamma, compiled=False, device=device,
-        )  # fmt: skip
+            config=config,
+            observation_shape=observation_shape,
+            action_size=action_size,
+            modules=modules,
+            q_func_forwarder=forwarder,
+            targ_q_func_forwarder=targ_forwarder,
+            target_update_interval=1,
+            gamma=config.gamma,
+            compiled=False,
+            device=device,
+        )
 
     def get_action_type(self) -> Any:
         return DISCRETE

@@ -39,9 +39,11 @@ DISCRETE = d3rlpy.constants.ActionSpace.DISCRETE
 def make_model(config: D3rlpyConfig) -> Any:
     """A fresh model for pictures u8[K, 72, 80] and seven buttons."""
     common: dict[str, Any] = {
-        "learning_rate": config.learning_rate, "batch_size": config.batch_size,
-        "encoder_factory": SMALL, "observation_scaler": GREYS(),
-    }  # fmt: skip
+        "learning_rate": config.learning_rate,
+        "batch_size": config.batch_size,
+        "encoder_factory": SMALL,
+        "observation_scaler": GREYS(),
+    }
     made: Any
     if config.algo == "iql":
         made = DiscreteIQLConfig(
@@ -51,9 +53,8 @@ def make_model(config: D3rlpyConfig) -> Any:
         made = d3rlpy.algos.DiscreteBCConfig(**common, beta=config.beta)
     else:
         made = d3rlpy.algos.DiscreteCQLConfig(
-            **common, gamma=config.gamma, alpha=config.alpha,
-            target_update_interval=config.target_update_interval,
-        )  # fmt: skip
+            **common, gamma=config.gamma, alpha=config.alpha, target_update_interval=config.target_update_interval
+        )
     model = made.create(device=device_name(config.device))
     model.create_impl((config.stack_k, 72, 80), len(ACTIONS))
     return model
@@ -85,8 +86,11 @@ def dataset_of(episodes: list[Episode], stack_k: int) -> Any:
         observations=np.concatenate([stacked(e.pictures[:-1], stack_k) for e in episodes]),
         actions=np.concatenate([e.actions for e in episodes])[:, None].astype(np.int32),
         rewards=np.concatenate([e.rewards for e in episodes])[:, None],
-        terminals=ends, timeouts=cuts, action_space=DISCRETE, action_size=len(ACTIONS),
-    )  # fmt: skip
+        terminals=ends,
+        timeouts=cuts,
+        action_space=DISCRETE,
+        action_size=len(ACTIONS),
+    )
 
 
 def open_model(folder: Path, device: str) -> Any:

@@ -72,18 +72,16 @@ class D3rlpyRunner(GuestRunner):
         yield from super().check_options(spec, found, home)
         config: D3rlpyConfig = self.configure(spec)
         yield judged(
-            "Demonstrations", lambda: describe_data(config.data),
+            "Demonstrations",
+            lambda: describe_data(config.data),
             "dmglab record --checkpoint latest --episodes 50 --out FOLDER",
-        )  # fmt: skip
+        )
 
 
 def describe_data(data: str) -> str:
     """What `data` names, in words. Raises ConfigError when nothing can be learned from it."""
     if not data:
-        raise ConfigError(
-            "no demonstrations: name a folder of recordings, a demo.npz or a Minari dataset "
-            "with --data"
-        )
+        raise ConfigError("no demonstrations: name a folder of recordings, a demo.npz or a Minari dataset with --data")
     path = Path(data).expanduser()
     if (path / HDF5).is_file():
         return f"Minari dataset {path}"

@@ -36,9 +36,13 @@ class D3rlpyTrainee(GuestTrainee):
     def __init__(self, host: Host, config: D3rlpyConfig) -> None:
         super().__init__(host, config)
         folder, sha256 = demonstrations.make_dataset(
-            config.data, config.task, host.home, host.paths.root / DATASET,
-            limit=config.demonstrations, sha256=config.data_sha256,
-        )  # fmt: skip
+            config.data,
+            config.task,
+            host.home,
+            host.paths.root / DATASET,
+            limit=config.demonstrations,
+            sha256=config.data_sha256,
+        )
         episodes = demonstrations.read_minari(folder, config.demonstrations)
         steps = sum(len(episode.actions) for episode in episodes)
         print(f"learning from {len(episodes)} episodes, {steps} steps: {folder} ({sha256})")
@@ -72,10 +76,14 @@ class D3rlpyTrainee(GuestTrainee):
         host, algo = self.host, self.algo
         host.boundary(algo.grad_step)
         fitting = algo.fitter(
-            self.dataset, n_steps=FOREVER, n_steps_per_epoch=self.config.log_every,
-            show_progress=False, save_interval=FOREVER, callback=self._after_step,
+            self.dataset,
+            n_steps=FOREVER,
+            n_steps_per_epoch=self.config.log_every,
+            show_progress=False,
+            save_interval=FOREVER,
+            callback=self._after_step,
             logger_adapter=_ToRecords(host, algo.grad_step),
-        )  # fmt: skip
+        )
         for _ in fitting:
             host.boundary(algo.grad_step)
 

@@ -14,9 +14,7 @@ from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 class GuestAgent(StackedAgent):
     """`act` is the adapter's: it asks its network and lets `choose` pick."""
 
-    def __init__(
-        self, checkpoint: Path, meta: CheckpointMeta, file: str, mode: str, seed: int
-    ) -> None:
+    def __init__(self, checkpoint: Path, meta: CheckpointMeta, file: str, mode: str, seed: int) -> None:
         """`file` of the checkpoint holds the weights; `mode` a PolicyMode."""
         super().__init__(checkpoint, meta, meta.files[file], mode)
         torch.set_num_threads(1)

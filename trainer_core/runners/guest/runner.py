@@ -11,19 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from trainer_core.lab import checkpoint_manifest
-from trainer_core.lab.guest_environment import (
-    PYTHONS,
-    OurEnvironment,
-    RunnerEnvironment,
-    install_command,
-)
-from trainer_core.lab.paths import (
-    HomePaths,
-    RunPaths,
-    child_folder,
-    home_of,
-    home_of_player,
-)
+from trainer_core.lab.guest_environment import PYTHONS, OurEnvironment, RunnerEnvironment, install_command
+from trainer_core.lab.paths import HomePaths, RunPaths, child_folder, home_of, home_of_player
 from trainer_core.lab.trust import require_trust
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.wire.checks import Check, Found, judged
@@ -64,9 +53,7 @@ class GuestRunner(AgentRunner):
             return OurEnvironment(self.id, self.modules, home)
         top, _, _ = self.config_type.__module__.partition(".")
         linked = () if top == "trainer_core" else (_place(top),)
-        return RunnerEnvironment(
-            self.id, self.modules, home, self.pythons, self.torch, self.pins, linked
-        )
+        return RunnerEnvironment(self.id, self.modules, home, self.pythons, self.torch, self.pins, linked)
 
     def at(self, home: HomePaths) -> Self:
         interpreter = str(self.environment(home).python)
@@ -77,10 +64,7 @@ class GuestRunner(AgentRunner):
         environment = self.environment(home)
         if environment.exists and not environment.stale():
             return None
-        argv = (
-            sys.executable, "-m", "trainer_core.cli.main", "runner", "install", self.id,
-            "--home", str(home.root),
-        )  # fmt: skip
+        argv = (sys.executable, "-m", "trainer_core.cli.main", "runner", "install", self.id, "--home", str(home.root))
         return Installation(argv, environment.folder, environment.needed_bytes, environment.discard)
 
     def removal(self, home: HomePaths) -> Callable[[], None] | None:
@@ -92,9 +76,11 @@ class GuestRunner(AgentRunner):
         environment = self.environment(home)
         if environment.exists and (reason := environment.stale()):
             yield Check(
-                name="Environment", status="warn", detail=f"{environment.folder}: {reason}",
+                name="Environment",
+                status="warn",
+                detail=f"{environment.folder}: {reason}",
                 fix=install_command(self.id),
-            )  # fmt: skip
+            )
         donor = getattr(self.configure(spec), "warm_start", "")
         if donor:
             yield self.check_warm_start(spec, Path(donor))
@@ -107,8 +93,7 @@ class GuestRunner(AgentRunner):
             made_by = (meta.runner, meta.config.get("algo", self.algorithms[0]))
             if made_by != (self.id, self.algorithm(spec)):
                 raise CheckpointError(
-                    f"{folder} was made by {made_by[0]} {made_by[1]}, this run is "
-                    f"{self.id} {self.algorithm(spec)}"
+                    f"{folder} was made by {made_by[0]} {made_by[1]}, this run is {self.id} {self.algorithm(spec)}"
                 )
             if self.unpickled:
                 require_trust(folder / self.unpickled, self.title)

@@ -21,9 +21,8 @@ class GuestTrainee(Trainee):
         self.host, self.config = host, config
         torch.set_num_threads(config.threads or default_threads())
         host.intervals = Intervals(
-            config.eval_every, config.checkpoint_every, config.keep_checkpoints,
-            config.eval_episodes,
-        )  # fmt: skip
+            config.eval_every, config.checkpoint_every, config.keep_checkpoints, config.eval_episodes
+        )
 
     def make_validator(self) -> Validator | None:
         return Validator(self.host.validating, self.host.home, self, self.host.paths)

@@ -48,9 +48,7 @@ def read_rows(path: Path) -> list[Row]:
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no UTF-8 text"
         raise ConfigError(f"{path}: {reason}; --data takes a file of JSON lines") from None
-    rows = [
-        _read_row(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()
-    ]
+    rows = [_read_row(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()]
     if len(rows) < 2:
         raise ConfigError(f"{path}: {len(rows)} rows; a part is held out, so it takes at least 2")
     return rows
@@ -82,8 +80,7 @@ def _read_row(where: str, line: str) -> Row:
         and type(target) is int
     ):
         raise ConfigError(
-            f"{where}: no countdown row; it needs nums, 2 to {MAX_NUMBERS} whole numbers, and a "
-            "whole target"
+            f"{where}: no countdown row; it needs nums, 2 to {MAX_NUMBERS} whole numbers, and a whole target"
         )
     question = raw.get("question")
     if question is not None and not (isinstance(question, str) and question):

@@ -42,10 +42,13 @@ def import_rllm(checkout: Path) -> Any:
         raise ConfigError(f"{checkout}: rLLM cannot be imported: {error}") from None
 
     return types.SimpleNamespace(
-        AgentWorkflowEngine=AgentWorkflowEngine, ModelOutput=ModelOutput,
-        RolloutEngine=RolloutEngine, countdown_reward_fn=countdown_reward_fn,
-        EpisodeLogger=EpisodeLogger, SimpleWorkflow=SimpleWorkflow,
-    )  # fmt: skip
+        AgentWorkflowEngine=AgentWorkflowEngine,
+        ModelOutput=ModelOutput,
+        RolloutEngine=RolloutEngine,
+        countdown_reward_fn=countdown_reward_fn,
+        EpisodeLogger=EpisodeLogger,
+        SimpleWorkflow=SimpleWorkflow,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,20 +82,22 @@ def generate(model: Any, tokenizer: Any, questions: Sequence[str], how: Sampling
         + how.prefill
         for question in questions
     ]
-    batch = tokenizer(
-        texts, return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False
-    ).to(model.device)
+    batch = tokenizer(texts, return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False).to(
+        model.device
+    )
     drawn = {"do_sample": True, "temperature": how.temperature, "top_k": 0, "top_p": 1.0}
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
             out = model.generate(
-                input_ids=batch["input_ids"], attention_mask=batch["attention_mask"],
-                max_new_tokens=how.max_completion, pad_token_id=tokenizer.pad_token_id,
+                input_ids=batch["input_ids"],
+                attention_mask=batch["attention_mask"],
+                max_new_tokens=how.max_completion,
+                pad_token_id=tokenizer.pad_token_id,
                 eos_token_id=tokenizer.eos_token_id,
                 **(drawn if how.temperature else {"do_sample": False}),
-            )  # fmt: skip
+            )
     finally:
         model.train(was_training)
     width = batch["input_ids"].shape[1]
@@ -137,8 +142,10 @@ class Workflows:
             workflow_cls=rllm.SimpleWorkflow,
             workflow_args={"reward_function": rllm.countdown_reward_fn},
             rollout_engine=_batching(rllm, self.model, self.tokenizer, how),
-            n_parallel_tasks=len(tasks), retry_limit=1, raise_on_error=False,
-        )  # fmt: skip
+            n_parallel_tasks=len(tasks),
+            retry_limit=1,
+            raise_on_error=False,
+        )
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # a line for each episode, in colour
                 episodes = await engine.execute_tasks(tasks, [_task_id(row) for row in rows])
@@ -179,9 +186,7 @@ def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
             super().__init__()
             self.waiting: list[tuple[str, str, asyncio.Future[Answer]]] = []
 
-        async def _get_model_response(
-            self, messages: list[dict], application_id: str = "", **_: Any
-        ) -> Any:
+        async def _get_model_response(self, messages: list[dict], application_id: str = "", **_: Any) -> Any:
             loop = asyncio.get_running_loop()
             if not self.waiting:
                 loop.call_later(0.01, self.answer)
@@ -189,11 +194,15 @@ def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
             self.waiting.append((application_id, messages[-1]["content"], mine))
             found = await mine
             return rllm.ModelOutput(
-                text=found.text, content=found.text, reasoning="", prompt_ids=found.prompt_ids,
-                completion_ids=found.completion_ids, prompt_length=len(found.prompt_ids),
+                text=found.text,
+                content=found.text,
+                reasoning="",
+                prompt_ids=found.prompt_ids,
+                completion_ids=found.completion_ids,
+                prompt_length=len(found.prompt_ids),
                 completion_length=len(found.completion_ids),
                 finish_reason="stop" if found.ended else "length",
-            )  # fmt: skip
+            )
 
         def answer(self) -> None:
             # The loop starts workflows in no order of its own; a batch has to have one.

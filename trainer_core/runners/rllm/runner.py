@@ -121,8 +121,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
         for name in ("config.json", "tokenizer_config.json"):
             if not (folder / name).is_file():
                 raise ConfigError(
-                    f"{folder}: no {name}; a model's folder has what save_pretrained of model and "
-                    "tokenizer writes"
+                    f"{folder}: no {name}; a model's folder has what save_pretrained of model and tokenizer writes"
                 )
         if not any(folder.glob("*.safetensors")):
             raise ConfigError(f"{folder}: no weights (*.safetensors)")
@@ -135,9 +134,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
         if self.data:
             return countdown.split(countdown.read_rows(Path(self.data).expanduser()))
         if self.model:
-            raise ConfigError(
-                "a model of yours needs questions in its own words: name a file with --data"
-            )
+            raise ConfigError("a model of yours needs questions in its own words: name a file with --data")
         return countdown.split(countdown.make_rows(self.largest_number))
 
 
@@ -145,10 +142,12 @@ class RllmRunner(GuestRunner):
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
         if spec.task != COUNTDOWN:
             return Check(
-                name="Task", status="fail", detail=f"rLLM's runner knows no task {spec.task!r}",
+                name="Task",
+                status="fail",
+                detail=f"rLLM's runner knows no task {spec.task!r}",
                 fix="Take countdown; other questions of it come with --data",
                 remedy={"task": COUNTDOWN},
-            )  # fmt: skip
+            )
         config: RllmConfig = self.configure(spec)
 
         def count() -> str:
@@ -160,13 +159,8 @@ class RllmRunner(GuestRunner):
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
         config: RllmConfig = self.configure(spec)
-        yield judged(
-            "Checkout", config.check_checkout,
-            "Clone rllm-org/rllm and give its folder as --checkout",
-        )  # fmt: skip
-        yield judged(
-            "Model", config.check_model, "Name another folder, or none for the small one", model=""
-        )
+        yield judged("Checkout", config.check_checkout, "Clone rllm-org/rllm and give its folder as --checkout")
+        yield judged("Model", config.check_model, "Name another folder, or none for the small one", model="")
         if config.algo == "verl":
             yield from _check_verl(config, found)
 
@@ -175,18 +169,20 @@ def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
     """VERL's own environment, and a GPU for the rollouts that take one."""
     if config.rollout == "vllm" and (not found.get("gpus") or config.device == "cpu"):
         yield Check(
-            name="VERL", status="fail",
+            name="VERL",
+            status="fail",
             detail="with rollouts by vLLM it trains on CUDA GPUs alone",
             fix="Take the trainer grpo here, or the rollouts hf, or a GPU computer",
             remedy={"algo": "grpo"},
-        )  # fmt: skip
+        )
         return
     if not config.verl_python:
         yield Check(
-            name="VERL", status="fail", detail="no interpreter with VERL was named",
-            fix="Install rLLM's extra verl in an environment of its own and name its python with "
-            "--verl-python",
-        )  # fmt: skip
+            name="VERL",
+            status="fail",
+            detail="no interpreter with VERL was named",
+            fix="Install rLLM's extra verl in an environment of its own and name its python with --verl-python",
+        )
         return
     yield (found_verl := judged("VERL", lambda: find_verl(config), "pip install 'rllm[verl]'"))
     if found_verl.status == "ok":
@@ -197,16 +193,21 @@ def _check_checkpoints(every: int, total: int) -> Iterable[Check]:
     """VERL saves at multiples of `every` alone, and nothing more when it ends."""
     if not every and not total:
         yield Check(
-            name="Checkpoints", status="warn", detail="without a last step VERL saves nothing",
-            fix="Save every few hundred steps", remedy={"checkpoint_every": 200},
-        )  # fmt: skip
+            name="Checkpoints",
+            status="warn",
+            detail="without a last step VERL saves nothing",
+            fix="Save every few hundred steps",
+            remedy={"checkpoint_every": 200},
+        )
     elif every and total > every and total % every:
         whole = total - total % every
         yield Check(
-            name="Checkpoints", status="warn",
+            name="Checkpoints",
+            status="warn",
             detail=f"VERL saves every {every} steps: what it learns after step {whole} is not kept",
-            fix=f"End after {whole} steps", remedy={"total_env_steps": whole},
-        )  # fmt: skip
+            fix=f"End after {whole} steps",
+            remedy={"total_env_steps": whole},
+        )
 
 
 def find_verl(config: RllmConfig) -> str:
@@ -216,9 +217,12 @@ def find_verl(config: RllmConfig) -> str:
     try:
         done = subprocess.run(
             [python, "-P", "-c", PROBE, *wanted],
-            capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=True,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_PATIENCE_S,
+            check=True,
             env=child_environment(python),
-        )  # fmt: skip
+        )
         modules = json.loads(done.stdout)["modules"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
         raise ConfigError(f"{python} is no Python that answers: {type(error).__name__}") from None

@@ -34,9 +34,13 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     made.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     made.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<pad>", eos_token="</answer>",
-        additional_special_tokens=["<answer>"], padding_side="left", model_max_length=CONTEXT,
-    )  # fmt: skip
+        tokenizer_object=made,
+        pad_token="<pad>",
+        eos_token="</answer>",
+        additional_special_tokens=["<answer>"],
+        padding_side="left",
+        model_max_length=CONTEXT,
+    )
     tokenizer.chat_template = TEMPLATE
     return tokenizer
 
@@ -46,10 +50,16 @@ def make_model(seed: int) -> Any:
     torch.manual_seed(seed)
     end = VOCABULARY.index("</answer>")
     config = LlamaConfig(
-        vocab_size=len(VOCABULARY), max_position_embeddings=CONTEXT, hidden_size=WIDTH,
-        intermediate_size=2 * WIDTH, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
-        bos_token_id=end, eos_token_id=end, pad_token_id=0,
-    )  # fmt: skip
+        vocab_size=len(VOCABULARY),
+        max_position_embeddings=CONTEXT,
+        hidden_size=WIDTH,
+        intermediate_size=2 * WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=0,
+    )
     return LlamaForCausalLM(config)
 
 
@@ -60,9 +70,7 @@ def prefill_of(folder: Path) -> str:
     return PREFILL if is_tiny else ""
 
 
-def teach_form(
-    model: Any, tokenizer: Any, questions: Sequence[str], numbers: int, steps: int, seed: int
-) -> None:
+def teach_form(model: Any, tokenizer: Any, questions: Sequence[str], numbers: int, steps: int, seed: int) -> None:
     """`steps` supervised steps on random equations of `numbers` digits behind random questions.
 
     The equation has nothing to do with the question, so what is learned is the form alone.
@@ -77,9 +85,7 @@ def teach_form(
         logits = model(**batch).logits[:, :-1]
         wanted = batch["input_ids"][:, 1:]
         length = 2 * numbers  # numbers, operators between them, the end
-        loss = cross_entropy(
-            logits[:, -length:].reshape(-1, logits.shape[-1]), wanted[:, -length:].reshape(-1)
-        )
+        loss = cross_entropy(logits[:, -length:].reshape(-1, logits.shape[-1]), wanted[:, -length:].reshape(-1))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

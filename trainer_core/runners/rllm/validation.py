@@ -18,13 +18,7 @@ from trainer_core.host.run import Host
 from trainer_core.host.validator import Validator
 from trainer_core.runners.rllm import COUNTDOWN
 from trainer_core.runners.rllm.countdown import Row
-from trainer_core.runners.rllm.engine import (
-    Sampling,
-    Workflows,
-    answer_of,
-    own_generators,
-    reward_of,
-)
+from trainer_core.runners.rllm.engine import Sampling, Workflows, answer_of, own_generators, reward_of
 from trainer_core.runners.rllm.runner import RllmConfig
 from trainer_core.wire import records
 
@@ -40,36 +34,35 @@ class WorkflowValidator(Validator):
     leaves_model_alone = False
     """Its random numbers are its own meanwhile."""
 
-    def __init__(
-        self, host: Host, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str
-    ) -> None:
+    def __init__(self, host: Host, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str) -> None:
         super().__init__(host.validating, host.home, None, host.paths)
         self._host, self._options, self._workflows = host, config, workflows
         self._rows, self._prefill = rows[: config.eval_episodes], prefill
         self._tables = Tables(host.paths.root, host.paths.run_id) if config.wandb_tables else None
 
-    def validate(
-        self, update: int, env_steps: int
-    ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
+    def validate(self, update: int, env_steps: int) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
         """An eval record for greedy and for drawn answers; `val/*` goes into the run's curves."""
         count, metrics = self._options.rollouts, dict[str, float]()
         with own_generators(self._options.seed * 7907 + env_steps):
-            for mode, n, temperature in (
-                ("greedy", 1, 0.0), ("sample", count, self._options.temperature)
-            ):  # fmt: skip
+            for mode, n, temperature in (("greedy", 1, 0.0), ("sample", count, self._options.temperature)):
                 began = time.monotonic()
                 self.attend(self._course(mode))
                 rows = [row for row in self._rows for _ in range(n)]
                 how = Sampling(
-                    max_completion=self._options.max_completion, temperature=temperature,
-                    prefill=self._prefill,
-                )  # fmt: skip
+                    max_completion=self._options.max_completion, temperature=temperature, prefill=self._prefill
+                )
                 episodes = self._workflows.run(rows, how)
                 found = summary(episodes, n)
-                yield records.EvalRecord, {
-                    "env_steps": env_steps, "task": COUNTDOWN, "mode": mode,
-                    "wall_time_s": time.monotonic() - began, **found,
-                }  # fmt: skip
+                yield (
+                    records.EvalRecord,
+                    {
+                        "env_steps": env_steps,
+                        "task": COUNTDOWN,
+                        "mode": mode,
+                        "wall_time_s": time.monotonic() - began,
+                        **found,
+                    },
+                )
                 if mode == "greedy":
                     rate = found["success_rate"]
                     self.rates = Rates(greedy=rate, least=rate)
@@ -110,16 +103,18 @@ def summary(episodes: list[Any], n: int) -> dict[str, Any]:
     """Fields of an EvalRecord; the `n` rollouts of a question stand side by side."""
     right = [bool(episode.is_correct) for episode in episodes]
     tasks = [right[start : start + n] for start in range(0, len(right), n)]
-    lengths = [
-        length(episode) for episode, is_right in zip(episodes, right, strict=True) if is_right
-    ]
+    lengths = [length(episode) for episode, is_right in zip(episodes, right, strict=True) if is_right]
     share = statistics.fmean(right)
     return {
-        "episodes": len(episodes), "distinct_starts": len(tasks), "success_rate": share,
-        "pass_at_1": share, "pass_at_n": statistics.fmean(map(any, tasks)), "n": n,
+        "episodes": len(episodes),
+        "distinct_starts": len(tasks),
+        "success_rate": share,
+        "pass_at_1": share,
+        "pass_at_n": statistics.fmean(map(any, tasks)),
+        "n": n,
         "median_steps_to_goal": float(statistics.median(lengths)) if lengths else 0.0,
         "mean_return": statistics.fmean(map(reward_of, episodes)),
-    }  # fmt: skip
+    }
 
 
 def length(episode: Any) -> int:
@@ -139,18 +134,23 @@ class Tables:
 
         if self._wandb is None:
             self._wandb = wandb.init(
-                project="dmglab", name=self._name, dir=str(self._folder), mode="offline",
-                settings=wandb.Settings(
-                    disable_git=True, save_code=False, x_disable_stats=True, silent=True
-                ),
-            )  # fmt: skip
+                project="dmglab",
+                name=self._name,
+                dir=str(self._folder),
+                mode="offline",
+                settings=wandb.Settings(disable_git=True, save_code=False, x_disable_stats=True, silent=True),
+            )
         rows = [
             [
-                episode.task["question"], answer_of(episode).text, reward_of(episode),
-                bool(episode.is_correct), COUNTDOWN, json.dumps(episode.metrics),
+                episode.task["question"],
+                answer_of(episode).text,
+                reward_of(episode),
+                bool(episode.is_correct),
+                COUNTDOWN,
+                json.dumps(episode.metrics),
             ]
             for episode in episodes[:TABLE_ROWS]
-        ]  # fmt: skip
+        ]
         table = wandb.Table(columns=list(COLUMNS), data=rows)
         self._wandb.log({"val/samples": table}, step=step)
 

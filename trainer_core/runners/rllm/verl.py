@@ -29,20 +29,21 @@ PASS_AT_1 = f"val/{COUNTDOWN}/pass@1"
 
 def command(config: RllmConfig, model: Path, folder: Path) -> list[str]:
     """VERL's command line for a run whose files lie in `folder`. Raises ConfigError."""
-    return [
-        config.verl_python, "-P", str(MAIN), str(folder / "rows"),
-        *overrides(config, model, folder),
-    ]  # fmt: skip
+    return [config.verl_python, "-P", str(MAIN), str(folder / "rows"), *overrides(config, model, folder)]
 
 
 def environment(config: RllmConfig, folder: Path) -> dict[str, str]:
     """What VERL's processes find in theirs; Ray hands it on."""
     path = [str(BESIDE), str(config.source.resolve())]
     found = {
-        "VERL_FILE_LOGGER_PATH": str(folder / METRICS), "RLLM_HOME": str(folder / "rllm_home"),
-        "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline", "RAY_USAGE_STATS_ENABLED": "0",
-        "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(path),
-    }  # fmt: skip
+        "VERL_FILE_LOGGER_PATH": str(folder / METRICS),
+        "RLLM_HOME": str(folder / "rllm_home"),
+        "HF_HUB_OFFLINE": "1",
+        "WANDB_MODE": "offline",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": os.pathsep.join(path),
+    }
     if config.rollout == "hf":
         found["VERL_USE_EXTERNAL_MODULES"] = "dmglab_cpu,dmglab_padding,dmglab_rollout"
     return found
@@ -91,7 +92,7 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         "+ray_init.address": "local",
         "+ray_init._node_ip_address": "127.0.0.1",
         "+ray_init.include_dashboard": False,
-    }  # fmt: skip
+    }
     if config.rollout == "hf":
         values |= {
             f"{rollout}.free_cache_engine": False,
@@ -101,17 +102,15 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
     if config.device == "cpu":
         # VERL places its workers by GPU; Ray is told of as many as there are to be workers.
         values |= {
-            f"{actor}.strategy": "fsdp2", "+ray_init.num_gpus": config.gpus,
+            f"{actor}.strategy": "fsdp2",
+            "+ray_init.num_gpus": config.gpus,
             "+ray_init.num_cpus": CPU_PLACES + config.gpus,
-        }  # fmt: skip
+        }
     if config.total_env_steps:
         # rLLM's loop ends before the step of this number, with a validation in its place.
         values["trainer.total_training_steps"] = config.total_env_steps + 1
     try:
-        return [
-            *(f"{name}={value}" for name, value in values.items()),
-            *shlex.split(config.arguments),
-        ]
+        return [*(f"{name}={value}" for name, value in values.items()), *shlex.split(config.arguments)]
     except ValueError as error:
         raise ConfigError(f"arguments {config.arguments!r}: {error}") from None
 
@@ -125,9 +124,7 @@ def save_every(config: RllmConfig) -> int:
     return min(every or total, total) if total else every
 
 
-def write_rows(
-    folder: Path, train: list[Row], held_out: list[Row], prefill: str, shaping: float
-) -> None:
+def write_rows(folder: Path, train: list[Row], held_out: list[Row], prefill: str, shaping: float) -> None:
     """The questions, and how answers are begun and judged, where VERL's process reads them."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "answers.json").write_text(json.dumps({"prefill": prefill, "shaping": shaping}))

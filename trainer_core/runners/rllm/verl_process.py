@@ -30,11 +30,16 @@ POINTER = "verl.json"
 """Our checkpoint of a VERL run: where VERL's own lies, which may be many gigabytes."""
 POLL_S, GRACE_S = 0.5, 4.0
 FLAT = {
-    "critic/score/mean": "reward_mean", "actor/pg_loss": "policy_loss",
-    "actor/entropy": "entropy_mean", "grad_norm": "grad_norm", "lr": "learning_rate",
-    "actor/grad_norm": "grad_norm", "actor/lr": "learning_rate",
-    "actor/ppo_kl": "approx_kl", "actor/pg_clipfrac": "clipfrac",
-}  # fmt: skip
+    "critic/score/mean": "reward_mean",
+    "actor/pg_loss": "policy_loss",
+    "actor/entropy": "entropy_mean",
+    "grad_norm": "grad_norm",
+    "lr": "learning_rate",
+    "actor/grad_norm": "grad_norm",
+    "actor/lr": "learning_rate",
+    "actor/ppo_kl": "approx_kl",
+    "actor/pg_clipfrac": "clipfrac",
+}
 """VERL's names that our records have a field for."""
 
 
@@ -46,9 +51,7 @@ def make_supervisor(host: Host, config: RllmConfig, model: Path, prefill: str) -
     train, held_out = config.rows()
     held_out = held_out[: config.eval_episodes]
     verl.write_rows(host.paths.root / "rows", train, held_out, prefill, config.shaping)
-    supervisor = Supervisor(
-        host, config, len(held_out), verl.command(config, model, host.paths.root)
-    )
+    supervisor = Supervisor(host, config, len(held_out), verl.command(config, model, host.paths.root))
     supervisor.versions = {"verl": versions, "rllm": checkout_commit(config.source)}
     return supervisor
 
@@ -85,9 +88,7 @@ class Supervisor(GuestTrainee):
         metrics = self.host.paths.root / verl.METRICS
         metrics.write_bytes(b"")  # VERL empties it as well; what it held is in our log
         env = child_environment(argv[0]) | verl.environment(self.config, self.host.paths.root)
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, cwd=self.host.paths.root, env=env
-        )
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.host.paths.root, env=env)
         try:
             with metrics.open() as file:
                 while process.poll() is None:
@@ -136,12 +137,19 @@ class Supervisor(GuestTrainee):
         # VERL does not tell the lengths of right answers apart.
         tokens = max(metrics.get("response_length/mean", 1.0), 1.0) if share else 0.0
         fields: dict[str, Any] = {
-            "env_steps": self.step, "task": self.config.task, "mode": "sample",
-            "episodes": self.questions * n, "distinct_starts": self.questions,
-            "success_rate": share, "pass_at_1": share,
-            "pass_at_n": metrics.get(f"val/{self.config.task}/pass@{n}", share), "n": n,
-            "median_steps_to_goal": tokens, "mean_return": share, "wall_time_s": 0.0,
-        }  # fmt: skip
+            "env_steps": self.step,
+            "task": self.config.task,
+            "mode": "sample",
+            "episodes": self.questions * n,
+            "distinct_starts": self.questions,
+            "success_rate": share,
+            "pass_at_1": share,
+            "pass_at_n": metrics.get(f"val/{self.config.task}/pass@{n}", share),
+            "n": n,
+            "median_steps_to_goal": tokens,
+            "mean_return": share,
+            "wall_time_s": 0.0,
+        }
         self.host.writer.append(records.EvalRecord, **fields)
 
     def _obey(self) -> None:
@@ -157,10 +165,7 @@ class Supervisor(GuestTrainee):
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
         step = verl.saved_step(self.host.paths.root / "verl")
-        pointer = {
-            "path": f"verl/global_step_{step}", "step": step,
-            "progress": progress,
-        }  # fmt: skip
+        pointer = {"path": f"verl/global_step_{step}", "step": step, "progress": progress}
         (folder / POINTER).write_text(json.dumps(pointer))
         vouch_for(sha256_of(self.host.paths.root / pointer["path"]))
 

@@ -13,9 +13,13 @@ from typing import Any
 
 # Before transformers looks: nothing is ever downloaded, sent or drawn on a terminal.
 os.environ.update(
-    HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TRL_EXPERIMENTAL_SILENCE="1",
-    WANDB_MODE="offline", TQDM_DISABLE="1", TOKENIZERS_PARALLELISM="false",
-)  # fmt: skip
+    HF_HUB_OFFLINE="1",
+    TRANSFORMERS_OFFLINE="1",
+    TRL_EXPERIMENTAL_SILENCE="1",
+    WANDB_MODE="offline",
+    TQDM_DISABLE="1",
+    TOKENIZERS_PARALLELISM="false",
+)
 
 import numpy as np
 import torch
@@ -45,21 +49,33 @@ EPISODES = "episodes"
 UNLIMITED = 100_000
 """Training steps of a run without a limit."""
 NAMES = {
-    "reward": "critic/score/mean", "reward_std": "critic/score/std", "loss": "actor/pg_loss",
-    "entropy": "actor/entropy", "grad_norm": "actor/grad_norm", "kl": "actor/kl_loss",
-    "learning_rate": "actor/lr", "clip_ratio/region_mean": "actor/pg_clipfrac",
+    "reward": "critic/score/mean",
+    "reward_std": "critic/score/std",
+    "loss": "actor/pg_loss",
+    "entropy": "actor/entropy",
+    "grad_norm": "actor/grad_norm",
+    "kl": "actor/kl_loss",
+    "learning_rate": "actor/lr",
+    "clip_ratio/region_mean": "actor/pg_clipfrac",
     "completions/mean_length": "response_length/mean",
     "completions/max_length": "response_length/max",
     "completions/min_length": "response_length/min",
-    "completions/clipped_ratio": "response_length/clip_ratio", "step_time": "timing_s/step",
-    "rewards/countdown/mean": "critic/countdown/mean", "rewards/form/mean": "critic/form/mean",
-}  # fmt: skip
+    "completions/clipped_ratio": "response_length/clip_ratio",
+    "step_time": "timing_s/step",
+    "rewards/countdown/mean": "critic/countdown/mean",
+    "rewards/form/mean": "critic/form/mean",
+}
 """TRL's names as VERL calls the same thing, so that both trainers draw the same curves."""
 FLAT = {
-    "reward": "reward_mean", "loss": "policy_loss", "entropy": "entropy_mean",
-    "grad_norm": "grad_norm", "learning_rate": "learning_rate", "kl": "approx_kl",
-    "clip_ratio/region_mean": "clipfrac", "rewards/countdown/mean": "success_rate",
-}  # fmt: skip
+    "reward": "reward_mean",
+    "loss": "policy_loss",
+    "entropy": "entropy_mean",
+    "grad_norm": "grad_norm",
+    "learning_rate": "learning_rate",
+    "kl": "approx_kl",
+    "clip_ratio/region_mean": "clipfrac",
+    "rewards/countdown/mean": "success_rate",
+}
 """TRL's names that our records have a field for."""
 
 
@@ -71,9 +87,7 @@ def questions(rows: list[Row], seed: int, length: int) -> Dataset:
     """
     rng = np.random.default_rng(seed)
     passes = [rng.permutation(len(rows)) for _ in range(-(-length // len(rows)))]
-    asked = [
-        {"prompt": row["question"], "nums": row["nums"], "target": row["target"]} for row in rows
-    ]
+    asked = [{"prompt": row["question"], "nums": row["nums"], "target": row["target"]} for row in rows]
     return Dataset.from_list(asked).select(np.concatenate(passes)[:length])
 
 
@@ -94,20 +108,16 @@ class Training(TrainerCallback, GuestTrainee):
         self.by_question = {row["question"]: row for row in self.train_rows}
         self.network, self.tokenizer, self.prefill = self._open()
         self._check_length([*self.train_rows, *held_out])
-        self.how = Sampling(
-            max_completion=config.max_completion, temperature=config.temperature,
-            prefill=self.prefill,
-        )  # fmt: skip
-        self.workflows = Workflows(
-            self.rllm, self.network, self.tokenizer, host.paths.root / EPISODES
-        )
+        self.how = Sampling(max_completion=config.max_completion, temperature=config.temperature, prefill=self.prefill)
+        self.workflows = Workflows(self.rllm, self.network, self.tokenizer, host.paths.root / EPISODES)
         self.validator = WorkflowValidator(host, config, self.workflows, held_out, self.prefill)
         self.policy = self.network.config.model_type
         self.num_envs = config.prompts * config.generations
         self.versions = {
-            "rllm": checkout_commit(config.source), "trl": importlib.metadata.version("trl"),
+            "rllm": checkout_commit(config.source),
+            "trl": importlib.metadata.version("trl"),
             "transformers": importlib.metadata.version("transformers"),
-        }  # fmt: skip
+        }
         self._resumed: Path | None = None
         self.sums: dict[str, list[float]] = {}
         """What TRL has logged since the last record, by its name."""
@@ -121,9 +131,7 @@ class Training(TrainerCallback, GuestTrainee):
         folder = first_model(self.host, config)
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model = AutoModelForCausalLM.from_pretrained(
-                folder, local_files_only=True, dtype=torch.float32
-            )
+            model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
         except Exception as error:  # transformers' own, safetensors', JSON's
             raise ConfigError(f"{folder}: {' '.join(str(error).split())[:300]}") from None
         if tokenizer.eos_token_id is None or not tokenizer.chat_template:
@@ -161,11 +169,14 @@ class Training(TrainerCallback, GuestTrainee):
             reward_weights=[1.0, config.shaping],
         )  # fmt: skip
         trainer = Trainer(
-            model=self.network, processing_class=self.tokenizer, args=arguments,
-            reward_funcs=[countdown_reward, form_reward], rollout_func=self._roll_out,
+            model=self.network,
+            processing_class=self.tokenizer,
+            args=arguments,
+            reward_funcs=[countdown_reward, form_reward],
+            rollout_func=self._roll_out,
             train_dataset=questions(self.train_rows, config.seed, steps * config.prompts),
             callbacks=[self],
-        )  # fmt: skip
+        )
         trainer.remove_callback(PrinterCallback)  # train_log.jsonl has it
         return trainer
 
@@ -177,13 +188,12 @@ class Training(TrainerCallback, GuestTrainee):
         return {
             "prompt_ids": [answer.prompt_ids for answer in answers],
             "completion_ids": [answer.completion_ids for answer in answers],
-            "logprobs": None, "said": [answer.text for answer in answers],
+            "logprobs": None,
+            "said": [answer.text for answer in answers],
             "rllm_reward": [reward_of(episode) for episode in episodes],
-        }  # fmt: skip
+        }
 
-    def on_log(
-        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any
-    ) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         """After each training step, when its metrics are whole and its checkpoint would be."""
         if not logs or "reward" not in logs:
             return  # the summary at TRL's own end
@@ -201,9 +211,10 @@ class Training(TrainerCallback, GuestTrainee):
         means = {name: sum(values) / len(values) for name, values in self.sums.items()}
         self.sums = {}
         self.host.record(
-            step, {NAMES.get(name, name): value for name, value in means.items()},
+            step,
+            {NAMES.get(name, name): value for name, value in means.items()},
             **{FLAT[name]: value for name, value in means.items() if name in FLAT},
-        )  # fmt: skip
+        )
 
     # -- checkpoints ------------------------------------------------------------------------
 
@@ -272,9 +283,13 @@ def first_model(host: Host, config: RllmConfig) -> Path:
         if config.form_steps:
             rows, _ = config.rows()
             tiny.teach_form(
-                model, tokenizer, [row["question"] for row in rows], len(rows[0]["nums"]),
-                config.form_steps, config.seed,
-            )  # fmt: skip
+                model,
+                tokenizer,
+                [row["question"] for row in rows],
+                len(rows[0]["nums"]),
+                config.form_steps,
+                config.seed,
+            )
         tokenizer.save_pretrained(folder)
         model.save_pretrained(folder)
     return folder

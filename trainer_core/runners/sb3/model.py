@@ -57,23 +57,34 @@ def make_model(config: Sb3Config, envs: Any) -> Any:
         policy = policy.replace("Policy", "LstmPolicy")
         kwargs["lstm_hidden_size"] = config.lstm_hidden_size
     common = {
-        "policy": policy, "env": envs, "policy_kwargs": kwargs or None, "seed": config.seed,
+        "policy": policy,
+        "env": envs,
+        "policy_kwargs": kwargs or None,
+        "seed": config.seed,
         "device": config.device,
-        "learning_rate": config.learning_rate, "gamma": config.gamma,
+        "learning_rate": config.learning_rate,
+        "gamma": config.gamma,
         "batch_size": config.batch_size,
-    }  # fmt: skip
+    }
     if config.algo != "dqn":
         return CLASSES[config.algo](
-            **common, n_steps=config.n_steps, n_epochs=config.n_epochs,
-            gae_lambda=config.gae_lambda, clip_range=config.clip_range, ent_coef=config.ent_coef,
-        )  # fmt: skip
+            **common,
+            n_steps=config.n_steps,
+            n_epochs=config.n_epochs,
+            gae_lambda=config.gae_lambda,
+            clip_range=config.clip_range,
+            ent_coef=config.ent_coef,
+        )
     return DQN(
-        **common, buffer_size=config.buffer_size, learning_starts=config.learning_starts,
-        train_freq=config.train_freq, gradient_steps=config.gradient_steps,
+        **common,
+        buffer_size=config.buffer_size,
+        learning_starts=config.learning_starts,
+        train_freq=config.train_freq,
+        gradient_steps=config.gradient_steps,
         target_update_interval=config.target_update_interval,
         exploration_fraction=config.exploration_steps / FOREVER,
         exploration_final_eps=config.exploration_final_eps,
-    )  # fmt: skip
+    )
 
 
 def open_model(folder: Path, algo: str, device: str, envs: Any = None) -> Any:
@@ -84,9 +95,7 @@ def open_model(folder: Path, algo: str, device: str, envs: Any = None) -> Any:
     """
     require_trust(folder / MODEL, "SB3")
     try:
-        return CLASSES[algo].load(
-            folder / MODEL, env=envs, device=device, force_reset=False, print_system_info=False
-        )
+        return CLASSES[algo].load(folder / MODEL, env=envs, device=device, force_reset=False, print_system_info=False)
     except (ValueError, KeyError, RuntimeError, AssertionError) as error:
         text = " ".join(str(error).split())
         raise CheckpointError(f"{folder / MODEL}: {text}; use another checkpoint") from None

@@ -25,13 +25,9 @@ class Sb3Config(PixelFields, PlayingGuestConfig):
     num_envs: int = option(32, "Game Boys", "basics", minimum=1, maximum=4096)
     """Game Boys that run side by side."""
 
-    policy: Literal["SmallCnn", "CnnPolicy", "MlpPolicy"] = option(
-        "SmallCnn", "Network", "learning", choices=POLICIES
-    )
+    policy: Literal["SmallCnn", "CnnPolicy", "MlpPolicy"] = option("SmallCnn", "Network", "learning", choices=POLICIES)
     """SmallCnn: our small network's layers; CnnPolicy: Nature; MlpPolicy: for the tiny grid."""
-    lstm_hidden_size: int = option(
-        128, "LSTM size (RecurrentPPO)", "learning", minimum=8, maximum=2048
-    )
+    lstm_hidden_size: int = option(128, "LSTM size (RecurrentPPO)", "learning", minimum=8, maximum=2048)
     """RecurrentPPO: width of the policy's LSTM and of the critic's."""
     gamma: float = option(0.97, "Discount", "learning", minimum=0, maximum=1)
     """Discount per environment step."""
@@ -59,17 +55,14 @@ class Sb3Config(PixelFields, PlayingGuestConfig):
     """DQN: environment steps between two copies into the target network."""
     exploration_steps: int = option(30_000, "Exploration (DQN)", "learning", minimum=1)
     """DQN: environment steps over which random actions fall from all to `exploration_final_eps`."""
-    exploration_final_eps: float = option(
-        0.05, "Least exploration (DQN)", "learning", minimum=0, maximum=1
-    )
+    exploration_final_eps: float = option(0.05, "Least exploration (DQN)", "learning", minimum=0, maximum=1)
     """DQN: share of random actions that stays."""
 
     def __post_init__(self) -> None:
         check_fields(self)
         if self.algo != "dqn" and self.batch_size > self.num_envs * self.n_steps:
             raise ConfigError(
-                f"batch_size {self.batch_size} is more than a rollout holds: "
-                f"{self.num_envs} x {self.n_steps} steps"
+                f"batch_size {self.batch_size} is more than a rollout holds: {self.num_envs} x {self.n_steps} steps"
             )
 
 

@@ -44,9 +44,14 @@ class Sb3Trainee(GuestTrainee):
     def __init__(self, host: Host, config: Sb3Config) -> None:
         super().__init__(host, config)
         self.envs = DmgLabSb3VecEnv(
-            config.task, config.num_envs, device=config.device, stack_k=config.stack_k,
-            info_mode="none", home=host.home.root, demo_share=config.demo_starts,
-        )  # fmt: skip
+            config.task,
+            config.num_envs,
+            device=config.device,
+            stack_k=config.stack_k,
+            info_mode="none",
+            home=host.home.root,
+            demo_share=config.demo_starts,
+        )
         self.policy, self.num_envs = config.policy, config.num_envs
         self.obs_shape = self.envs.observation_space.shape
         self.num_actions = int(self.envs.action_space.n)
@@ -86,9 +91,11 @@ class Sb3Trainee(GuestTrainee):
         # Both PPOs log every update; DQN counts episodes.
         log_interval = 4 * config.num_envs if config.algo == "dqn" else 1
         self.model.learn(
-            sb3.FOREVER - self.model.num_timesteps, callback=_Boundaries(host),
-            log_interval=log_interval, reset_num_timesteps=not self._resumed,
-        )  # fmt: skip
+            sb3.FOREVER - self.model.num_timesteps,
+            callback=_Boundaries(host),
+            log_interval=log_interval,
+            reset_num_timesteps=not self._resumed,
+        )
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
         (folder / sb3.MODEL).write_bytes(sb3.model_bytes(self.model))

@@ -27,9 +27,7 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
     """One of our networks in both of skrl's roles; what the policy computed, the value reuses."""
 
     def __init__(self, kind: str, observation_space: Any, action_space: Any, device: Any) -> None:
-        Model.__init__(
-            self, observation_space=observation_space, action_space=action_space, device=device
-        )
+        Model.__init__(self, observation_space=observation_space, action_space=action_space, device=device)
         CategoricalMixin.__init__(self, unnormalized_log_prob=True)
         DeterministicMixin.__init__(self)
         self.net = PixelActorCritic(kind, observation_space.shape, int(action_space.n))
@@ -95,9 +93,7 @@ class PictureMemory(RandomMemory):
         kept = torch.uint8 if name == "observations" else dtype
         return super().create_tensor(name, dtype=kept, **options)
 
-    def sample_all(
-        self, names: list[str], *, mini_batches: int = 1, sequence_length: int = 1
-    ) -> Any:
+    def sample_all(self, names: list[str], *, mini_batches: int = 1, sequence_length: int = 1) -> Any:
         """What PPO goes through once an epoch."""
         return _Epoch(self, names, mini_batches)
 
@@ -142,21 +138,31 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
     model = SharedModel(config.policy, env.observation_space, env.action_space, device)
     memory = PictureMemory(memory_size=config.rollouts, num_envs=config.num_envs, device=device)
     cfg = PPO_CFG(
-        rollouts=config.rollouts, learning_epochs=config.learning_epochs,
-        mini_batches=config.mini_batches, discount_factor=config.discount_factor,
-        gae_lambda=config.gae_lambda, learning_rate=config.learning_rate,
-        ratio_clip=config.ratio_clip, value_clip=config.value_clip,
-        entropy_loss_scale=config.entropy_loss_scale, value_loss_scale=config.value_loss_scale,
-        grad_norm_clip=config.grad_norm_clip, kl_threshold=config.kl_threshold,
-        mixed_precision=config.mixed_precision, time_limit_bootstrap=True,
+        rollouts=config.rollouts,
+        learning_epochs=config.learning_epochs,
+        mini_batches=config.mini_batches,
+        discount_factor=config.discount_factor,
+        gae_lambda=config.gae_lambda,
+        learning_rate=config.learning_rate,
+        ratio_clip=config.ratio_clip,
+        value_clip=config.value_clip,
+        entropy_loss_scale=config.entropy_loss_scale,
+        value_loss_scale=config.value_loss_scale,
+        grad_norm_clip=config.grad_norm_clip,
+        kl_threshold=config.kl_threshold,
+        mixed_precision=config.mixed_precision,
+        time_limit_bootstrap=True,
         # Log and checkpoints are the run's.
         experiment={"write_interval": 0, "checkpoint_interval": 0},  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
     agent = after_step(
-        models={"policy": model, "value": model}, memory=memory,
-        observation_space=env.observation_space, action_space=env.action_space,
-        device=device, cfg=cfg,
-    )  # fmt: skip
+        models={"policy": model, "value": model},
+        memory=memory,
+        observation_space=env.observation_space,
+        action_space=env.action_space,
+        device=device,
+        cfg=cfg,
+    )
     if device.type == "cuda":
         for group in agent.optimizer.param_groups:
             group["fused"] = True  # one launch a step; the host's launches are what takes time

@@ -23,9 +23,7 @@ class SkrlAgent(GuestAgent):
         meta = layout.verify(checkpoint, (skrl_model.MODEL,))
         super().__init__(checkpoint, meta, skrl_model.MODEL, mode, seed)
         seen = gymnasium.spaces.Box(0, MAX_SHADE, meta.obs_shape, np.uint8)
-        self._model = skrl_model.SharedModel(
-            meta.policy, seen, action_space(), torch.device(device)
-        ).to(device)
+        self._model = skrl_model.SharedModel(meta.policy, seen, action_space(), torch.device(device)).to(device)
         skrl_model.load_policy(self._model, checkpoint)
 
     def act(self) -> int:

@@ -37,9 +37,7 @@ class SkrlConfig(PixelFields, PlayingGuestConfig):
     checkpoint_every: int = option(-1, "Checkpoint every", "logging", minimum=-1, unit="steps")
     """Environment steps between two checkpoints; 0 = only at the end, -1 = choose: 100 updates."""
 
-    policy: Literal["small", "nature", "impala"] = option(
-        "small", "Network", "learning", choices=POLICIES
-    )
+    policy: Literal["small", "nature", "impala"] = option("small", "Network", "learning", choices=POLICIES)
     """Our networks: skrl takes any module."""
     rollouts: int = option(32, "Rollout length", "learning", minimum=2, maximum=4096)
     """Steps of every env between two updates."""
@@ -86,9 +84,7 @@ class SkrlConfig(PixelFields, PlayingGuestConfig):
             "num_envs": envs,
             "mini_batches": parts,
             "eval_every": _or(self.eval_every, EVAL_UPDATES * envs * self.rollouts),
-            "checkpoint_every": _or(
-                self.checkpoint_every, CHECKPOINT_UPDATES * envs * self.rollouts
-            ),
+            "checkpoint_every": _or(self.checkpoint_every, CHECKPOINT_UPDATES * envs * self.rollouts),
         }
         if all(getattr(self, name) == value for name, value in numbers.items()):
             return self

@@ -45,9 +45,14 @@ class SkrlTrainee(GuestTrainee):
         super().__init__(host, config)
         set_seed(config.seed)
         self.consoles = open_env(
-            config.task, config.num_envs, device=config.device, stack_k=config.stack_k,
-            seed=config.seed, home=host.home.root, demo_share=config.demo_starts,
-        )  # fmt: skip
+            config.task,
+            config.num_envs,
+            device=config.device,
+            stack_k=config.stack_k,
+            seed=config.seed,
+            home=host.home.root,
+            demo_share=config.demo_starts,
+        )
         self.policy, self.num_envs = config.policy, config.num_envs
         self.obs_shape, self.num_actions = self.consoles.obs_shape, self.consoles.num_actions
         self.env = DmgLabSkrlEnv(self.consoles)
@@ -78,8 +83,7 @@ class SkrlTrainee(GuestTrainee):
     def train(self) -> None:
         self.host.watch(self.consoles)
         self.host.listen_between_gradient_steps()
-        cfg = {"timesteps": FOREVER, "headless": True, "disable_progressbar": True,
-               "close_environment_at_exit": False}  # fmt: skip
+        cfg = {"timesteps": FOREVER, "headless": True, "disable_progressbar": True, "close_environment_at_exit": False}
         SequentialTrainer(cfg=cfg, env=self.env, agents=self.agent).train()
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
@@ -133,9 +137,11 @@ class RecordedPPO(LabPPO):
         if counts.own_ended:
             flat["success_rate"] = counts.own_reached / counts.own_ended
         self.host.count_episodes(
-            counts.own_reached / max(counts.own_ended, 1), counts.own_ended,
-            counts.own_reached / max(counts.own_steps, 1), self.cfg.rollouts,
+            counts.own_reached / max(counts.own_ended, 1),
+            counts.own_ended,
+            counts.own_reached / max(counts.own_steps, 1),
+            self.cfg.rollouts,
             self.env.consoles.horizon,
-        )  # fmt: skip
+        )
         flat.setdefault("learning_rate", self.config.learning_rate)
         self.host.record(self.env_steps, metrics, CANONICAL, **flat)

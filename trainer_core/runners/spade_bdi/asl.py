@@ -40,9 +40,7 @@ class Complaints(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         place = getattr(record, "loc", None)
-        where = (
-            f"{Path(place.filename).name}:{place.lineno}:{place.startcol + 1}: " if place else ""
-        )
+        where = f"{Path(place.filename).name}:{place.lineno}:{place.startcol + 1}: " if place else ""
         line = where + " ".join(record.getMessage().split())
         if record.levelno >= logging.ERROR:
             self.lines.append(line)

@@ -32,9 +32,11 @@ def write(mind: Mind, state: dict[str, Any], loop: dict[str, Any], folder: Path)
         files |= skill.files
     names = {PLANS: mind.plans.name} | ({COACH: mind.coach.name} if mind.coach else {})
     whole = {
-        "names": names, "mind": state, "loop": loop,
+        "names": names,
+        "mind": state,
+        "loop": loop,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
-    }  # fmt: skip
+    }
     for name, data in files.items():
         (folder / name).write_bytes(data)
     (folder / MIND).write_text(json.dumps(whole, sort_keys=True) + "\n")
@@ -58,8 +60,6 @@ def open_mind(folder: Path, *, greedy: bool, exploration: float, seed: int) -> M
     coach = None
     if COACH in whole["names"]:
         coach = Plans(whole["names"][COACH], (folder / COACH).read_text(encoding="utf-8"))
-    mind = Mind(
-        plans, coach, unpack_skills(folder), greedy=greedy, exploration=exploration, seed=seed
-    )
+    mind = Mind(plans, coach, unpack_skills(folder), greedy=greedy, exploration=exploration, seed=seed)
     mind.load_state(whole["mind"])
     return mind

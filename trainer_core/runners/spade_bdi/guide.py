@@ -33,9 +33,7 @@ async def talk(port: int, plans: Path, name: str) -> None:
     try:
         await asyncio.wait_for(agent.start(), PATIENCE_S)
     except (TimeoutError, OSError, spade.DisconnectedException, spade.AuthenticationFailure):
-        raise ConfigError(
-            f"no run's XMPP server answers on 127.0.0.1:{port}; its worker.log says which port"
-        ) from None
+        raise ConfigError(f"no run's XMPP server answers on 127.0.0.1:{port}; its worker.log says which port") from None
     agent.client.add_event_handler("disconnected", lambda _: over.set())
     agent.bdi._xmpp_send = partial(_send, agent.bdi._xmpp_send)
     agent.believe("player", f"{PLAYER}@{HOST}")

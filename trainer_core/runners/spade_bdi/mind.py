@@ -100,9 +100,8 @@ class TalkingAgent(bdi.BDIAgent):
     """A SPADE-BDI agent that keeps its initial goals, and shows what it hears."""
 
     def __init__(
-        self, jid: str, plans: Path, port: int, actions: Callable[[Any], None],
-        heard: Callable[[str], None],
-    ) -> None:  # fmt: skip
+        self, jid: str, plans: Path, port: int, actions: Callable[[Any], None], heard: Callable[[str], None]
+    ) -> None:
         self._add_actions, self._heard = actions, heard
         self.goals: list[Any] = []
         super().__init__(jid, "dmglab", str(plans), port=port)
@@ -157,9 +156,15 @@ class Mind:
     """`begin`, then `act` and `see` in turns, `end` where the outcome is known."""
 
     def __init__(
-        self, plans: Plans, coach: Plans | None, skills: dict[str, Skill], *,
-        greedy: bool, exploration: float = 0.1, seed: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        plans: Plans,
+        coach: Plans | None,
+        skills: dict[str, Skill],
+        *,
+        greedy: bool,
+        exploration: float = 0.1,
+        seed: int = 1,
+    ) -> None:
         """Starts both agents. Raises LabError when their plans or the server do not start."""
         self.plans, self.coach, self.skills = plans, coach, skills
         self.greedy, self.episode = greedy, 0
@@ -248,9 +253,10 @@ class Mind:
     def shown(self) -> dict[str, list[str]]:
         """The fields of a BeliefsEvent."""
         return {
-            "beliefs": self.beliefs, "intentions": self.intentions,
+            "beliefs": self.beliefs,
+            "intentions": self.intentions,
             "messages": list(self.messages)[-SHOWN_MESSAGES:],
-        }  # fmt: skip
+        }
 
     @property
     def probabilities(self) -> tuple[float, ...]:
@@ -261,11 +267,12 @@ class Mind:
     def state(self) -> dict[str, Any]:
         """All that outlives an episode, as JSON."""
         return {
-            "episode": self.episode, "messages": self.num_messages,
+            "episode": self.episode,
+            "messages": self.num_messages,
             "experience": self.experience.state(),
             "beliefs": [_beliefs(agent) for agent in self._agents],
             "generators": [self._rng.bit_generator.state, random.getstate()],
-        }  # fmt: skip
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """The inverse of `state`, between two episodes."""
@@ -362,9 +369,7 @@ class Mind:
         self._still = self._still + 1 if now == self._last else 0
         self._last = now
         self._seen[now] = self._seen.get(now, 0) + 1
-        for functor, value in (
-            ("still", self._still), ("seen", self._seen[now]), ("step", self._step)
-        ):  # fmt: skip
+        for functor, value in (("still", self._still), ("seen", self._seen[now]), ("step", self._step)):
             self._judging(lambda f=functor, v=value: self._player.believe(f, v))
 
     def _agent(self, name: str, plans: Plans) -> TalkingAgent:

@@ -74,9 +74,11 @@ class SpadeBdiRunner(GuestRunner):
         wrong = f"{gone[0]}: no such file" if gone else self._check_plans(files, home)
         names = ", ".join(file.name for file in files)
         yield Check(
-            name="Plans", status="fail" if wrong else "ok", detail=wrong or names,
+            name="Plans",
+            status="fail" if wrong else "ok",
+            detail=wrong or names,
             fix="Mend the file of AgentSpeak plans, or leave --plans empty for the example",
-        )  # fmt: skip
+        )
 
     def _check_plans(self, files: list[Path], home: HomePaths) -> str:
         """What its own interpreter finds wrong with them; empty when nothing, or nobody to ask."""
@@ -86,9 +88,13 @@ class SpadeBdiRunner(GuestRunner):
         argv = [str(environment.python), "-P", "-m", "trainer_core.runners.spade_bdi.asl"]
         try:
             done = subprocess.run(
-                [*argv, *map(str, files)], capture_output=True, text=True, timeout=CHECK_S,
-                check=False, env=child_environment(argv[0]),
-            )  # fmt: skip
+                [*argv, *map(str, files)],
+                capture_output=True,
+                text=True,
+                timeout=CHECK_S,
+                check=False,
+                env=child_environment(argv[0]),
+            )
             return json.loads(done.stdout)["error"]
         except (OSError, ValueError, subprocess.TimeoutExpired):
             return ""  # the environment's own check says what is wrong with it
@@ -103,9 +109,8 @@ class SpadeBdiRunner(GuestRunner):
             return ", ".join(names) or "none"
 
         return judged(
-            "Skills", judge,
-            f"dmglab train --task {config.task} --target-success 0.9, then name it as --skill",
-        )  # fmt: skip
+            "Skills", judge, f"dmglab train --task {config.task} --target-success 0.9, then name it as --skill"
+        )
 
 
 def named_skills(skills: str) -> dict[str, str]:
@@ -120,9 +125,7 @@ def named_skills(skills: str) -> dict[str, str]:
             name, checkpoint = "skill" if number == 1 else f"skill{number}", part
         plain = name.isascii() and name.isidentifier() and name[0].islower() and len(name) < 40
         if not plain or name in found:
-            raise ConfigError(
-                f"skill name {name!r}: a small letter first, each another one (NAME=CHECKPOINT)"
-            )
+            raise ConfigError(f"skill name {name!r}: a small letter first, each another one (NAME=CHECKPOINT)")
         found[name] = checkpoint
     return found
 

@@ -51,10 +51,7 @@ def open_skills(skills: str, home: HomePaths, asker: str) -> dict[str, Skill]:
 
     Raises ConfigError or CheckpointError naming what cannot be used.
     """
-    return {
-        name: Skill(name, find_checkpoint(text, home, asker))
-        for name, text in named_skills(skills).items()
-    }
+    return {name: Skill(name, find_checkpoint(text, home, asker)) for name, text in named_skills(skills).items()}
 
 
 def unpack_skills(checkpoint: Path) -> dict[str, Skill]:

@@ -59,9 +59,7 @@ class MindTrainee(GuestTrainee):
         self.recent: list[list[float]] = []
         """[success, steps, return, messages] of the episodes since the last record."""
         self._told = 0.0
-        run_config = RunConfig(
-            task=config.task, num_envs=1, device=config.device, seed=config.seed, num_minibatches=1
-        )
+        run_config = RunConfig(task=config.task, num_envs=1, device=config.device, seed=config.seed, num_minibatches=1)
         self.env = make_env(run_config, host.home)
         self.env.reset(seed=config.seed)
 
@@ -72,9 +70,7 @@ class MindTrainee(GuestTrainee):
     def restore(self, folder: Path) -> RunProgress:
         config = self.config
         loop = mind_files.read(folder)["loop"]
-        mind = mind_files.open_mind(
-            folder, greedy=False, exploration=config.exploration, seed=config.seed
-        )
+        mind = mind_files.open_mind(folder, greedy=False, exploration=config.exploration, seed=config.seed)
         self._take(mind)
         self.steps, self.recent = loop["steps"], loop["recent"]
         machines = folder / layout.MACHINES
@@ -122,19 +118,19 @@ class MindTrainee(GuestTrainee):
         now = time.monotonic()
         if now - self._told >= TELL_S:
             self._told = now
-            self.host.writer.tell(
-                records.BeliefsEvent, episode=self.mind.episode, step=step, **self.mind.shown
-            )
+            self.host.writer.tell(records.BeliefsEvent, episode=self.mind.episode, step=step, **self.mind.shown)
 
     def _record(self) -> None:
         success, steps, returns, said = np.mean(self.recent, axis=0).tolist()
         self.recent = []
         table = self.mind.experience.table.values()
         metrics = {
-            "episode/steps": steps, "episode/return": returns, "bdi/messages": said,
+            "episode/steps": steps,
+            "episode/return": returns,
+            "bdi/messages": said,
             "bdi/beliefs": float(len(self.mind.beliefs)),
             "bdi/choices_credited": float(sum(n for o in table for n, _ in o.values())),
-        }  # fmt: skip
+        }
         self.host.record(self.steps, metrics, success_rate=success)
 
     # -- checkpoints --------------------------------------------------------------------------
@@ -183,9 +179,7 @@ class MindValidator(Validator):
         return lambda step: self.attend(course)
 
 
-def play(
-    mind: Mind, env: VecEnv, start: int, after_step: Any, screens: list[Tensor] | None = None
-) -> Episode:
+def play(mind: Mind, env: VecEnv, start: int, after_step: Any, screens: list[Tensor] | None = None) -> Episode:
     """One episode from start state `start`; its pictures are added to `screens` where given."""
     obs = env.reset_to(env.start_set.new_tensor([start]))
     mind.begin(_picture(obs))
@@ -221,9 +215,7 @@ def _new_mind(host: Host, config: SpadeBdiConfig) -> Mind:
     plans = Plans.read(config.plans_file)
     coach = Plans.read(config.coach_file) if config.coach_file else None
     skills = open_skills(config.skill, host.home, host.paths.run_id)
-    mind = Mind(
-        plans, coach, skills, greedy=False, exploration=config.exploration, seed=config.seed
-    )
+    mind = Mind(plans, coach, skills, greedy=False, exploration=config.exploration, seed=config.seed)
     if config.warm_start:
         donor = mind_files.read(Path(config.warm_start))
         mind.experience.load_state(donor["mind"]["experience"])
@@ -232,8 +224,6 @@ def _new_mind(host: Host, config: SpadeBdiConfig) -> Mind:
 
 def _versions(mind: Mind) -> dict[str, str]:
     """For the log's first line: libraries, and which plans and skills these were."""
-    found = {
-        name: importlib.metadata.version(name) for name in ("spade", "spade_bdi", "agentspeak")
-    }
+    found = {name: importlib.metadata.version(name) for name in ("spade", "spade_bdi", "agentspeak")}
     skills = {name: skill.sha256 for name, skill in mind.skills.items()}
     return found | {"skills_sha256": json.dumps(skills)}

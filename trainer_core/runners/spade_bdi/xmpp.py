@@ -42,9 +42,7 @@ class LoopbackServer:
         self._task = asyncio.ensure_future(server.start())
         ready = asyncio.ensure_future(server.ready.wait())
         try:
-            await asyncio.wait(
-                [ready, self._task], timeout=START_S, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait([ready, self._task], timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -74,14 +72,18 @@ class LoopbackServer:
         self.port, servers = _free_ports()
         return module.Server(
             parameters(
-                host=HOST, client_port=self.port, server_port=servers,
-                family=socket.AF_INET, connection_timeout=NEVER_S, database_in_memory=True,
+                host=HOST,
+                client_port=self.port,
+                server_port=servers,
+                family=socket.AF_INET,
+                connection_timeout=NEVER_S,
+                database_in_memory=True,
                 cert_path=str(self._folder),
                 # Without uploads there is no web server, and nothing on port 9090.
                 plugins=[name for name in usual.plugins if "upload" not in name],
                 items={k: v for k, v in usual.items.items() if not k.startswith("upload")},
             )
-        )  # fmt: skip
+        )
 
 
 class _NoUploads:
@@ -119,9 +121,7 @@ def _write_certificate(folder: Path) -> None:
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    text = key.private_bytes(
-        code.Encoding.PEM, code.PrivateFormat.TraditionalOpenSSL, code.NoEncryption()
-    )
+    text = key.private_bytes(code.Encoding.PEM, code.PrivateFormat.TraditionalOpenSSL, code.NoEncryption())
     private = folder / f"{HOST}_key.pem"
     with os.fdopen(os.open(private, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
         file.write(text)

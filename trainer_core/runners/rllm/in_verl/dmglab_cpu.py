@@ -24,8 +24,7 @@ def take_the_cpu() -> None:
     distributed.initialize_global_process_group_ray = partial(
         distributed.initialize_global_process_group_ray, backend="cpu:gloo"
     )
-    for name in ("max_memory_allocated", "max_memory_reserved", "memory_allocated",
-                 "memory_reserved", "empty_cache"):  # fmt: skip
+    for name in ("max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "empty_cache"):
         if not hasattr(torch.cpu, name):
             setattr(torch.cpu, name, _none)
     for name in ("get_rng_state", "set_rng_state"):

@@ -32,14 +32,15 @@ def registered(split: str):
     return dataset
 
 
-@hydra.main(
-    config_path="pkg://rllm.trainer.config", config_name="agent_ppo_trainer", version_base=None
-)
+@hydra.main(config_path="pkg://rllm.trainer.config", config_name="agent_ppo_trainer", version_base=None)
 def main(config) -> None:
     trainer = AgentTrainer(
-        workflow_class=Countdown, workflow_args=json.loads((ROWS / "answers.json").read_text()),
-        config=config, train_dataset=registered("train"), val_dataset=registered("test"),
-    )  # fmt: skip
+        workflow_class=Countdown,
+        workflow_args=json.loads((ROWS / "answers.json").read_text()),
+        config=config,
+        train_dataset=registered("train"),
+        val_dataset=registered("test"),
+    )
     trainer.train()
 
 

@@ -43,9 +43,10 @@ class Sampling:
         """From vLLM's names. top_k of -1 or 0: all tokens."""
         return cls(
             temperature=float(asked.get("temperature", 1.0)),
-            top_k=max(0, int(asked.get("top_k", 0))), top_p=float(asked.get("top_p", 1.0)),
+            top_k=max(0, int(asked.get("top_k", 0))),
+            top_p=float(asked.get("top_p", 1.0)),
             max_tokens=int(asked["max_tokens"]),
-        )  # fmt: skip
+        )
 
 
 class Server:
@@ -104,22 +105,21 @@ class Server:
         width = max(map(len, prompts))
         ids = [[pad] * (width - len(prompt)) + prompt for prompt in prompts]
         seen = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
-        drawn = {"do_sample": True, "temperature": how.temperature, "top_k": how.top_k,
-                 "top_p": how.top_p}  # fmt: skip
+        drawn = {"do_sample": True, "temperature": how.temperature, "top_k": how.top_k, "top_p": how.top_p}
         out = self.model.generate(
             input_ids=torch.tensor(ids, device=self.device),
             attention_mask=torch.tensor(seen, device=self.device),
-            max_new_tokens=how.max_tokens, pad_token_id=pad, eos_token_id=end,
-            return_dict_in_generate=True, output_logits=True,
+            max_new_tokens=how.max_tokens,
+            pad_token_id=pad,
+            eos_token_id=end,
+            return_dict_in_generate=True,
+            output_logits=True,
             **(drawn if how.temperature else {"do_sample": False}),
-        )  # fmt: skip
+        )
         said = out.sequences[:, width:]
         scaled = torch.stack(out.logits, 1).float() / (how.temperature or 1.0)
         chosen = scaled.log_softmax(-1).gather(-1, said.unsqueeze(-1)).squeeze(-1)
-        return [
-            _output(row, probs, end)
-            for row, probs in zip(said.tolist(), chosen.tolist(), strict=True)
-        ]
+        return [_output(row, probs, end) for row, probs in zip(said.tolist(), chosen.tolist(), strict=True)]
 
     async def nothing(self, *_: Any, **__: Any) -> None:
         """The model is small: it keeps its memory between two rollouts."""
@@ -143,19 +143,23 @@ class Replica(RolloutReplica):
 
     async def launch_servers(self) -> None:
         if self.world_size != 1:
-            raise ValueError(
-                "this rollout takes actor_rollout_ref.rollout.tensor_model_parallel_size=1"
-            )
+            raise ValueError("this rollout takes actor_rollout_ref.rollout.tensor_model_parallel_size=1")
         node, gpu = await self.workers[0].__ray_call__.remote(_place)
-        server = ray.remote(Server).options(
-            name=server_name(self.replica_rank), max_concurrency=self.max_concurrency, num_cpus=0,
-            scheduling_strategy=ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-                node_id=node, soft=False
-            ),
-            runtime_env={"env_vars": {
-                "CUDA_VISIBLE_DEVICES": gpu, "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES": "1",
-            }},
-        ).remote(self.model_config.path, self.replica_rank)  # fmt: skip
+        server = (
+            ray.remote(Server)
+            .options(
+                name=server_name(self.replica_rank),
+                max_concurrency=self.max_concurrency,
+                num_cpus=0,
+                scheduling_strategy=ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+                    node_id=node, soft=False
+                ),
+                runtime_env={
+                    "env_vars": {"CUDA_VISIBLE_DEVICES": gpu, "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES": "1"}
+                },
+            )
+            .remote(self.model_config.path, self.replica_rank)
+        )
         await server.nothing.remote()
         self.servers = [server]
         self._server_handle = server

@@ -63,9 +63,7 @@ class Countdown(SimpleWorkflow):
     def assign_episode_correctness(self, episode: Any) -> None:
         """rLLM takes every reward above 0 for right; half an answer is not."""
         steps = [step for trajectory in episode.trajectories for step in trajectory.steps]
-        episode.is_correct = any(
-            countdown_reward_fn(episode.task, step.action).is_correct for step in steps
-        )
+        episode.is_correct = any(countdown_reward_fn(episode.task, step.action).is_correct for step in steps)
 
     def collect_metrics(self, episode: Any) -> None:
         """`val/countdown/score`: the reward with that of the form."""
