@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from gui.qt_check import check_display, check_qt
+from gui.shell.qt_check import check_display, check_qt
 from trainer_core.lab.paths import default_home
 from trainer_core.wire.errors import visible
 from trainer_core.wire.standard_streams import fill_standard_streams, finish_stdout, watch_stdout

@@ -18,6 +18,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.view import CurvesView
+from gui.features.play.live import LiveView
+from gui.features.runs.dock import RunsDock
+from gui.state.appearance import Appearance
+from gui.state.session import Navigation
+from gui.state.telemetry import TelemetryModel
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -97,7 +105,7 @@ def many_runs(count: int) -> dict[str, float]:
     gaps = Gaps()
     QTest.qWait(8000)  # the log in focus is read, every folder is looked through
     settle_ms, settle_cpu_ms = gaps.worst_ms()
-    table, box = app.docks.runs.table, app.docks.runs.filter
+    table, box = app[RunsDock].table, app[RunsDock].filter
     for _ in range(10):
         QTest.keyClick(table, Qt.Key.Key_Down)
         QTest.qWait(1000)
@@ -119,7 +127,7 @@ def many_runs(count: int) -> dict[str, float]:
         "gap_worst_browsing_cpu_ms": browse_cpu_ms,
         "filter_worst_ms": round(max(spent) * 1000, 1),
         "memory_mb": round(psutil.Process().memory_info().rss / 1e6),
-        "runs_in_memory": len(app.models.telemetry.runs),
+        "runs_in_memory": len(app[TelemetryModel].runs),
     }
 
 
@@ -129,16 +137,16 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
     from PySide6.QtTest import QTest
 
     from gui.app import create_app, create_application
-    from gui.models.navigation import Place
+    from gui.state.session import Place
     from tests.support.made_records import update_record
 
     application = create_application()
     app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
     app.window.show()
-    app.models.navigation.leave_welcome()
-    app.models.navigation.show(Place.CURVES)
+    app[Navigation].leave_welcome()
+    app[Navigation].show(Place.CURVES)
     QTest.qWait(500)
-    telemetry, names = app.models.telemetry, [f"run-{number:04}" for number in range(count)]
+    telemetry, names = app[TelemetryModel], [f"run-{number:04}" for number in range(count)]
     rng = np.random.default_rng(1)
     for name in names:
         run = telemetry.run(name)
@@ -148,7 +156,7 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
         table._length = points
         table.column("env_steps")[:] = np.arange(points) * 2048
         run.next_seq = points
-    view, gaps = app.center.curves, Gaps()
+    view, gaps = app[CurvesView], Gaps()
 
     def seen() -> list:
         return [c for c in view.cards_in_front() if not c.visibleRegion().isEmpty()]
@@ -180,7 +188,7 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
     themes, themes_cpu = [], []
     for name in ("light", "dark", "light"):
         begun, cpu = time.perf_counter(), time.process_time()
-        app.controllers.appearance.set_theme(name)
+        app[Appearance].set_theme(name)
         application.processEvents()
         themes.append(time.perf_counter() - begun)
         themes_cpu.append(time.process_time() - cpu)
@@ -223,17 +231,17 @@ def live(seconds: float) -> int:
 
     writer = FrameWriter(home / "frames.bin", FrameShape(160, 144))
     pictures = np.random.default_rng(1).integers(0, 4, (60, 144, 160), np.uint8)
-    run = app.models.telemetry.run("bench")
+    run = app[TelemetryModel].run("bench")
     run.take(update_record("bench", 0, 1, 1.0))
     table = run.table
     table._data = np.random.default_rng(2).normal(size=(table._data.shape[0], 2 * POINTS))
     table._length = POINTS
     table.column("env_steps")[:] = np.arange(POINTS) * 2048
-    app.models.telemetry.set_focus("bench")
-    app.docks.telemetry.tabs.setCurrentIndex(1)  # eight plots
-    app.models.navigation.leave_welcome()
-    app.center.live.source.open(home / "frames.bin")
-    app.center.live.refresh()
+    app[TelemetryModel].set_focus("bench")
+    app[TelemetryDock].tabs.setCurrentIndex(1)  # eight plots
+    app[Navigation].leave_welcome()
+    app[LiveView].source.open(home / "frames.bin")
+    app[LiveView].refresh()
     QTest.qWait(1000)
 
     gaps: list[float] = []
@@ -252,7 +260,7 @@ def live(seconds: float) -> int:
 
     def record() -> None:
         seq[0] += 1
-        app.models.telemetry.take("bench", update_record("bench", seq[0], seq[0], 1.0))
+        app[TelemetryModel].take("bench", update_record("bench", seq[0], seq[0], 1.0))
 
     timers = []
     for interval, slot in ((1, probe), (16, publish), (1000 // RECORDS_PER_S, record)):
@@ -260,13 +268,13 @@ def live(seconds: float) -> int:
         timer.timeout.connect(slot)
         timer.start()
         timers.append(timer)
-    app.center.live.screen_view.paints = 0
-    redraws = sum(card.redraws for card in app.docks.telemetry.cards.values())
+    app[LiveView].screen_view.paints = 0
+    redraws = sum(card.redraws for card in app[TelemetryDock].cards.values())
     cpu, wall = time.process_time(), time.perf_counter()
     last[0] = wall
     QTest.qWait(int(seconds * 1000))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    redraws = sum(card.redraws for card in app.docks.telemetry.cards.values()) - redraws
+    redraws = sum(card.redraws for card in app[TelemetryDock].cards.values()) - redraws
     gaps.sort()
     print(
         json.dumps(
@@ -275,7 +283,7 @@ def live(seconds: float) -> int:
                 "start_to_window_s": round(start_s, 2),
                 "gap_p99_ms": round(gaps[int(len(gaps) * 0.99)] * 1000, 1),
                 "gap_worst_ms": round(gaps[-1] * 1000, 1),
-                "paints_per_s": round(app.center.live.screen_view.paints / wall, 1),
+                "paints_per_s": round(app[LiveView].screen_view.paints / wall, 1),
                 "pictures_per_s": round(frame[0] / wall, 1),
                 "plot_redraws_per_s": round(redraws / wall, 1),
                 "cpu_share": round(cpu / wall, 3),

@@ -16,6 +16,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from gui.features.curves.dock import TelemetryDock
+from gui.features.train.controller import TrainingController
+from gui.kit.settings import Settings
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -36,13 +40,13 @@ def main() -> None:
     parser.add_argument("--ahead", action="store_true")
     is_ahead = parser.parse_args().ahead
     from gui.app import create_app, create_application
-    from gui.controllers.ahead import SETTING
+    from gui.features.train.ahead import SETTING
 
     application = create_application()
     app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
-    app.models.settings.set(SETTING, is_ahead)
+    app[Settings].set(SETTING, is_ahead)
     app.window.show()
-    training, waiting = app.controllers.training, app.bridge.service.ahead
+    training, waiting = app[TrainingController], app.bridge.service.ahead
     training.prepare_demo()
     until(lambda: training.checks and not training.checking)
     if is_ahead:
@@ -57,7 +61,7 @@ def main() -> None:
 
     app.bridge.event_received.connect(mark)
     training.agree_and_start()
-    card = app.docks.telemetry.cards["reward_mean"]
+    card = app[TelemetryDock].cards["reward_mean"]
     until(lambda: card.redraws and card._stack.currentWidget() is card.canvas)
     marks["first point"] = round(time.monotonic() - begun, 2)
     load = round(os.getloadavg()[0], 1)

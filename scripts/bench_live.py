@@ -17,6 +17,14 @@ from pathlib import Path
 
 from bench_first_point import until
 
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.train.controller import TrainingController
+from gui.shell.shutdown import Shutdown
+from gui.state.checkpoints import CheckpointList
+from gui.state.telemetry import TelemetryModel
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -34,24 +42,24 @@ def main() -> None:
 
     create_application()
     app = open_app(options.home, "dark")
-    playing, cards = app.controllers.playing, app.models.checkpoints
-    view = app.center.live.screen_view
+    playing, cards = app[PlayController], app[CheckpointList]
+    view = app[LiveView].screen_view
     until(lambda: any(card.integrity == "verified" for card in cards.cards))
     cards.select(max(cards.cards, key=lambda card: card.created_at).folder)
     until(lambda: playing.player.ahead.is_waiting)
-    until(lambda: app.controllers.checkpoints.refusal() == "")
+    until(lambda: app[CheckpointsController].refusal() == "")
     waiting = playing.player.ahead
     until(lambda: has_loaded(waiting))
     begun = time.monotonic()
     app.actions["deploy"].trigger()
     until(lambda: view.has_picture and view.paints)
     found: dict[str, object] = {"deploy_s": round(time.monotonic() - begun, 2)}
-    training = app.controllers.training
+    training = app[TrainingController]
     training.prepare_demo()
     until(lambda: training.checks and not training.checking)
     training.agree_and_start()
     until(lambda: training.state is RunState.RUNNING)
-    records = app.models.telemetry
+    records = app[TelemetryModel]
     until(lambda: records.focus)
     gaps, last = [], [time.monotonic()]
 
@@ -69,20 +77,20 @@ def main() -> None:
         gaps.clear()
         last[0] = time.monotonic()
         probe.start()
-        first, paints, frame = time.monotonic(), view.paints, app.center.live.source.seq
+        first, paints, frame = time.monotonic(), view.paints, app[LiveView].source.seq
         until(lambda first=first: time.monotonic() - first >= options.seconds)
         elapsed = time.monotonic() - first
         probe.stop()
         found[name] = {
             "paints_a_second": round((view.paints - paints) / elapsed, 1),
-            "frames_a_second": round((app.center.live.source.seq - frame) / elapsed, 1),
+            "frames_a_second": round((app[LiveView].source.seq - frame) / elapsed, 1),
             "worst_gap_ms": round(max(gaps) * 1000, 1),
         }
     print(json.dumps({**found, "load": round(os.getloadavg()[0], 1)}), flush=True)
     app.bridge.spawn(app.bridge.service.stop(training.run_id))
     until(lambda: training.state.is_end)
-    app.controllers.shutdown.begin()
-    until(lambda: app.controllers.shutdown.has_ended)
+    app[Shutdown].begin()
+    until(lambda: app[Shutdown].has_ended)
     os._exit(0)
 
 

@@ -29,7 +29,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     from gui.app import create_application
-    from gui.models.metric_series import decimate
+    from gui.state.metric_series import decimate
 
     create_application()
     values = np.random.default_rng(1).normal(size=(RUNS, POINTS)).cumsum(axis=1)
@@ -62,9 +62,9 @@ def _cost(act: Callable[[], object]) -> float:
 
 
 def _ours(points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[str, float]:
-    from gui import theme
-    from gui.widgets.plot_canvas import PlotCanvas
-    from gui.widgets.plot_shapes import Curve, Scene
+    from gui.kit import theme
+    from gui.kit.plot_canvas import PlotCanvas
+    from gui.kit.plot_shapes import Curve, Scene
 
     canvas = PlotCanvas()
     canvas.resize(WIDTH, HEIGHT)
@@ -93,7 +93,7 @@ def _ours(points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[st
 
 
 def _theirs(pg: Any, points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[str, float]:
-    from gui import theme
+    from gui.kit import theme
 
     plot = pg.PlotWidget()
     plot.resize(WIDTH, HEIGHT)

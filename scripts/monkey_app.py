@@ -21,6 +21,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from gui.features.curves.dock import TelemetryDock
+from gui.shell.shutdown import Shutdown
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT))
 SIZES = ((1280, 800), (1024, 700))
@@ -128,8 +131,8 @@ class Monkey:
 
         self._end_kept()
         children = self._children()
-        self.app.controllers.shutdown.begin()
-        until(lambda: self.app.controllers.shutdown.has_ended, 60.0)
+        self.app[Shutdown].begin()
+        until(lambda: self.app[Shutdown].has_ended, 60.0)
         self._wait_for_ends(children)
         orphans = [f"{pid} {name}" for pid, name in children.items() if self._is_alive(pid)]
         return {
@@ -173,7 +176,7 @@ class Monkey:
             for widget in top.findChildren(QWidget)
             if isinstance(widget, kinds) and widget.isVisible() and widget.isEnabled()
         ]
-        return found + [card.canvas for card in self.app.docks.telemetry.visible_cards() if card.isVisible()]
+        return found + [card.canvas for card in self.app[TelemetryDock].visible_cards() if card.isVisible()]
 
     def _click(self):
         from PySide6.QtCore import QPoint, Qt

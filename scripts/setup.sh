@@ -151,7 +151,7 @@ say_how_to_call() {  # the README's lines are typed in a shell where .venv is ac
 }
 
 need_display() {  # ends here where DISPLAY or WAYLAND_DISPLAY names one that nobody serves
-    fault=$(in_checkout "$PYTHON" -c 'from gui.qt_check import display_fault; print(display_fault())')
+    fault=$(in_checkout "$PYTHON" -c 'from gui.shell.qt_check import display_fault; print(display_fault())')
     [ -z "$fault" ] || die "$fault. Without a window:  ./run --headless"
 }
 

@@ -25,6 +25,12 @@ from pathlib import Path
 import numpy as np
 from hand import CHECKOUT, Hand, StuckError, on_own_display, use_app
 
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.tasks.model import DraftModel
+from gui.features.train.controller import TrainingController
+from gui.state.telemetry import TelemetryModel
+
 TITLE = b"NEVER SEEN\0"
 WAYS = ("Right", "Down", "Left", "Up")
 MOVED = 12
@@ -55,7 +61,7 @@ class Person(Hand):
         self.by = by
 
     def seen(self) -> np.ndarray:
-        return self.app.controllers.playing.picture.copy()
+        return self.app[PlayController].picture.copy()
 
     async def settled(self, most_s: float = 1.2) -> np.ndarray:
         """The picture once nothing moves by itself, or after `most_s`."""
@@ -181,7 +187,7 @@ class Walk:
         await self.train()
 
     def refused(self) -> str:
-        return self.app.models.task_draft.error
+        return self.app[DraftModel].error
 
     async def open_rom(self) -> None:
         from PySide6.QtWidgets import QApplication
@@ -196,7 +202,7 @@ class Walk:
             await self.hand.type(str(self.rom))
             await self.shot("file_dialog")
             await self.hand.key("Return")
-        live = self.app.center.live
+        live = self.app[LiveView]
         await self.until(lambda: live.screen_view.has_picture, "the game's first picture")
         self.mark("first picture of the ROM")
         await self.hand.focus_window()
@@ -224,31 +230,31 @@ class Walk:
         await self.hand.click(buttons.button(QDialogButtonBox.StandardButton.Open))
 
     async def play_to_start(self) -> None:
-        live = self.app.center.live
+        live = self.app[LiveView]
         if self.by == "mouse":
             await self.hand.click(live.screen_view)
         await self.until(live.screen_view.hasFocus, "the keyboard of the game")
         await self.hand.find_the_game()
         self.mark("through title and menus")
         await self.press("saveStateButton", "F7")
-        await self.until(lambda: self.app.models.task_draft.starts, "the start state")
+        await self.until(lambda: self.app[DraftModel].starts, "the start state")
         self.mark("start state saved")
         await self.shot("start_state")
 
     async def capture(self, legs: int) -> None:
         """Walk on, then take what is seen as the goal."""
-        from gui.models.task_draft import observe
+        from gui.features.tasks.model import observe
 
-        draft, live = self.app.models.task_draft, self.app.center.live
+        draft, live = self.app[DraftModel], self.app[LiveView]
         before = draft.goal
         if self.by == "mouse":
             await self.hand.click(live.screen_view)
         else:
             live.screen_view.setFocus()
         await self.until(live.screen_view.hasFocus, "the keyboard of the game")
-        if self.app.controllers.playing.paused:
+        if self.app[PlayController].paused:
             await self.hand.key("space")
-            await self.until(lambda: not self.app.controllers.playing.paused, "the game going on")
+            await self.until(lambda: not self.app[PlayController].paused, "the game going on")
         await self.hand.walk_away(legs)
         # The dock says how far the picture is; it should be more than something that blinks.
         for way in (*WAYS, *(f"z {way}" for way in WAYS)):  # Z is A: some games jump with it
@@ -267,7 +273,7 @@ class Walk:
         """A region: the tiles around the hero, who stands in the middle of the screen."""
         from PySide6.QtCore import QPoint
 
-        draft, painter = self.app.models.task_draft, self.widget("goalMask")
+        draft, painter = self.app[DraftModel], self.widget("goalMask")
         before = draft.mask.sum()
         if self.by == "mouse":
             await self.hand.drag(painter, QPoint(20, 20), QPoint(220, 200))
@@ -288,7 +294,7 @@ class Walk:
 
     async def make(self) -> bool:
         """Whether it became a task; else the dock says why not."""
-        draft = self.app.models.task_draft
+        draft = self.app[DraftModel]
         if draft.error:
             return False
         if self.by == "mouse":
@@ -311,7 +317,7 @@ class Walk:
 
         from trainer_core.wire.run_record import RunState
 
-        training = self.app.controllers.training
+        training = self.app[TrainingController]
         await self.press("trainTaskButton", "ctrl+shift+n")
         await self.until(lambda: training.plan is not None, "the plan of the run")
         self.mark("form on show")
@@ -329,10 +335,10 @@ class Walk:
         self.mark("agreed")
         await self.until(lambda: training.state is RunState.RUNNING, "the training")
         self.mark("training runs")
-        telemetry = self.app.models.telemetry
+        telemetry = self.app[TelemetryModel]
         await self.until(lambda: telemetry.focus, "the curves")
         await self.shot("training")
-        audit = self.app.models.task_draft
+        audit = self.app[DraftModel]
         await self.until(lambda: audit.audit or audit.error, "the audit", 240)
         self.mark("audit")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtTest import QTest
 
 from gui.app import create_app, create_application
+from gui.features.train.controller import TrainingController
 
 
 def main() -> None:
@@ -15,7 +16,7 @@ def main() -> None:
     create_application()
     app = create_app(home, "dark")
     app.window.show()
-    training = app.controllers.training
+    training = app[TrainingController]
     training.draft.set_values(
         {"task": "tiny_goal", "num_envs": 16, "threads": 1, "checkpoint_every": 5, "seconds": 120}
     )

@@ -20,6 +20,12 @@ from pathlib import Path
 
 import psutil
 
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.play.controller import PlayController
+from gui.features.train.controller import TrainingController
+from gui.state.checkpoints import CheckpointList
+from gui.state.session import Navigation
+
 WARM_UP = 0.3
 """Share of the time in which caches and pools may still grow."""
 GROWTH, GROWTH_MIB = 0.03, 4.0
@@ -58,7 +64,7 @@ def soak(minutes: float) -> tuple[dict[str, list[Sample]], list[str]]:
 
 def _begin(app, until) -> None:  # type: ignore[no-untyped-def]
     """Train, keep a second run waiting, play the first checkpoint."""
-    training = app.controllers.training
+    training = app[TrainingController]
     training.draft.set_values(
         {
             "task": "pocket_quest/leave_bedroom",
@@ -75,16 +81,16 @@ def _begin(app, until) -> None:  # type: ignore[no-untyped-def]
         training.set_consent(True)
         training.start()
         until(begun, 120.0)
-    checkpoints = app.models.checkpoints
+    checkpoints = app[CheckpointList]
     until(lambda: checkpoints.cards, 600.0)
-    app.controllers.checkpoints.watch_run(checkpoints.cards[0].run_id)
-    until(lambda: app.controllers.playing.frame > 0, 120.0)
+    app[CheckpointsController].watch_run(checkpoints.cards[0].run_id)
+    until(lambda: app[PlayController].frame > 0, 120.0)
 
 
 def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:  # type: ignore[no-untyped-def]
     from PySide6.QtTest import QTest
 
-    from gui.models.navigation import Place
+    from gui.state.session import Place
 
     rows: dict[str, list[Sample]] = defaultdict(list)
     began, places = time.monotonic(), list(Place)
@@ -92,7 +98,7 @@ def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:  # type
     next_turn = next_sample = began
     while (now := time.monotonic()) - began < 60 * minutes:
         if now >= next_turn:
-            app.models.navigation.show(places[turns % len(places)])
+            app[Navigation].show(places[turns % len(places)])
             turns, next_turn = turns + 1, now + TURN_S
         if now >= next_sample:
             take(rows, (now - began) / 60)

@@ -1,71 +1,75 @@
-"""The rooms of the app import downwards only: app, views, commands, controllers, models."""
+"""The app: `kit` below `state` below the features below `gui.app`; features know only those before them."""
 
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
-from tests.support.imports import CHECKOUT, imported_modules, sources
+from gui.app import FEATURES
+from scripts.app_imports import app_imports, crossings, room_of
+from tests.support.imports import sources
 
-LOWER = ("bridge", "words", "settings", "theme", "keymap", "object_names", "actions")
-"""Single modules that every room may know."""
-ROOMS = {
-    "models": {"models", *LOWER},
-    "widgets": {"widgets", "models", *LOWER},
-    "controllers": {"controllers", "models", "widgets.screen", *LOWER},
-    "docks": {"docks", "controllers", "models", "widgets", *LOWER},
-    "center": {"center", "controllers", "models", "widgets", *LOWER},
-}
-"""What the modules of a room may import of the app, by the beginning of the name after gui."""
-
-
-def module_name(path: Path) -> str:
-    return ".".join(path.relative_to(CHECKOUT).with_suffix("").parts).removesuffix(".__init__")
+BELOW = {"kit": set(), "state": {"kit"}, "shell": {"kit", "state"}}
+"""Which rooms the files of a room may import, beside their own; features may import kit and state."""
+MOST_CROSSINGS = 0.09
+"""Of the app's imports, those from feature to feature; 78 % crossed a folder when folders were kinds of classes."""
+VERBS = ("plan", "start", "stop", "pause", "unpause", "resume", "request", "open", "history")
+CALLERS = ("controller", "wall", "welcome")
+"""Files of features that talk to services, beside those of `state`."""
 
 
 @functools.cache
-def imports() -> dict[str, frozenset[str]]:
-    """Modules of the app that each module of it imports, those for type checkers included."""
-    modules = {module_name(path): path for path in sources("gui")}
-    return {name: imported_modules(path) & modules.keys() for name, path in modules.items()}
+def imports() -> list[tuple[str, str]]:
+    return list(app_imports())
 
 
-def test_only_the_composition_knows_the_window() -> None:
-    knowing = {name for name, found in imports().items() if "gui.main_window" in found}
-    assert knowing == {"gui.app"}
+def test_rooms_import_downwards() -> None:
+    order = [module.__name__.rsplit(".", 1)[1] for module in FEATURES]
+    allowed = BELOW | {
+        f"features.{name}": {"kit", "state", *(f"features.{other}" for other in order[:place])}
+        for place, name in enumerate(order)
+    }
+    wrong = [
+        f"{name} imports {other}"
+        for name, other in imports()
+        if (room := room_of(name)) in allowed and room_of(other) not in {room, *allowed[room]}
+    ]
+    assert not wrong, "\n".join(sorted(wrong))
 
 
-def test_only_the_start_knows_the_composition() -> None:
-    assert {name for name, found in imports().items() if "gui.app" in found} == {"gui.__main__"}
+def test_every_feature_is_in_the_app() -> None:
+    rooms = {room_of(name).removeprefix("features.") for name, _ in imports() if room_of(name).startswith("features.")}
+    assert rooms == {module.__name__.rsplit(".", 1)[1] for module in FEATURES}
+
+
+def test_few_imports_lead_from_feature_to_feature() -> None:
+    """`python scripts/app_imports.py` lists them."""
+    crossed = crossings(imports())
+    assert crossed, "the script finds none at all"
+    assert len(crossed) <= MOST_CROSSINGS * len(imports()), f"{len(crossed)} of {len(imports())}"
+
+
+def test_only_the_start_knows_the_app() -> None:
+    assert {name for name, other in imports() if other == "gui.app"} == {"gui.__main__"}
+    assert {name for name, other in imports() if other == "gui.shell.window"} == {"gui.app"}
 
 
 def test_no_module_of_the_app_imports_itself_by_a_detour() -> None:
-    left = {name: set(found) for name, found in imports().items()}
+    left: dict[str, set[str]] = {}
+    for name, other in imports():
+        left.setdefault(name, set()).add(other)
     while free := [name for name, found in left.items() if not found & left.keys()]:
         for name in free:
             del left[name]
     assert not left, f"each of these waits for another one of them: {sorted(left)}"
 
 
-def test_rooms_import_downwards() -> None:
-    wrong = [
-        f"{name} imports {found}"
-        for name, targets in imports().items()
-        for found in targets
-        if (room := name.split(".")[1:2]) and room[0] in ROOMS and found != "gui"
-        if not any(found == f"gui.{allowed}" or found.startswith(f"gui.{allowed}.") for allowed in ROOMS[room[0]])
-    ]
-    assert not wrong, "\n".join(sorted(wrong))
-
-
 def test_services_are_called_by_controllers_and_their_bridge_only() -> None:
     """A widget that talks to a process would need a test of its own for every way that can fail."""
-    verbs = ("plan", "start", "stop", "pause", "unpause", "resume", "request", "open", "history")
     wrong = [
-        f"{path.relative_to(CHECKOUT)}: {verb}"
+        f"{path}: {verb}"
         for path in sources("gui")
-        if path.parent.name in ("docks", "widgets", "models") or path.name == "main_window.py"
-        for verb in verbs
+        if path.stem not in CALLERS and path.parent.name != "state"
+        for verb in VERBS
         if f"service.{verb}(" in path.read_text(encoding="utf-8")
     ]
     assert not wrong, "\n".join(wrong)

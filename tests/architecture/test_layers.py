@@ -85,7 +85,7 @@ def test_a_command_that_runs_no_console_loads_neither_warp_nor_torch(
 
 READERS_OF_ENVIRONMENT = {
     "gui/__main__.py",
-    "gui/qt_check.py",
+    "gui/shell/qt_check.py",
     "emulator/hot_code/background_search.py",
     "trainer_core/wire/environment.py",
     "trainer_core/wire/process_guard.py",

@@ -18,11 +18,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gui.app import App, create_app, create_application
-from gui.bridge import ensure_loop, release_loop
-from gui.garbage import collect_if_due
-from gui.models.run_telemetry import TelemetryModel
-from gui.widgets.banner import Banner
+from gui.app import App, collect_if_due, create_app, create_application
+from gui.features.play.controller import PlayController
+from gui.features.train.controller import TrainingController
+from gui.shell.notices import Banner
+from gui.shell.shutdown import Shutdown
+from gui.state.bridge import ensure_loop, release_loop
+from gui.state.session import Session
+from gui.state.telemetry import TelemetryModel
 from tests.gui import stage
 from tests.gui.stage import Stage
 from tests.support.made_records import update_record
@@ -148,19 +151,19 @@ def app(make_app: Callable[..., App]) -> App:
 
 
 def use_echo(app: App, **options: object) -> None:
-    session, runner = app.models.session, scripted_native(**options)
+    session, runner = app[Session], scripted_native(**options)
     session.runner = runner
-    app.bridge.service.runners = app.controllers.playing.player.runners = (runner,)
+    app.bridge.service.runners = app[PlayController].player.runners = (runner,)
     session.runner_changed.emit(runner)
-    app.controllers.training.draft.set_values({"task": "tiny_goal"})
+    app[TrainingController].draft.set_values({"task": "tiny_goal"})
 
 
 def close(app: App) -> None:
     # Qt takes the modifiers of the last event for held until another one comes.
     QTest.keyRelease(app.window, Qt.Key.Key_Shift)
     app.bridge.service.ladder = StopLadder(0.2, 0.2)
-    app.controllers.shutdown.begin()
-    until(lambda: app.controllers.shutdown.has_ended)
+    app[Shutdown].begin()
+    until(lambda: app[Shutdown].has_ended)
     app.window.deleteLater()
     QTest.qWait(0)
 

@@ -11,12 +11,19 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton
 
-from gui import object_names as names
 from gui.app import App
-from gui.models.checkpoints import CheckpointCard
-from gui.models.navigation import Place
-from gui.widgets.screen import Palette, Screen
-from gui.widgets.tiles import place_of
+from gui.features.games.controller import LibraryController
+from gui.features.games.model import RomLibrary
+from gui.features.games.view import GamesView
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.play.saliency import SaliencyController
+from gui.features.train.controller import TrainingController
+from gui.features.train.wall import EnvWall
+from gui.kit import object_names as names
+from gui.kit.screen import Palette, Screen, place_of
+from gui.state.checkpoints import CheckpointCard, CheckpointList
+from gui.state.session import Navigation, Place, Session
 from tests.gui.conftest import click, find, press, until
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.wire import records
@@ -44,18 +51,18 @@ def card(folder: Path, steps: int) -> CheckpointCard:
 
 def deploy(app: App, shown: CheckpointCard) -> None:
     """Without the look at its hash, which a folder without weights would not pass."""
-    app.models.checkpoints.put(shown)
-    app.models.checkpoints.select(shown.folder)
-    app.controllers.playing.deploy(shown.task, shown.folder)
-    until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
+    app[CheckpointList].put(shown)
+    app[CheckpointList].select(shown.folder)
+    app[PlayController].deploy(shown.task, shown.folder)
+    until(lambda: app[PlayController].is_active and not app[PlayController].busy)
 
 
 def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Path) -> None:
-    view, saliency = app.center.live.screen_view, app.actions["saliency"]
+    view, saliency = app[LiveView].screen_view, app.actions["saliency"]
     assert not saliency.isEnabled()
     app.window.resize(1024, 700)
     deploy(app, card(tmp_path / "sees", 1))
-    until(lambda: view.has_picture and not app.center.live.strip.thoughts.isHidden())
+    until(lambda: view.has_picture and not app[LiveView].strip.thoughts.isHidden())
     until(lambda: view.fit() >= 2)  # in a small window the game keeps twice its size
     cold = view.grab().toImage()
     click(app, "saliencyButton")
@@ -71,54 +78,52 @@ def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Pa
     # The next player is asked again; one that cannot tell ends it, and says so.
     problems: list[str] = []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
-    app.controllers.playing.policy_mode = "greedy"
+    app[PlayController].policy_mode = "greedy"
     deploy(app, card(tmp_path / "blind", 2))
     until(lambda: problems)
     assert "cannot tell" in problems[0]
     until(lambda: not saliency.isChecked())
     assert view._overlay is None
     click(app, names.MODE_HUMAN)
-    until(lambda: app.controllers.playing.is_human)
+    until(lambda: app[PlayController].is_human)
     assert "policy" in saliency.toolTip()
 
 
 def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) -> None:
-    beside, board = app.actions["deployBeside"], app.center.live.strip.board
+    beside, board = app.actions["deployBeside"], app[LiveView].strip.board
     left, right, other = (card(tmp_path / name, at) for at, name in enumerate("abc", 1))
-    app.models.checkpoints.put_all([right, other])
+    app[CheckpointList].put_all([right, other])
     deploy(app, left)
     assert board.isHidden()
     assert not beside.isEnabled()
     assert "plays already" in beside.toolTip()
-    app.models.checkpoints.select(right.folder)
+    app[CheckpointList].select(right.folder)
     assert beside.isEnabled()
     app.actions["saliency"].trigger()
-    until(lambda: app.controllers.saliency.is_on)
-    app.controllers.playing.deploy("tiny_goal", left.folder, str(right.folder))
+    until(lambda: app[SaliencyController].is_on)
+    app[PlayController].deploy("tiny_goal", left.folder, str(right.folder))
     until(lambda: board.ways[1].text() and board.names[1].text())
     assert [name.text() for name in board.names] == ["1 steps, ppo, beef", "2 steps, ppo, beef"]
     assert board.ways[1].text() == "goal after 9 steps"
     assert board.ways[0].text().startswith("step 9   distance 0.500")
     until(
-        lambda: (
-            app.center.live.screen_view.picture is not None and app.center.live.screen_view.picture.size > 2 * 144 * 160
-        )
+        lambda: app[LiveView].screen_view.picture is not None and app[LiveView].screen_view.picture.size > 2 * 144 * 160
     )
     for name in ("record", "saveSlot", "captureGoal", "saliency"):
         assert not app.actions[name].isEnabled(), name
         assert "side by side" in app.actions[name].toolTip()
-    app.controllers.playing.rewind(True)
-    assert not app.controllers.playing.rewinding
+    app[PlayController].rewind(True)
+    assert not app[PlayController].rewinding
     # One of them alone again: another player, with one picture.
     deploy(app, other)
-    assert not app.controllers.playing.is_versus
+    assert not app[PlayController].is_versus
     assert board.isHidden()
-    until(lambda: app.controllers.saliency.is_on)  # as before the two
+    until(lambda: app[SaliencyController].is_on)  # as before the two
 
 
 def test_the_agent_dock_names_what_plays_beside_what_is_chosen(app: App, tmp_path: Path) -> None:
-    session, line = app.models.session, find(app, "playsNow", QLabel)
-    app.models.navigation.show_dock(names.AGENT_DOCK)
+    session, line = app[Session], find(app, "playsNow", QLabel)
+    app[Navigation].show_dock(names.AGENT_DOCK)
     session.set_task("pocket_quest/leave_house")
     deploy(app, card(tmp_path / "grid", 1))  # of tiny_goal: the list above names the house
     until(line.isVisible)
@@ -127,16 +132,16 @@ def test_the_agent_dock_names_what_plays_beside_what_is_chosen(app: App, tmp_pat
     assert not line.isVisible()  # one name is enough where both are the same
     session.set_task("pocket_quest/leave_house")
     assert line.isVisible()
-    app.controllers.playing.stop()
+    app[PlayController].stop()
     until(lambda: not line.isVisible())
     click(app, names.MODE_HUMAN)
-    until(lambda: app.controllers.playing.is_human)
+    until(lambda: app[PlayController].is_human)
     assert not line.isVisible()
 
 
 def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
-    wall = app.center.wall
-    app.models.navigation.show(Place.WALL)
+    wall = app[EnvWall]
+    app[Navigation].show(Place.WALL)
     path = app.bridge.home.run("r").frames
     path.parent.mkdir(parents=True)
     writer = FrameWriter(path, FrameShape(160, 144, 4))
@@ -187,14 +192,14 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
 
 
 def test_games_get_their_title_screens(app: App) -> None:
-    app.models.navigation.show(Place.GAMES)
-    library, controller = app.models.library, app.controllers.library
+    app[Navigation].show(Place.GAMES)
+    library, controller = app[RomLibrary], app[LibraryController]
     until(lambda: all(library.thumbnail(c.key).is_file() for c in library.cards))
     for shown in library.cards:
         picture = controller.picture_of(shown)
         assert (picture.width(), picture.height()) == (160, 144)
     assert len(library.cards) == 3
-    games = app.center.games
+    games = app[GamesView]
     until(lambda: games.list.isVisible())
     below = games.layout().itemAt(1).geometry()
     assert below.top() == games.list.geometry().bottom() + 1, "no stripe between list and words"
@@ -202,8 +207,8 @@ def test_games_get_their_title_screens(app: App) -> None:
 
 def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
     """The run that was watched is told so, and its pictures go, when another comes into focus."""
-    wall, training = app.center.wall, app.controllers.training
-    app.models.navigation.show(Place.WALL)
+    wall, training = app[EnvWall], app[TrainingController]
+    app[Navigation].show(Place.WALL)
     training.set_consent(True)
     training.start()
     until(lambda: training.state is RunState.RUNNING and wall._watched)
@@ -231,7 +236,7 @@ def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(app: App, monk
 
     app.bridge.problem.connect(lambda title, cause: problems.append(title))
     monkeypatch.setattr(app.bridge.service, "request", request)
-    app.center.wall._send("gone", 16)
+    app[EnvWall]._send("gone", 16)
     until(lambda: asked)
     QTest.qWait(30)
     assert not problems

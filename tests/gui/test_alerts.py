@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from gui.app import App
-from gui.controllers import desktop
-from gui.models.alerts import AlertWatch
+from gui.features.curves.dock import TelemetryDock
+from gui.kit.settings import Settings
+from gui.shell import notices as desktop
+from gui.state.notices import Notices
+from gui.state.run_history import AlertWatch
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import replaced, until
 from tests.support.made_records import eval_record, update_record
 
@@ -39,15 +43,15 @@ def test_success_that_stays_below_half_of_the_best_is_told_with_both_numbers() -
 
 
 def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:
-    telemetry = app.models.telemetry
+    telemetry = app[TelemetryModel]
     told = []
-    app.models.notices.told.connect(told.append)
+    app[Notices].told.connect(told.append)
     telemetry.set_focus("r")
     for seq, entropy in enumerate([1.9, 0.01, 0.01]):
         record = update_record("r", seq, seq + 1, 0.0)
         telemetry.take("r", replaced(record, entropy_mean=entropy))
     assert [notice.title for notice in told] == ["Entropy collapsed: r"]
-    card = app.docks.telemetry.cards["entropy_mean"]
+    card = app[TelemetryDock].cards["entropy_mean"]
     card.redraw()
     marks = card.canvas.scene.rules[-1].x
     assert list(marks) == [telemetry.run("r").alerts[0].env_steps]
@@ -60,7 +64,7 @@ def test_news_reach_the_desktop_while_nobody_looks_at_the_window(
     tool.parent.mkdir()
     tool.write_text(f'#!/bin/sh\nfor word; do echo "$word"; done >> {said}; echo . >> {said}\n')
     tool.chmod(0o755)
-    tell, settings = app.models.notices.tell, app.models.settings
+    tell, settings = app[Notices].tell, app[Settings]
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
     tell("Nobody can show this", is_news=True)  # silent where there is no such tool
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")

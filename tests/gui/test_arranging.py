@@ -6,13 +6,27 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDockWidget
 
 from gui.app import App
-from gui.models.navigation import Place
-from gui.models.run_filter import RunFilter
-from gui.models.run_list import COLUMNS, RunList
-from gui.widgets.color_menu import color_menu
-from gui.widgets.dock import Dock
+from gui.features.checkpoints.dock import CheckpointsDock
+from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.plots import PlotChoices
+from gui.features.curves.saved_views import SavedViews, ViewHistory, ViewsController
+from gui.features.games.view import GamesView
+from gui.features.log.dock import LogDock
+from gui.features.play.live import LiveView
+from gui.features.runners.dock import AgentDock
+from gui.features.runs.controller import RunsController
+from gui.features.runs.dock import RunsDock
+from gui.features.runs.filter import RunFilter
+from gui.features.runs.forms import color_menu
+from gui.features.runs.model import COLUMNS, RunList
+from gui.features.train.dock import TrainingDock
+from gui.kit.containers import Dock
+from gui.kit.settings import Settings
+from gui.state.session import Navigation, Place
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import find, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
@@ -57,7 +71,7 @@ def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:  # type: ignore[
 
 
 def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
-    history, telemetry = app.history, app.models.telemetry
+    history, telemetry = app[ViewHistory], app[TelemetryModel]
     until(lambda: app.window.isVisible())
     history.settle()
     history.forget_difference()
@@ -65,24 +79,24 @@ def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
     begun = len(history._past)
     telemetry.set_x_axis("update")
     history.settle()
-    app.models.plots.toggle_log("reward_mean")
+    app[PlotChoices].toggle_log("reward_mean")
     history.settle()
-    app.docks.checkpoints.hide()
+    app[CheckpointsDock].hide()
     until(lambda: len(history._past) == begun + 3)
     app.actions["undoView"].trigger()
-    until(lambda: app.docks.checkpoints.isVisible())
-    assert app.models.plots.is_log("reward_mean")
+    until(lambda: app[CheckpointsDock].isVisible())
+    assert app[PlotChoices].is_log("reward_mean")
     app.actions["undoView"].trigger()
-    assert not app.models.plots.is_log("reward_mean")
+    assert not app[PlotChoices].is_log("reward_mean")
     assert telemetry.x_axis == "update"
     app.actions["undoView"].trigger()
     assert telemetry.x_axis == "env_steps"
     assert find(app, "xAxisBox").currentData() == "env_steps"
     for _ in range(3):
         app.actions["redoView"].trigger()
-    until(lambda: not app.docks.checkpoints.isVisible())
+    until(lambda: not app[CheckpointsDock].isVisible())
     assert telemetry.x_axis == "update"
-    assert app.models.plots.is_log("reward_mean")
+    assert app[PlotChoices].is_log("reward_mean")
     assert not app.actions["redoView"].isEnabled()
 
 
@@ -101,50 +115,50 @@ def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> Non
 
 
 def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> None:  # type: ignore[no-untyped-def]
-    telemetry, plots = app.models.telemetry, app.models.plots
+    telemetry, plots = app[TelemetryModel], app[PlotChoices]
     for name in ("r-1", "r-2"):
         app.bridge.service.runs[name] = run_record(name, RunState.FINISHED, env_steps=5)
-        app.models.runs.put(app.bridge.service.runs[name])
-    app.controllers.runs.show("r-1")
-    app.controllers.runs.show_all(["r-2", "gone"])
+        app[RunList].put(app.bridge.service.runs[name])
+    app[RunsController].show("r-1")
+    app[RunsController].show_all(["r-2", "gone"])
     telemetry.set_x_axis("update")
     telemetry.set_smoothing_kind("gaussian")
     plots.toggle_pinned("entropy_mean")
-    app.docks.runs.filter.setText("state=finished")
+    app[RunsDock].filter.setText("state=finished")
     find(app, "plotFilter").setText("entropy|reward")
     app.actions["savedViews"].trigger()
     assert not find(app, "saveViewButton").isEnabled()
     assert not find(app, "openViewButton").isEnabled()
     QTest.keyClicks(find(app, "viewName"), "  the good ones \r")
     find(app, "viewsDialog").reject()
-    app.controllers.runs.show("r-2")
+    app[RunsController].show("r-2")
     telemetry.set_pinned([])
     telemetry.set_x_axis("env_steps")
     telemetry.set_smoothing_kind("")
     plots.reset()
-    app.docks.runs.filter.clear()
-    app.models.settings.save()
+    app[RunsDock].filter.clear()
+    app[Settings].save()
     again = make_app(app.bridge.home.root)
     again.bridge.service.runs |= app.bridge.service.runs
     again.actions["savedViews"].trigger()
     find(again, "openViewButton").click()
-    model = again.models.telemetry
+    model = again[TelemetryModel]
     assert (model.focus, model.pinned, model.x_axis) == ("r-1", ["r-2"], "update")
-    assert (model.smoothing_kind, again.models.plots.pinned) == ("gaussian", ("entropy_mean",))
-    assert again.docks.runs.filter.text() == "state=finished"
+    assert (model.smoothing_kind, again[PlotChoices].pinned) == ("gaussian", ("entropy_mean",))
+    assert again[RunsDock].filter.text() == "state=finished"
     assert find(again, "plotFilter").text() == "entropy|reward"
     (told,) = again.window.banners.banners
     assert told.accessibleName() == "The view the good ones: 1 of its runs are not here any more"
-    again.models.saved_views.drop("the good ones")
-    again.controllers.views.open("the good ones")
-    assert again.models.saved_views.names() == []
+    again[SavedViews].drop("the good ones")
+    again[ViewsController].open("the good ones")
+    assert again[SavedViews].names() == []
 
 
 def test_a_run_keeps_the_colour_that_was_chosen_for_it(make_app, app: App) -> None:  # type: ignore[no-untyped-def]
-    model, runs = app.models.telemetry, app.controllers.runs
+    model, runs = app[TelemetryModel], app[RunsController]
     for name in ("r-1", "r-2", "r-3"):
         app.bridge.service.runs[name] = run_record(name, RunState.FINISHED, env_steps=5)
-        app.models.runs.put(app.bridge.service.runs[name])
+        app[RunList].put(app.bridge.service.runs[name])
     runs.show("r-1")
     runs.show_all(["r-2", "r-3"])
     assert model.slots == {"r-1": 0, "r-2": 1, "r-3": 2}
@@ -157,28 +171,28 @@ def test_a_run_keeps_the_colour_that_was_chosen_for_it(make_app, app: App) -> No
     model.set_pinned([])
     runs.show("r-1")
     assert model.slots == {"r-1": 2}
-    app.models.settings.save()
-    assert make_app(app.bridge.home.root).models.telemetry.chosen_slots == {"r-1": 2}
+    app[Settings].save()
+    assert make_app(app.bridge.home.root)[TelemetryModel].chosen_slots == {"r-1": 2}
     runs.set_color(None)
     assert model.slots == {"r-1": 0}
 
 
 def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app, tmp_path) -> None:  # type: ignore[no-untyped-def]
     first = make_app(tmp_path / "empty")
-    first.models.navigation.show(Place.CURVES)
-    first.models.settings.save()
+    first[Navigation].show(Place.CURVES)
+    first[Settings].save()
     fresh = make_app(tmp_path / "empty")
-    assert fresh.window.center.currentWidget() is fresh.center.live, "the demo is offered there"
+    assert fresh.window.center.currentWidget() is fresh[LiveView], "the demo is offered there"
     home = make_home(tmp_path / "home", 2, 3)
     first = make_app(home.root)
-    first.models.navigation.show(Place.GAMES)
-    first.models.settings.save()
+    first[Navigation].show(Place.GAMES)
+    first[Settings].save()
     again = make_app(home.root)
-    assert again.window.center.currentWidget() is again.center.games
+    assert again.window.center.currentWidget() is again[GamesView]
 
 
 def heights(app: App) -> dict[str, tuple[int, int]]:
-    docks = (app.docks.agent, app.docks.training, app.docks.telemetry, app.docks.checkpoints, app.docks.runs)
+    docks = (app[AgentDock], app[TrainingDock], app[TelemetryDock], app[CheckpointsDock], app[RunsDock])
     return {dock.objectName(): (dock.width(), dock.height()) for dock in docks}
 
 
@@ -188,23 +202,23 @@ def heights(app: App) -> dict[str, tuple[int, int]]:
 def test_docks_that_went_come_back_in_their_sizes(app: App, keys: str) -> None:
     app.window.resize(1280, 900)
     QTest.qWait(50)
-    app.window.resizeDocks([app.docks.agent, app.docks.runs], [230, 240], Qt.Orientation.Vertical)
+    app.window.resizeDocks([app[AgentDock], app[RunsDock]], [230, 240], Qt.Orientation.Vertical)
     QTest.qWait(50)
     before = heights(app)
     for name in keys.split():
-        getattr(app.docks, name).toggleViewAction().trigger()
+        app.window.findChild(QDockWidget, f"{name}Dock").toggleViewAction().trigger()
         QTest.qWait(20)
     until(lambda: heights(app) == before)
 
 
 def test_a_dock_that_floats_is_raised_once_its_window_is_there(make_app, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     first = make_app()
-    first.docks.log.setFloating(True)
-    first.docks.log.show()
+    first[LogDock].setFloating(True)
+    first[LogDock].show()
     first.window.layouts.save()
-    first.models.settings.save()
+    first[Settings].save()
     raised = []
     monkeypatch.setattr(Dock, "raise_", lambda dock: raised.append(dock.objectName()))
     again = make_app()
     until(lambda: "logDock" in raised)
-    assert again.docks.log.isFloating()
+    assert again[LogDock].isFloating()

@@ -10,10 +10,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from gui import object_names as names
 from gui.app import App
-from gui.controllers.library import why_no_rom
-from gui.models.zipped_roms import roms_in, unpack
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.games.controller import LibraryController, why_no_rom
+from gui.features.games.model import RomLibrary, roms_in, unpack
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.play.slots import SlotsController
+from gui.features.replay.controller import ReplayController
+from gui.kit import object_names as names
+from gui.state.checkpoints import CheckpointList
+from gui.state.session import Session
 from tests.gui.conftest import click, find, press, until
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.lab import checkpoint_manifest
@@ -47,27 +54,27 @@ def said(app: App) -> list[str]:
 
 def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "game.gb", mine=rom(b"MINE"), other=rom(b"OTHER"))
-    app._on_dropped(archive)
+    app.open_path(archive)
     assert said(app) == [f"A zip archive: roms/mine.gb is inside {archive}, the first of 2 ROMs"]
     assert sorted(tmp_path.glob("*.gb")) == [archive], "nothing is written unasked"
     press(app.window.banners.banners[0])
-    until(lambda: app.center.live.screen_view.has_picture)
-    assert app.models.session.rom == str(tmp_path / "mine.gb")
+    until(lambda: app[LiveView].screen_view.has_picture)
+    assert app[Session].rom == str(tmp_path / "mine.gb")
     assert (tmp_path / "mine.gb").read_bytes() == rom(b"MINE")
     # The same archive again finds what it left; another one takes nobody's place.
-    app._on_dropped(archive)
+    app.open_path(archive)
     press(app.window.banners.banners[-1])
     until(lambda: not app.window.banners.banners)
-    app._on_dropped(zipped(tmp_path / "newer.zip", mine=rom(b"NEWER")))
+    app.open_path(zipped(tmp_path / "newer.zip", mine=rom(b"NEWER")))
     press(app.window.banners.banners[-1])
     until(lambda: any("is there already" in line for line in said(app)))
     assert (tmp_path / "mine.gb").read_bytes() == rom(b"MINE")
-    app._on_dropped(zipped(tmp_path / "empty.zip"))
+    app.open_path(zipped(tmp_path / "empty.zip"))
     damaged = tmp_path / "damaged.zip"
     damaged.write_bytes(archive.read_bytes()[:20_000])
-    app._on_dropped(damaged)
+    app.open_path(damaged)
     assert "a zip archive without a .gb file" in said(app)[-1]
-    assert app.controllers.playing.is_active
+    assert app[PlayController].is_active
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -95,13 +102,13 @@ def test_a_game_for_the_color_alone_is_called_so_while_it_plays(app: App, tmp_pa
     data[0x14D] = (-sum(data[0x134:0x14D]) - 0x19) & 0xFF
     (tmp_path / "color.gbc").write_bytes(data)
     (tmp_path / "mine.gb").write_bytes(rom(b"MINE"))
-    badge, playing = find(app, "playsBadge"), app.controllers.playing
-    app._on_dropped(zipped(tmp_path / "late.zip", late=rom(b"LATE")))
-    app.controllers.library.open_rom(tmp_path / "color.gbc")
+    badge, playing = find(app, "playsBadge"), app[PlayController]
+    app.open_path(zipped(tmp_path / "late.zip", late=rom(b"LATE")))
+    app[LibraryController].open_rom(tmp_path / "color.gbc")
     until(lambda: playing.is_rom and not playing.busy)
     assert badge.toolTip() == "For the Game Boy Color only; color.gbc, you play"
     assert "A zip archive" not in " ".join(said(app)), "another game plays by now"
-    app.controllers.library.open_rom(tmp_path / "mine.gb")
+    app[LibraryController].open_rom(tmp_path / "mine.gb")
     until(lambda: playing.request.task.endswith("mine.gb") and not playing.busy)
     assert "Color" not in badge.toolTip() + badge.text()
 
@@ -111,7 +118,7 @@ def register(app: App, path: Path) -> None:
     file = roms_file(app.bridge.home)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(msgspec.json.encode({sha256_of_rom(path): RegisteredRom(path=str(path), title="MINE")}))
-    app.models.library.reload()
+    app[RomLibrary].reload()
 
 
 @pytest.mark.slow
@@ -121,32 +128,32 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     async def nothing(argv: list[str], on_progress: object = None) -> dict[str, Any]:
         return {"roms": [{"sha256": "", "title": ""}]}
 
-    monkeypatch.setattr("gui.controllers.library.run_job", nothing)
-    playing, replay = app.controllers.playing, app.controllers.replay
+    monkeypatch.setattr("gui.features.games.controller.run_job", nothing)
+    playing, replay = app[PlayController], app[ReplayController]
     playing.player.runners = registered_runners()
     mine, noise = tmp_path / "mine.gb", tmp_path / "noise.gb"
     mine.write_bytes(rom(b"MINE"))
     noise.write_bytes(bytes(range(256)) * 160)
-    app.controllers.library.open_rom(mine)
+    app[LibraryController].open_rom(mine)
     until(lambda: playing.is_rom and not playing.busy, REAL_S)
     app.actions["saveSlot"].trigger()
-    slot = app.controllers.slots.path(1)
+    slot = app[SlotsController].path(1)
     until(slot.is_file, REAL_S)
     click(app, names.RECORD_BUTTON)
     until(lambda: playing.recording, REAL_S)
-    begun = app.center.live.info.frame
-    until(lambda: app.center.live.info.frame > begun + 20, REAL_S)
+    begun = app[LiveView].info.frame
+    until(lambda: app[LiveView].info.frame > begun + 20, REAL_S)
     click(app, names.RECORD_BUTTON)
     until(lambda: replay.replay is not None, REAL_S)
     playing.toggle_pause()
     # No ROM: one line that can be acted on, and what plays stays.
-    app.controllers.library.open_rom(noise)
+    app[LibraryController].open_rom(noise)
     until(lambda: any(line.startswith("This ROM cannot be played") for line in said(app)), REAL_S)
     banner = next(b for b in app.window.banners.banners if b.title == "This ROM cannot be played")
     assert "no Game Boy ROM" in banner.accessibleName()
     assert banner.button is not None
     assert banner.button.text() == "Open another..."
-    assert app.models.session.rom == str(mine)
+    assert app[Session].rom == str(mine)
     assert playing.is_active
     # The file moves: its recording cannot be played on, which says where to begin...
     moved = mine.rename(tmp_path / "moved.gb")
@@ -158,7 +165,7 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     find(app, names.REPLAY_SLIDER).setValue(len(replay.replay) - 1)
     app.actions["playOn"].trigger()
     until(lambda: playing.request.task == str(moved) and not playing.busy, REAL_S)
-    assert app.controllers.slots.path(1) == slot
+    assert app[SlotsController].path(1) == slot
     assert "This ROM cannot be played" not in " ".join(said(app)), "that is over"
     last = replay.replay.picture(len(replay.replay) - 1)
     until(lambda: playing.paused and (playing.picture == last).all(), REAL_S)
@@ -174,10 +181,10 @@ def test_a_dropped_folder_with_a_rom_plays_it_and_an_empty_file_is_called_so(
         (made / "b.gb").write_bytes(b"x")
     (folder / "notes.txt").write_text("x")
     (recording / "recording.json").write_text("{}")
-    monkeypatch.setattr(app.controllers.library, "open_rom", opened.append)
-    monkeypatch.setattr(app.controllers.replay, "open", opened.append)
-    app._on_dropped(folder)
-    app._on_dropped(recording)
+    monkeypatch.setattr(app[LibraryController], "open_rom", opened.append)
+    monkeypatch.setattr(app[ReplayController], "open", opened.append)
+    app.open_path(folder)
+    app.open_path(recording)
     assert opened == [folder / "b.gb", recording]
     (tmp_path / "none.gb").touch()
     assert "empty" in why_no_rom(tmp_path / "none.gb")
@@ -196,8 +203,8 @@ def test_a_zip_with_a_broken_stream_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_looked_at_again_when_it_is_chosen(app: App, tmp_path: Path) -> None:
-    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
-    model = app.models.checkpoints
+    app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
+    model = app[CheckpointList]
     until(lambda: model.selected and model.selected.integrity == "verified")
     folder = model.selected.folder
     weights = folder / checkpoint_manifest.POLICY

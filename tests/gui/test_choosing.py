@@ -15,16 +15,25 @@ from PySide6.QtGui import QColor, QPixmapCache
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
-from gui import object_names as names
-from gui import theme
 from gui.app import App
-from gui.docks.checkpoints import ROW_HEIGHT, THUMB, _thumbnail
-from gui.models.checkpoints import CheckpointCard, CheckpointList
-from gui.models.equivalent import train_line
-from gui.models.notices import Notice
-from gui.models.presets import DEMO
-from gui.widgets.banner import LIFE_MS, OFFER_MS
-from gui.widgets.dock import Dock
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.checkpoints.dock import ROW_HEIGHT, THUMB, CheckpointsDock, _thumbnail
+from gui.features.play.ahead import PlayAhead
+from gui.features.play.controller import PlayController
+from gui.features.runners.dock import AgentDock
+from gui.features.train.controller import DEMO, TrainingController
+from gui.features.train.dock import TrainingDock
+from gui.features.train.welcome import Demo
+from gui.kit import object_names as names
+from gui.kit import theme
+from gui.kit.containers import Dock
+from gui.kit.screen import Palette
+from gui.shell.notices import LIFE_MS, OFFER_MS
+from gui.state.checkpoints import CheckpointCard, CheckpointList
+from gui.state.config_fields import train_line
+from gui.state.notices import Notice, Notices
+from gui.state.session import Session
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import click, find, press, replaced, until, use_echo
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
@@ -73,7 +82,7 @@ def announce(app: App, steps: int) -> Path:
 
 
 def test_a_new_checkpoint_is_selected_only_where_the_newest_was(app: App) -> None:
-    model = app.models.checkpoints
+    model = app[CheckpointList]
     first = announce(app, 1)
     assert model.selected.folder == first
     second = announce(app, 2)
@@ -88,9 +97,9 @@ def test_a_new_checkpoint_is_selected_only_where_the_newest_was(app: App) -> Non
 def test_a_checkpoint_that_its_run_thins_out_at_once_is_not_called_missing(app: App) -> None:
     kept, gone = announce(app, 1), announce(app, 2)
     shutil.rmtree(gone)  # before a thread could look at it
-    until(lambda: app.models.checkpoints.rowCount() == 1)
+    until(lambda: app[CheckpointList].rowCount() == 1)
     QTest.qWait(50)
-    assert [card.folder for card in app.models.checkpoints.cards] == [kept]
+    assert [card.folder for card in app[CheckpointList].cards] == [kept]
 
 
 def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -117,16 +126,16 @@ def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:  # typ
 
 
 def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_path: Path) -> None:
-    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app.models.checkpoints.rowCount() == 1)
-    view = app.docks.checkpoints.list
+    app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app[CheckpointList].rowCount() == 1)
+    view = app[CheckpointsDock].list
     rect = view.visualRect(view.model().index(0, 0))
     rect.setTop(rect.bottom() + 1 - ROW_HEIGHT)  # above is the heading
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + QPoint(200, THUMB.center().y()))
     QTest.qWait(50)
-    assert not app.controllers.playing.busy
+    assert not app[PlayController].busy
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + THUMB.center())
-    until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
+    until(lambda: app[PlayController].is_active and not app[PlayController].busy)
     badge = find(app, "playsBadge").text()
     assert badge.startswith("tiny_goal, success 75% greedy, "), "its end may be cut off"
     assert badge.endswith("after 4096 steps")
@@ -135,7 +144,7 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
     modes.setCurrentIndex(modes.findData("greedy"))
     modes.activated.emit(modes.currentIndex())
     assert told.text() == "The likeliest action; from the next Deploy on"
-    card = replaced(app.models.checkpoints.cards[0], leaving_rate=1.0, sampled_rate=0.5)
+    card = replaced(app[CheckpointList].cards[0], leaving_rate=1.0, sampled_rate=0.5)
     assert card.rate_words("leave_loops") == "100% leaving loops", "which is how it plays"
     click(app, "playStopButton")
     until(lambda: not find(app, "playsBadge").text())
@@ -179,7 +188,7 @@ def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
     QTest.qWait(50)
     before = [(each, each.geometry()) for each in (window.centralWidget(), *window.findChildren(Dock))]
     for number in range(5):
-        app.models.notices.tell(f"Told {number}", "x" * 300, "error", "Do it", lambda: None)
+        app[Notices].tell(f"Told {number}", "x" * 300, "error", "Do it", lambda: None)
     QTest.qWait(50)
     shown = [banner for banner in window.banners.banners if banner.isVisible()]
     assert [banner.title for banner in shown] == ["Told 4"]
@@ -193,7 +202,7 @@ def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
 
 
 def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
-    notices, area, done = app.models.notices, app.window.banners, []
+    notices, area, done = app[Notices], app.window.banners, []
     notices.tell("Training finished", "", "good", "Watch it play", subject="end", act=lambda: None)
     notices.tell("Training failed", "why", "error", "Help", lambda: done.append(1), subject="end")
     assert [banner.title for banner in area.banners] == ["Training failed"]
@@ -214,7 +223,7 @@ def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
 
 def test_an_offer_that_nobody_takes_goes_into_the_list(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OFFER_MS, "good", 20)
-    app.models.notices.tell("Recorded", "", "good", "Open replay", lambda: None)
+    app[Notices].tell("Recorded", "", "good", "Open replay", lambda: None)
     assert app.window.banners.banners
     until(lambda: not app.window.banners.banners)
     click(app, "noticesButton")
@@ -234,7 +243,7 @@ def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> 
 
 def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=100_000, interval_s=0.02)
-    demo, training = app.controllers.demo, app.controllers.training
+    demo, training = app[Demo], app[TrainingController]
     demo.clock.setInterval(300)
     training.prepare_demo()
     training.draft.set_values({"task": "tiny_goal"})
@@ -260,7 +269,7 @@ def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(mak
 
 def start_own(app: App) -> str:
     """Start what the form holds, by the box and the button; the run's id once it runs."""
-    training = app.controllers.training
+    training = app[TrainingController]
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
     until(lambda: training.state is RunState.RUNNING and not training.starting)
@@ -268,23 +277,23 @@ def start_own(app: App) -> str:
 
 
 def test_a_run_of_the_form_has_no_clock_even_with_the_demos_values(app: App) -> None:
-    app.controllers.training.draft.set_values({**DEMO.fields, "task": "tiny_goal"})
+    app[TrainingController].draft.set_values({**DEMO.fields, "task": "tiny_goal"})
     run_id = start_own(app)
-    until(lambda: app.models.telemetry.run(run_id).last_update)
-    assert app.controllers.demo.run_id == ""
-    assert not app.controllers.demo.clock.isActive()
+    until(lambda: app[TelemetryModel].run(run_id).last_update)
+    assert app[Demo].run_id == ""
+    assert not app[Demo].clock.isActive()
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
 
 
 def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=100_000, interval_s=0.02)
-    demo, training = app.controllers.demo, app.controllers.training
+    demo, training = app[Demo], app[TrainingController]
     demo.clock.setInterval(200)
     training.draft.set_text("num_envs", "7")
     before = training.draft.state()
     click(app, "startDemoButton")
     assert training.draft.state() != before
-    assert app.docks.training.presets.currentIndex() == 0, "no preset has these values"
+    assert app[TrainingDock].presets.currentIndex() == 0, "no preset has these values"
     click(app, "demoBackButton")
     assert training.draft.state() == before
     click(app, "startDemoButton")
@@ -300,13 +309,13 @@ def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None: 
     until(lambda: training.state is RunState.STOPPED)
     first = demo.run_id
     own = start_own(app)
-    until(lambda: app.models.telemetry.run(own).last_update)
+    until(lambda: app[TelemetryModel].run(own).last_update)
     assert demo.run_id == first
     assert not demo.clock.isActive()
 
 
 def test_an_agreement_is_about_one_command(app: App) -> None:
-    training, box = app.controllers.training, find(app, names.CONSENT_CHECK)
+    training, box = app[TrainingController], find(app, names.CONSENT_CHECK)
     for change in (
         lambda: training.draft.set_text("num_envs", "9"),
         lambda: training.draft.set_values({"device": "cuda:0"}),
@@ -324,16 +333,16 @@ def test_an_agreement_is_about_one_command(app: App) -> None:
 
 
 def test_the_form_is_as_it_was_after_a_kill(app: App, make_app) -> None:  # type: ignore[no-untyped-def]
-    app.controllers.training.draft.set_text("num_envs", "11")
-    app.controllers.training.draft.set_text("learning_rate", "zzz")
+    app[TrainingController].draft.set_text("num_envs", "11")
+    app[TrainingController].draft.set_text("learning_rate", "zzz")
     file = app.bridge.home.settings / "app.json"
     until(lambda: file.exists() and "zzz" in file.read_text())  # nothing is closed
-    again = make_app(home=app.bridge.home.root).controllers.training.draft
+    again = make_app(home=app.bridge.home.root)[TrainingController].draft
     assert (again.text("num_envs"), again.text("learning_rate")) == ("11", "zzz")
 
 
 def test_the_dot_of_a_silent_run_is_not_green(app: App) -> None:
-    badge = app.docks.training.badge
+    badge = app[TrainingDock].badge
     shown = []
     for words in ("", "Stalled, no data for 32 s"):
         badge.set_state(RunState.RUNNING, words)
@@ -344,7 +353,7 @@ def test_the_dot_of_a_silent_run_is_not_green(app: App) -> None:
 
 
 def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    from gui.models.checkpoints import CheckpointCard, CheckpointList
+    from gui.state.checkpoints import CheckpointCard, CheckpointList
 
     cards = CheckpointList()
     for run, steps, rate in (("a", 300, 0.9), ("a", 100, 0.1), ("b", 50, 0.5), ("a", 200, 0.4)):
@@ -356,38 +365,38 @@ def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:  # type:
 
 
 def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(app: App, tmp_path: Path) -> None:
-    several, draft = app.docks.agent.several, app.controllers.training.draft
+    several, draft = app[AgentDock].several, app[TrainingController].draft
     both = ("pocket_quest/leave_bedroom", "mirror_moths/level_2")
-    app.models.session.set_task(both[0])
+    app[Session].set_task(both[0])
     assert several.text() == "+"
     several.fill()
     assert [task for task, box in several.boxes.items() if box.isChecked()] == [both[0]]
     several.boxes[both[1]].setChecked(True)
     assert sorted(draft.config.task.split(",")) == sorted(both)
     assert several.text() == "2"
-    assert app.controllers.training.plan.spec.task == draft.config.task
+    assert app[TrainingController].plan.spec.task == draft.config.task
     several.boxes[both[0]].setChecked(False)
-    assert draft.config.task == app.models.session.task == both[1]
+    assert draft.config.task == app[Session].task == both[1]
     several.boxes[both[1]].setChecked(False)
     assert draft.config.task == both[1], "a run has a task"
     # A policy of both: it plays the chosen one, and goes over to the other when that is chosen.
-    playing = app.controllers.playing
-    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail", task=",".join(both)))
-    until(lambda: app.models.checkpoints.rowCount() == 1)
+    playing = app[PlayController]
+    app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail", task=",".join(both)))
+    until(lambda: app[CheckpointList].rowCount() == 1)
     click(app, names.DEPLOY_BUTTON)
     until(lambda: playing.request and not playing.busy)
     assert playing.request.task == both[1]
     badge = find(app, "playsBadge").text()
     assert badge.startswith(f"{both[1]} (one of its 2 tasks: choose at the left), ")
-    app.models.session.set_task(both[0])
+    app[Session].set_task(both[0])
     until(lambda: playing.request.task == both[0] and not playing.busy)
-    app.models.session.set_task("tiny_goal")
+    app[Session].set_task("tiny_goal")
     QTest.qWait(50)
     assert playing.request.task == both[0], "another task is none of its own"
 
 
 def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(app: App, tmp_path: Path) -> None:
-    model, view = app.models.checkpoints, app.docks.checkpoints.list
+    model, view = app[CheckpointList], app[CheckpointsDock].list
     model.put_all(
         [
             card(tmp_path / "a1", 1, 0.5, "alone"),
@@ -407,12 +416,12 @@ def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(app: Ap
     until(lambda: heights() == [72, 48, 48, 72, 48])
     assert model.selected is not None
     assert model.selected.folder.name == "a2", "nothing took the selection"
-    app.controllers.training.show("other")
+    app[TrainingController].show("other")
     click(app, "ownCheckpointsButton")
     until(lambda: heights() == [72, 48])
     assert model.selected is not None
     assert model.selected.run_id == "other"
-    app.controllers.training.show("none of these")
+    app[TrainingController].show("none of these")
     assert model.selected is None
     assert not app.actions["deploy"].isEnabled()
     assert heights() == []
@@ -424,7 +433,7 @@ def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(app: Ap
 def test_pictures_of_checkpoints_have_the_colours_of_the_games_screen(app: App, tmp_path: Path) -> None:
     path = tmp_path / "thumbnail.png"
     Image.fromarray(np.repeat(np.array(GREY_LEVELS, np.uint8), 40)[None]).save(path)
-    palette = app.models.palette
+    palette = app[Palette]
 
     def seen() -> list[int]:
         image = _thumbnail(path, palette).toImage()
@@ -449,8 +458,8 @@ def test_a_run_that_selects_one_checkpoint_after_the_other_does_not_put_a_player
     async def prepare() -> None:
         asked.append("player")
 
-    soon = app.controllers.play_ahead._soon
-    monkeypatch.setattr(app.controllers.playing.player, "prepare", prepare)
+    soon = app[PlayAhead]._soon
+    monkeypatch.setattr(app[PlayController].player, "prepare", prepare)
     announce(app, 1)
     assert soon.isActive()
     QTest.qWait(20)

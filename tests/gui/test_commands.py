@@ -9,11 +9,19 @@ from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QPushButton, QTextBrowser
 
-from gui import object_names as names
-from gui.actions import Command
 from gui.app import App
-from gui.menus import MENUS, command_ids
-from gui.models.failures import CATALOGUE
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.games.controller import LibraryController
+from gui.features.games.model import RomLibrary
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
+from gui.kit.actions import Command
+from gui.shell.menus import MENUS, command_ids
+from gui.state.checkpoints import CheckpointList
+from gui.state.context import RECENT
+from gui.state.failures import CATALOGUE
 from tests.gui.conftest import click, find, until
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.wire.run_record import RunState
@@ -123,7 +131,7 @@ def test_what_is_impossible_says_why(app: App) -> None:
 
 
 def test_commands_follow_a_run_from_start_to_stop(app: App) -> None:
-    training = app.controllers.training
+    training = app[TrainingController]
 
     def enabled() -> set[str]:
         ids = ("start", "pause", "checkpoint", "stop", "resumeRun")
@@ -144,7 +152,7 @@ def test_commands_follow_a_run_from_start_to_stop(app: App) -> None:
     assert_they_agree(app)
     app.actions["stop"].trigger()
     until(lambda: training.state is RunState.STOPPED)
-    until(lambda: app.models.checkpoints.rowCount() == 1)
+    until(lambda: app[CheckpointList].rowCount() == 1)
     assert "resumeRun" in enabled()
     assert not {"pause", "checkpoint", "stop"} & enabled()
     assert_they_agree(app)
@@ -153,26 +161,26 @@ def test_commands_follow_a_run_from_start_to_stop(app: App) -> None:
 def test_commands_follow_the_player(app: App) -> None:
     assert not app.actions["record"].isEnabled()
     app.actions["playGame"].trigger()
-    until(lambda: app.center.live.screen_view.has_picture)
+    until(lambda: app[LiveView].screen_view.has_picture)
     assert all(app.actions[name].isEnabled() for name in ("record", "playPause", "endPlayer"))
     app.actions["record"].trigger()
-    until(lambda: app.controllers.playing.recording)
+    until(lambda: app[PlayController].recording)
     button = find(app, names.RECORD_BUTTON, QPushButton)
     assert (button.isChecked(), button.text()) == (True, "Stop")
     assert not app.actions["captureGoal"].isEnabled()
     assert "built in" in find(app, names.CAPTURE_GOAL_BUTTON).toolTip()
     assert_they_agree(app)
     app.actions["endPlayer"].trigger()
-    until(lambda: not app.controllers.playing.is_active)
+    until(lambda: not app[PlayController].is_active)
     until(lambda: not app.actions["record"].isEnabled())
     assert_they_agree(app)
 
 
 def test_commands_follow_the_selected_checkpoint(app: App, tmp_path: Path) -> None:
-    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
+    app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
     until(lambda: app.actions["deploy"].isEnabled())
     QTest.mouseClick(find(app, names.WARM_START_BUTTON), Qt.MouseButton.LeftButton)
-    assert app.controllers.training.draft.config.warm_start
+    assert app[TrainingController].draft.config.warm_start
     assert_they_agree(app)
 
 
@@ -196,15 +204,15 @@ def test_menus_fit_a_screen_of_800_pixels_and_hold_no_remedies(app: App) -> None
 
 
 def test_games_that_were_played_are_played_again_from_the_menu(app: App) -> None:
-    menu = next(menu for menu in app.window.menuBar().findChildren(QMenu) if menu.title() == "Recent games")
+    menu = app.context.menus[RECENT]
     menu.aboutToShow.emit()
     (none,) = menu.actions()
     assert (none.text(), none.isEnabled()) == ("No game was played yet", False)
-    library, played = app.models.library, []
+    library, played = app[RomLibrary], []
     cards = [card for card in library.cards if card.shipped][:2]
     for card in cards:
         library.note_played(card.key)
-    app.controllers.library.open_rom = played.append  # type: ignore[method-assign]
+    app[LibraryController].open_rom = played.append  # type: ignore[method-assign]
     menu.aboutToShow.emit()
     assert [entry.text() for entry in menu.actions()] == [cards[1].title, cards[0].title]
     menu.actions()[1].trigger()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gui.models.config_draft import FIRST_TASK, ConfigDraft
-from gui.models.config_fields import field_specs
-from gui.models.equivalent import train_line
-from gui.widgets.config_form import ConfigForm
+from gui.features.train.draft import FIRST_TASK, ConfigDraft
+from gui.features.train.form import ConfigForm
+from gui.state.config_fields import field_specs, train_line
 
 
 @pytest.mark.parametrize(

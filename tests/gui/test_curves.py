@@ -14,17 +14,19 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from gui import theme
 from gui.app import App
-from gui.models.navigation import Place
-from gui.models.plot_choices import PlotChoices
-from gui.models.plot_specs import spec_by_name
-from gui.models.run_telemetry import TelemetryModel
-from gui.settings import Settings
-from gui.widgets.card_scenes import thinned
-from gui.widgets.plot_canvas import BOTTOM
-from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard
-from gui.widgets.plot_ticks import short_number, ticks
+from gui.features.curves.card import NOTHING, UNMEASURED, WAITING, PlotCard
+from gui.features.curves.card_scenes import thinned
+from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.plots import CurvesController, PlotChoices, spec_by_name
+from gui.features.curves.view import CurvesView
+from gui.kit import theme
+from gui.kit.plot_canvas import BOTTOM
+from gui.kit.plot_shapes import short_number, ticks
+from gui.kit.settings import Settings
+from gui.state.appearance import Appearance
+from gui.state.session import Navigation, Place
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import foreign_record, grow, replaced, until
 from tests.support.made_records import update_record
 from trainer_core.lab.paths import HomePaths
@@ -55,12 +57,12 @@ def rich(model: TelemetryModel, count: int, points: int) -> list[str]:
 
 @pytest.fixture
 def view(app: App):  # type: ignore[no-untyped-def]
-    app.models.navigation.show(Place.CURVES)
-    return app.center.curves
+    app[Navigation].show(Place.CURVES)
+    return app[CurvesView]
 
 
 def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) -> None:  # type: ignore[no-untyped-def]
-    model = app.models.telemetry
+    model = app[TelemetryModel]
     model.set_smoothing(0.0)
     for seq in range(200):
         model.take("r", foreign_record(seq, loss=1e6 if seq == 3 else seq / 100, fun=1.0))
@@ -82,7 +84,7 @@ def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) ->
 
 
 def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app: App, view) -> None:  # type: ignore[no-untyped-def]
-    model, choices = app.models.telemetry, app.models.plots
+    model, choices = app[TelemetryModel], app[PlotChoices]
     long = "losses/" + "a name that no header has room for " * 3
     told = {f"losses/{name}": 1.0 for name in "abc"} | {"charts/return": 0.5, long: 2.0}
     for seq in range(3):
@@ -107,7 +109,7 @@ def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app
     view._sections["losses/"].toggle.click()
     until(lambda: titles()["losses/"] == [])
     assert view._sections["losses/"].toggle.isVisible()
-    assert app.models.plots.state()[-2:] == (("losses/b",), ("losses/",)), "both are kept"
+    assert app[PlotChoices].state()[-2:] == (("losses/b",), ("losses/",)), "both are kept"
     view._sections["losses/"].toggle.click()
     view.search.setText("^charts|s/[ac]$ -nothing")
     until(lambda: titles().get("losses/") == ["losses/a", "losses/c"])
@@ -130,16 +132,16 @@ def test_a_plot_that_is_dropped_goes_if_it_was_added_and_is_hidden_if_not(tmp_pa
 
 
 def test_two_hundred_metrics_of_another_trainer_leave_the_loop_free(app: App) -> None:
-    model = app.models.telemetry
+    model = app[TelemetryModel]
     model.take("r", foreign_record(0, **{f"m/{place}": 1.0 for place in range(200)}))
     begun = time.process_time()
     model.set_focus("r")
     assert time.process_time() - begun < 0.1
-    until(lambda: len(app.docks.telemetry._further) == 200)
+    until(lambda: len(app[TelemetryDock]._further) == 200)
 
 
 def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
-    model = app.models.telemetry
+    model = app[TelemetryModel]
     for seq in range(40):
         model.take("r", replaced(foreign_record(seq, loss=float(seq)), time=1.7e9 + 60 * seq))
     model.set_focus("r")
@@ -258,11 +260,11 @@ def test_a_hairline_is_one_device_pixel_at_any_scale(qapp, ratio: float) -> None
 
 
 def test_a_theme_changes_plots_that_are_on_show(app: App, view) -> None:  # type: ignore[no-untyped-def]
-    grow(app.models.telemetry, "a", 50)
-    app.models.telemetry.set_focus("a")
+    grow(app[TelemetryModel], "a", 50)
+    app[TelemetryModel].set_focus("a")
     until(lambda: view.cards_in_front() and view.cards_in_front()[0].redraws)
     card = view.cards_in_front()[0]
-    app.controllers.appearance.set_theme("light")
+    app[Appearance].set_theme("light")
     until(lambda: not card.is_stale())
     light = card.grab().toImage()
     colors = {light.pixelColor(x, y).name() for x in range(0, light.width()) for y in range(30, 90)}
@@ -371,19 +373,19 @@ def shown(view) -> list[str]:  # type: ignore[no-untyped-def]
 
 
 def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:  # type: ignore[no-untyped-def]
-    grow(app.models.telemetry, "a", 5)
-    app.models.telemetry.set_focus("a")
+    grow(app[TelemetryModel], "a", 5)
+    app[TelemetryModel].set_focus("a")
     until(lambda: len(shown(view)) > 10)
     assert shown(view)[:2] == ["reward_mean", "success_rate"]
     view.board.cards["success_rate"].dropped.emit("entropy_mean")
     until(lambda: shown(view)[:3] == ["reward_mean", "entropy_mean", "success_rate"])
-    app.models.plots.speak_of("reward_mean")
+    app[PlotChoices].speak_of("reward_mean")
     app.actions["plotHide"].trigger()
     until(lambda: shown(view)[0] == "entropy_mean")
     for name in ("vf_clipfrac", "reward_mean"):
         view.add.activated.emit(view.add.findText(name))
     until(lambda: "reward_mean" in shown(view) and shown(view)[-1] == "vf_clipfrac")
-    app.models.settings.save()
+    app[Settings].save()
     again = Settings(app.bridge.home)
     assert '"vf_clipfrac"' in again.text("curves/added")
     app.actions["resetPlots"].trigger()
@@ -392,11 +394,11 @@ def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:  # type:
 
 
 def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view) -> None:  # type: ignore[no-untyped-def]
-    grow(app.models.telemetry, "a", 50)
-    app.models.telemetry.set_focus("a")
-    dock = app.docks.telemetry.cards["success_rate"]
+    grow(app[TelemetryModel], "a", 50)
+    app[TelemetryModel].set_focus("a")
+    dock = app[TelemetryDock].cards["success_rate"]
     until(lambda: dock.redraws)
-    app.models.navigation.show(Place.LIVE)
+    app[Navigation].show(Place.LIVE)
     QTest.mouseDClick(dock.canvas, Qt.MouseButton.LeftButton)
     assert app.window.center.currentWidget() is view
     until(lambda: view.large is not None and view.large.redraws)
@@ -410,8 +412,8 @@ def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view)
 
 
 def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:  # type: ignore[no-untyped-def]
-    grow(app.models.telemetry, "a", 6)
-    app.models.telemetry.set_focus("a")
+    grow(app[TelemetryModel], "a", 6)
+    app[TelemetryModel].set_focus("a")
     until(lambda: len(shown(view)) > 6)
     assert not app.actions["plotHide"].isEnabled(), "no plot is chosen"
     cards = view.cards_in_front()
@@ -420,7 +422,7 @@ def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:  # type: 
     app.window.activateWindow()
     cards[0].setFocus()
     until(cards[0].hasFocus)
-    assert app.models.plots.current == cards[0].spec.metric
+    assert app[PlotChoices].current == cards[0].spec.metric
     QTest.keyClick(cards[0], Qt.Key.Key_Right)
     QTest.keyClick(cards[1], Qt.Key.Key_Down)
     below = QApplication.focusWidget()
@@ -435,12 +437,12 @@ def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:  # type: 
     assert below.hasFocus()
     QTest.keyClick(below, Qt.Key.Key_Up)
     QTest.mouseClick(cards[0], Qt.MouseButton.LeftButton, pos=QPoint(20, 10))
-    assert app.models.plots.current == cards[0].spec.metric
+    assert app[PlotChoices].current == cards[0].spec.metric
 
 
 def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> None:  # type: ignore[no-untyped-def]
-    grow(app.models.telemetry, "a", 100)
-    app.models.telemetry.set_focus("a")
+    grow(app[TelemetryModel], "a", 100)
+    app[TelemetryModel].set_focus("a")
     until(lambda: len(shown(view)) > 10 and view.cards_in_front()[0].redraws)
     canvas = view.cards_in_front()[0].canvas
 
@@ -461,25 +463,25 @@ def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> 
 
     bar = view._scroll.verticalScrollBar()
     turn(Qt.KeyboardModifier.NoModifier)
-    assert app.models.telemetry.x_range is None
+    assert app[TelemetryModel].x_range is None
     until(lambda: bar.maximum() > 0)
     assert turn(Qt.KeyboardModifier.ControlModifier)
-    found: Any = app.models.telemetry.x_range
+    found: Any = app[TelemetryModel].x_range
     low, high = found
     assert high - low < 100 * 2048
     assert app.actions["followCurves"].isEnabled()
     app.actions["followCurves"].trigger()
-    assert app.models.telemetry.x_range is None
+    assert app[TelemetryModel].x_range is None
     assert not app.actions["followCurves"].isEnabled()
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
 def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_path: Path, kind: str) -> None:  # type: ignore[no-untyped-def]
-    grow(app.models.telemetry, "a", 60)
-    app.models.telemetry.set_focus("a")
-    app.models.plots.speak_of("reward_mean")
-    path = tmp_path / app.controllers.curves.file_name(kind)
-    app.controllers.curves.export(kind, path)
+    grow(app[TelemetryModel], "a", 60)
+    app[TelemetryModel].set_focus("a")
+    app[PlotChoices].speak_of("reward_mean")
+    path = tmp_path / app[CurvesController].file_name(kind)
+    app[CurvesController].export(kind, path)
     until(lambda: app.window.banners.banners)
     (banner,) = app.window.banners.banners
     assert banner.accessibleName() == f"Plot written: {path}"
@@ -492,14 +494,14 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_p
         assert path.read_text().count("<polyline") >= 2
     else:
         assert len(path.read_text().splitlines()) == 61
-    app.controllers.curves.export(kind, tmp_path / "nowhere" / "plot")
+    app[CurvesController].export(kind, tmp_path / "nowhere" / "plot")
     until(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
     assert "nowhere/plot: No such file" in app.window.banners.banners[-1].accessibleName()
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_a_plot_in_a_file_has_its_axis_and_its_lowest_point(app: App, view, kind: str) -> None:  # type: ignore[no-untyped-def]
-    model = app.models.telemetry
+    model = app[TelemetryModel]
     model.set_smoothing(0.0)
     model.set_focus("r")
     for seq in range(50):

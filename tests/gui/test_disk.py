@@ -6,8 +6,12 @@ from __future__ import annotations
 import time
 
 from gui.app import App
-from gui.models.disk_rows import DiskRow, old_rows, size_text
-from gui.widgets.disk_dialog import DiskDialog
+from gui.features.disk.controller import ArchivesController, DiskRow, old_rows
+from gui.features.disk.dialog import DiskDialog
+from gui.features.runs.dock import RunsDock
+from gui.features.train.controller import TrainingController
+from gui.kit.labels import size_text
+from gui.state.checkpoints import CheckpointList
 from tests.gui.conftest import replaced, until
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.run_record import RunRecord, RunState
@@ -37,7 +41,7 @@ def test_the_newest_and_the_young_are_spared() -> None:
 
 def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     app: App = make_app(updates=3, interval_s=0.0)
-    training, archives = app.controllers.training, app.controllers.archives
+    training, archives = app[TrainingController], app[ArchivesController]
     training.set_consent(True)
     training.start()
     until(lambda: training.record and training.record.state is RunState.FINISHED)
@@ -59,17 +63,17 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> Non
     until(lambda: not archives.working and not folder.exists())
     assert len(list(archives.folder.glob("*.tar.gz"))) == 1
     until(lambda: app.bridge.service.runs[run_id].reason.startswith("archived:"))
-    until(lambda: not any(card.run_id == run_id for card in app.models.checkpoints.cards))
-    table = app.docks.runs.proxy
+    until(lambda: not any(card.run_id == run_id for card in app[CheckpointList].cards))
+    table = app[RunsDock].proxy
     until(lambda: table.row_of(run_id) < 0)
     assert not app.actions["archiveRun"].isEnabled()
-    app.docks.runs.filter.setText("archived")
+    app[RunsDock].filter.setText("archived")
     until(lambda: table.row_of(run_id) == 0)
     assert table.index(0, 1).data() == "Archived"
     app.actions["restoreRun"].trigger()
     until(lambda: not archives.working and folder.is_dir())
-    until(lambda: any(card.run_id == run_id for card in app.models.checkpoints.cards))
-    app.docks.runs.filter.clear()
+    until(lambda: any(card.run_id == run_id for card in app[CheckpointList].cards))
+    app[RunsDock].filter.clear()
     assert table.row_of(run_id) == 0
     dialog.close()
     assert archives.free_bytes > 0

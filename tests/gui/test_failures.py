@@ -15,11 +15,17 @@ import msgspec
 import pytest
 from PySide6.QtCore import QDir
 
-from gui import qt_check
 from gui.app import App
-from gui.models.failures import CATALOGUE, failure_of, failure_of_check, install_line
-from gui.widgets.banner import Banner
-from gui.widgets.dialogs import begin_folder
+from gui.features.curves.dock import TelemetryDock
+from gui.features.log.dock import LogDock
+from gui.features.play.controller import PlayController
+from gui.features.runs.controller import RunsController
+from gui.features.train.controller import TrainingController
+from gui.kit.dialogs import begin_folder
+from gui.shell import qt_check
+from gui.shell.notices import Banner
+from gui.state.failures import CATALOGUE, failure_of, failure_of_check, install_line
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import click, replaced, until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_homes import make_home
@@ -140,10 +146,10 @@ def test_every_code_has_its_source_and_what_nobody_knows_has_none() -> None:
 
 def test_every_code_is_one_banner_with_a_button_that_can_be_pressed(app: App, tmp_path: Path) -> None:
     """The context that a button needs is there: a failed run with a receipt, a game that plays."""
-    training = app.controllers.training
+    training = app[TrainingController]
     fail_a_run(app)
-    app.controllers.playing.play_human()
-    until(lambda: app.controllers.playing.is_active)
+    app[PlayController].play_human()
+    until(lambda: app[PlayController].is_active)
     for code, cause in SOURCES.items():
         app.bridge.problem.emit("It failed", cause(tmp_path / code if code != "E05" else tmp_path))
         banner = app.window.banners.banners[-1]
@@ -155,13 +161,13 @@ def test_every_code_is_one_banner_with_a_button_that_can_be_pressed(app: App, tm
 
 def fail_a_run(app: App) -> None:
     """A run that ends by signal 9 and told of a receipt before: a process, its log, its index."""
-    training = app.controllers.training
+    training = app[TrainingController]
     training.set_consent(True)
     training.start()
     until(lambda: training.record and training.record.env_steps)
     os.kill(training.record.pid, signal.SIGKILL)
     until(lambda: training.state is RunState.FAILED)
-    telemetry = app.models.telemetry
+    telemetry = app[TelemetryModel]
     app.bridge.event_received.emit(
         training.run_id,
         records.ErrorRecord(
@@ -182,9 +188,9 @@ def test_a_killed_training_says_so_and_one_click_halves_its_game_boys(app: App) 
     assert banner.title == "Training failed (E09)"
     assert "killed by signal 9" in banner.accessibleName()
     click(app, "fixRunButton")
-    told = app.models.telemetry.runs[app.controllers.training.run_id].meta
+    told = app[TelemetryModel].runs[app[TrainingController].run_id].meta
     assert told is not None
-    assert int(app.controllers.training.draft.text("num_envs")) == told.config["num_envs"] // 2
+    assert int(app[TrainingController].draft.text("num_envs")) == told.config["num_envs"] // 2
 
 
 @pytest.mark.parametrize("checkpoint", ["", "checkpoints/000000001024"])
@@ -211,8 +217,8 @@ def test_plots_of_a_run_whose_folder_was_deleted_say_so(make_app: Callable[..., 
             record = app.bridge.service.runs[run_id]
             archived = msgspec.structs.replace(record, reason="archived: away.zip")
             app.bridge.service.runs[run_id] = archived
-        app.controllers.runs.show(run_id)
-        card = app.docks.telemetry.cards["reward_mean"]
+        app[RunsController].show(run_id)
+        card = app[TelemetryDock].cards["reward_mean"]
         until(lambda words=words, card=card: words in card._empty.text())
 
 
@@ -231,8 +237,8 @@ def test_no_shell_command_is_the_cure_in_a_window(app: App) -> None:
     (banner,) = app.window.banners.banners
     assert "dmglab" not in banner.accessibleName()
     assert "Open your own copy once" in banner.accessibleName()
-    app.docks.log.flush()
-    assert "dmglab rom add" in app.docks.log.view.toPlainText()
+    app[LogDock].flush()
+    assert "dmglab rom add" in app[LogDock].view.toPlainText()
 
 
 def test_dialogs_for_files_begin_at_the_persons_own_folder(tmp_path: Path) -> None:

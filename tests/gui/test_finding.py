@@ -7,10 +7,13 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QTabWidget
 
-from gui.actions import plain_words
 from gui.app import App
-from gui.widgets.command_palette import CommandPalette, rank
-from gui.widgets.settings_dialog import SettingsDialog
+from gui.features.train.ahead import StartAhead
+from gui.kit.actions import plain_words
+from gui.kit.settings import Settings
+from gui.shell.commands import CommandPalette, rank
+from gui.shell.settings_dialog import SettingsDialog
+from gui.state.appearance import Appearance
 from tests.gui.conftest import find
 
 
@@ -26,8 +29,8 @@ def test_the_palette_does_what_was_found(app: App) -> None:
     palette = find(app, "commandPalette", CommandPalette)
     QTest.keyClicks(palette.box, "light")
     QTest.keyClick(palette.box, Qt.Key.Key_Return)
-    assert app.controllers.appearance.theme == "light"
-    app.controllers.appearance.set_theme("dark")
+    assert app[Appearance].theme == "light"
+    app[Appearance].set_theme("dark")
 
 
 def test_a_command_that_is_impossible_stays_undone_and_says_why(app: App) -> None:
@@ -52,18 +55,18 @@ def test_keys_are_changed_and_a_clash_is_told_before_it_is_made(make_app) -> Non
     table.keys.setKeySequence(QKeySequence("Ctrl+Alt+N"))
     find(app, "setShortcutButton", QPushButton).click()
     assert app.actions["trainNew"].shortcut() == QKeySequence("Ctrl+Alt+N")
-    app.models.settings.save()
+    app[Settings].save()
     again = make_app(app.bridge.home.root)
     assert again.actions["trainNew"].shortcut() == QKeySequence("Ctrl+Alt+N")
     again.actions.rebind("trainNew", again.actions.default("trainNew"))
-    assert not again.models.settings.text("keys/trainNew")
+    assert not again[Settings].text("keys/trainNew")
 
 
 def test_a_setting_holds_at_once(app: App) -> None:
-    assert app.controllers.ahead.is_wanted()
+    assert app[StartAhead].is_wanted()
     app.actions["settings"].trigger()
     find(app, "setting_training_start_ahead", QCheckBox).click()
-    assert not app.controllers.ahead.is_wanted()
+    assert not app[StartAhead].is_wanted()
 
 
 def test_the_settings_are_searched(app: App) -> None:

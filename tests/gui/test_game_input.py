@@ -11,14 +11,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
-from gui import object_names as names
 from gui.app import App
-from gui.controllers.gamepad import Gamepad
-from gui.keymap import PLAY_ACTS
-from gui.models.game_keys import GameKeys
-from gui.models.notices import Notice
-from gui.settings import Settings
-from gui.widgets.screen import Palette, Screen
+from gui.features.play.controller import PlayController
+from gui.features.play.gamepad import Gamepad
+from gui.features.play.keys import PLAY_ACTS, GameKeys
+from gui.features.play.live import LiveView
+from gui.features.play.sound import SoundController
+from gui.kit import object_names as names
+from gui.kit.screen import Palette, Screen
+from gui.kit.settings import Settings
+from gui.state.notices import Notice, Notices
 from tests.gui.conftest import click, find, until
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire import commands, records
@@ -50,7 +52,7 @@ class VirtualPad:
 
 def play(app: App) -> None:
     click(app, names.MODE_HUMAN)
-    until(lambda: app.center.live.screen_view.has_picture)
+    until(lambda: app[LiveView].screen_view.has_picture)
 
 
 @pytest.fixture
@@ -63,9 +65,9 @@ def pad() -> Iterator[VirtualPad]:
 
 def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(app: App, pad: VirtualPad) -> None:
     told: list[Notice] = []
-    app.models.notices.told.connect(told.append)
+    app[Notices].told.connect(told.append)
     play(app)
-    live, gamepad = app.center.live, app.controllers.gamepad
+    live, gamepad = app[LiveView], app[Gamepad]
     until(lambda: gamepad.name)
     live.screen_view.setFocus()
     pad.press(pad.sdl.SDL_CONTROLLER_BUTTON_B, True)
@@ -75,8 +77,8 @@ def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(app: App, pad: Virtual
     pad.press(pad.sdl.SDL_CONTROLLER_BUTTON_B, False)
     until(lambda: live.info.buttons == 1)
     pad.unplug()
-    until(lambda: app.controllers.playing.paused)
-    until(lambda: app.controllers.playing._mask == 0)
+    until(lambda: app[PlayController].paused)
+    until(lambda: app[PlayController]._mask == 0)
     assert [notice.title for notice in told] == ["Gamepad", "Gamepad lost"]
     assert live.input._joypad.mask == 0
     assert [banner.title for banner in app.window.banners.banners] == ["Gamepad lost"]
@@ -86,8 +88,8 @@ def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(app: App, pad: Virtual
 
 def test_a_gamepad_is_heard_only_while_the_game_has_the_keyboard(app: App, pad: VirtualPad) -> None:
     play(app)
-    live = app.center.live
-    until(lambda: app.controllers.gamepad.name)
+    live = app[LiveView]
+    until(lambda: app[Gamepad].name)
     live.screen_view.clearFocus()
     live.input._on_pad("b", True)
     assert live.input._joypad.mask == 0
@@ -149,13 +151,13 @@ def test_a_key_is_changed_in_the_settings_and_works_at_once(app: App) -> None:
     QTest.keyClick(change, Qt.Key.Key_J)
     assert table.item(table.currentRow(), 1).text() == "J"
     find(app, "settingsDialog").accept()
-    QTest.keyPress(app.center.live.screen_view, Qt.Key.Key_J)
-    assert app.center.live.input._joypad.mask == 1 << 4
+    QTest.keyPress(app[LiveView].screen_view, Qt.Key.Key_J)
+    assert app[LiveView].input._joypad.mask == 1 << 4
 
 
 def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[dict[str, Any]] = []
-    service = app.controllers.playing.player
+    service = app[PlayController].player
     send = service.send
 
     def note(kind: type[commands.Command], **fields: Any) -> None:
@@ -167,7 +169,7 @@ def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.Mo
     monkeypatch.setattr(service, "send", note)
     play(app)
     assert sent == [{"volume": 0.5, "channels": 15}]
-    sound = app.controllers.sound
+    sound = app[SoundController]
     find(app, "volumeSlider").setValue(80)
     sound.toggle_channel(2)
     app.actions["mute"].trigger()
@@ -183,16 +185,16 @@ def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.Mo
     service.on_event(event)
     assert button.text() == "No sound"
     assert "no sound" in button.toolTip()
-    assert app.models.settings.number("sound/volume", 0.0) == 0.8
+    assert app[Settings].number("sound/volume", 0.0) == 0.8
 
 
 def test_the_speed_slider_reaches_the_player(app: App) -> None:
     play(app)
     slider = find(app, "speedSlider")
     slider.setValue(0)
-    until(lambda: app.center.live.strip.real_speed.text() == "0.25x")
+    until(lambda: app[LiveView].strip.real_speed.text() == "0.25x")
     slider.setValue(slider.maximum())
-    assert app.controllers.playing.speed == 0.0
+    assert app[PlayController].speed == 0.0
     assert find(app, "wantedSpeed").text() == "max"
 
 

@@ -9,7 +9,7 @@ import weakref
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gui.garbage import Collector
+from gui.app import Collector
 from tests.gui.conftest import until
 
 

@@ -14,12 +14,18 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 
-from gui import object_names as names
 from gui.app import App
-from gui.models.checkpoints import run_cards, verify
-from gui.models.config_draft import ConfigDraft
-from gui.models.config_fields import field_specs
-from gui.widgets.config_form import ConfigForm
+from gui.features.agents.pages import EpisodesTab
+from gui.features.curves.dock import TelemetryDock
+from gui.features.runners.controller import RunnersController
+from gui.features.train.draft import ConfigDraft
+from gui.features.train.form import ConfigForm
+from gui.kit import object_names as names
+from gui.state.checkpoints import run_cards, verify
+from gui.state.config_fields import field_specs
+from gui.state.notices import Notices
+from gui.state.session import Session
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import click, find, until
 from tests.support.echo_runner import EchoConfig
 from tests.support.made_checkpoints import make_checkpoint
@@ -118,7 +124,7 @@ def test_a_broken_plug_in_stands_in_the_list_and_cannot_be_chosen(
     make_app: Callable[..., App], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     reason = "runner snapped of toys cannot be used: ValueError: no"
-    monkeypatch.setattr("gui.models.session.broken_runners", lambda: {"snapped": reason})
+    monkeypatch.setattr("gui.state.session.broken_runners", lambda: {"snapped": reason})
     box = find(make_app(tmp_path / "home"), names.AGENT_CATALOG, QComboBox)
     row = box.count() - 1
     assert box.itemText(row) == "snapped: cannot be used"
@@ -136,10 +142,10 @@ def test_an_installation_shows_progress_and_can_be_cancelled(
     made.mkdir()
     wanted = Installation((sys.executable, "-c", code), tmp_path / "env", 1 << 30, made.rmdir)
     monkeypatch.setattr(AgentRunner, "installation", lambda runner, home: wanted)
-    monkeypatch.setattr(type(app.models.session.runner), "installation", lambda *_: wanted)
+    monkeypatch.setattr(type(app[Session].runner), "installation", lambda *_: wanted)
     told = []
-    app.models.notices.told.connect(told.append)
-    runners = app.controllers.runners
+    app[Notices].told.connect(told.append)
+    runners = app[RunnersController]
     runners.changed.emit()
     click(app, "installRunnerButton")
     until(lambda: runners.progress == 0.5 or runners.installing is None)
@@ -182,8 +188,8 @@ def _episode(answer: str, reward: float) -> str:
 
 
 def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> None:
-    model, tab = app.models.telemetry, app.docks.telemetry.episodes
-    tabs = app.docks.telemetry.tabs
+    model, tab = app[TelemetryModel], app[EpisodesTab]
+    tabs = app[TelemetryDock].tabs
     model.set_focus("r")
     assert not tab.is_wanted
     model.run("r").meta = records.MetaRecord(

@@ -13,6 +13,9 @@ from PySide6.QtCore import Qt
 
 from gui.__main__ import main
 from gui.app import App
+from gui.features.games.model import RomLibrary
+from gui.features.games.view import GamesView
+from gui.features.runners.dock import AgentDock
 from tests.gui.conftest import until
 from tests.support.rubbish import FILES, put, rich_home
 from trainer_core.lab.paths import HomePaths
@@ -35,7 +38,7 @@ def test_the_app_opens_whatever_every_file_of_its_home_is(
     runs = app.bridge.service.runs
     assert runs.keys() >= {"done", "waits"}
     assert runs["done"].reason.startswith(UNREADABLE)
-    tasks = app.docks.agent.tasks
+    tasks = app[AgentDock].tasks
     row = tasks.findText("mine/door", Qt.MatchFlag.MatchStartsWith)
     assert row >= 0
     assert not tasks.model().flags(tasks.model().index(row, 0)) & Qt.ItemFlag.ItemIsEnabled
@@ -48,12 +51,12 @@ def test_a_bad_entry_of_the_roms_is_a_card_with_its_reason(make_app: Callable[..
     known = json.loads(roms.read_text())
     roms.write_text(json.dumps(known | {"cd" * 32: {"path": "a\0b"}, "x" * 9_000: 3}))
     app = make_app(home.root)
-    cards = {card.key: card for card in app.models.library.cards}
+    cards = {card.key: card for card in app[RomLibrary].cards}
     assert not cards["ab" * 32].problem
     assert "path" in cards["cd" * 32].problem
     assert len(cards["x" * 9_000].title) < 100
-    app.models.library.select("cd" * 32)
-    until(lambda: app.center.games.note.text() == cards["cd" * 32].problem)
+    app[RomLibrary].select("cd" * 32)
+    until(lambda: app[GamesView].note.text() == cards["cd" * 32].problem)
 
 
 @pytest.mark.parametrize("home", ["loop", "loop/deeper", "~nobody-of-that-name/x"])
@@ -76,6 +79,6 @@ def test_a_name_that_is_no_text_is_listed(make_app: Callable[..., App], tmp_path
     odd.mkdir(parents=True)
     (odd / "task.toml").write_text("id = 3")
     app = make_app(home.root)
-    tasks = app.docks.agent.tasks
+    tasks = app[AgentDock].tasks
     (row,) = [n for n in range(tasks.count()) if "cannot be used" in tasks.itemText(n)]
     assert tasks.itemText(row).isprintable()

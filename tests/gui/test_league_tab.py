@@ -10,8 +10,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gui import object_names as names
 from gui.app import App
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.league.controller import LeagueController
+from gui.features.league.view import LeagueView
+from gui.features.replay.controller import ReplayController
+from gui.kit import object_names as names
+from gui.state.checkpoints import CheckpointList
+from gui.state.session import Session
 from tests.gui.conftest import click, find, until
 from tests.support.made_checkpoints import make_checkpoint
 
@@ -28,13 +34,13 @@ def type_players(app: App, text: str) -> None:
 def test_a_league_of_paths_with_spaces_is_played_and_played_back(
     make_app: Callable[..., App], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gui.controllers.league.MAX_EPISODES", 2)
+    monkeypatch.setattr("gui.features.league.controller.MAX_EPISODES", 2)
     home = tmp_path / "my home"
     app = make_app(home)
-    league, table = app.controllers.league, find(app, names.LEAGUE_TABLE)
-    app.models.session.set_task("tiny_goal")
-    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app.models.checkpoints.selected is not None)
+    league, table = app[LeagueController], find(app, names.LEAGUE_TABLE)
+    app[Session].set_task("tiny_goal")
+    app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app[CheckpointList].selected is not None)
     league.show()
 
     type_players(app, "random 'nearest=no")
@@ -43,7 +49,7 @@ def test_a_league_of_paths_with_spaces_is_played_and_played_back(
     assert not find(app, "leagueStartButton").isEnabled()
     type_players(app, "random")
     click(app, "leagueAddButton")
-    card = app.models.checkpoints.selected
+    card = app[CheckpointList].selected
     assert card is not None
     folder = card.folder
     assert shlex.split(league.players) == ["random", f"checkpoint={folder}"]
@@ -66,20 +72,20 @@ def test_a_league_of_paths_with_spaces_is_played_and_played_back(
     at = table.visualItemRect(table.item(0, 0)).center()
     QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
     click(app, "leagueReplayButton")
-    until(lambda: app.controllers.replay.replay is not None)
-    shown = app.controllers.replay.replay
+    until(lambda: app[ReplayController].replay is not None)
+    shown = app[ReplayController].replay
     assert shown is not None
     assert len(shown) > 1
 
 
 def test_a_league_is_stopped(app: App) -> None:
-    league = app.controllers.league
-    app.models.session.set_task("tiny_goal")
+    league = app[LeagueController]
+    app[Session].set_task("tiny_goal")
     league.show()
     click(app, "leagueStartButton")
     assert not find(app, names.LEAGUE_PLAYERS).isEnabled()
     until(lambda: league._job is not None)
-    bar = app.center.league.progress
+    bar = app[LeagueView].progress
     league.progressed.emit(0.4)
     league.changed.emit()
     assert bar.value() == 40, "other news leave it where it is"
@@ -92,10 +98,10 @@ def test_a_league_is_stopped(app: App) -> None:
 
 
 def test_an_empty_league_says_what_it_is_for(app: App) -> None:
-    app.controllers.league.show()
+    app[LeagueController].show()
     assert "ranks them" in find(app, "leagueEmpty").text()
     assert find(app, "leagueEmpty").isVisible()
-    app.controllers.league.rows = [
+    app[LeagueController].rows = [
         {
             "player": "random",
             "episodes": 1,
@@ -106,5 +112,5 @@ def test_an_empty_league_says_what_it_is_for(app: App) -> None:
             "note": "",
         }
     ]
-    app.controllers.league.changed.emit()
+    app[LeagueController].changed.emit()
     assert find(app, names.LEAGUE_TABLE).isVisible()

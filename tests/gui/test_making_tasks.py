@@ -15,11 +15,19 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
-from gui import object_names as names
 from gui.app import App
-from gui.models.session import Mode
-from gui.models.task_draft import LEAST_DISTANCE, distance, observe
-from gui.widgets.screen import Screen
+from gui.features.games.controller import LibraryController
+from gui.features.games.model import RomLibrary
+from gui.features.games.view import GamesView
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.tasks.dock import TaskDock
+from gui.features.tasks.model import LEAST_DISTANCE, DraftModel, distance, observe
+from gui.features.train.ahead import StartAhead
+from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
+from gui.kit.screen import Screen
+from gui.state.session import Mode, Session
 from tests.gui.conftest import click, find, press, replaced, until
 from trainer_core.author import goals
 from trainer_core.envs.judge import goal_distance
@@ -74,7 +82,7 @@ class Tools:
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> Tools:
     made = Tools()
-    monkeypatch.setattr("gui.controllers.task_draft.run_job", made.run)
+    monkeypatch.setattr("gui.features.tasks.controller.run_job", made.run)
     return made
 
 
@@ -86,28 +94,28 @@ def register_only_where_asked(request: pytest.FixtureRequest, monkeypatch: pytes
         return {"ok": True, "roms": [{"sha256": "", "title": "", "warnings": []}]}
 
     if "slow" not in request.keywords:
-        monkeypatch.setattr("gui.controllers.library.run_job", run)
+        monkeypatch.setattr("gui.features.games.controller.run_job", run)
 
 
 def open_rom(app: App, path: Path) -> None:
-    app.controllers.library.open_rom(path)
-    until(lambda: app.center.live.screen_view.has_picture)
+    app[LibraryController].open_rom(path)
+    until(lambda: app[LiveView].screen_view.has_picture)
 
 
 def captured(app: App, rom: Path) -> App:
     open_rom(app, rom)
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: app.models.task_draft.starts)
+    until(lambda: app[DraftModel].starts)
     hold_a(app)
     click(app, names.CAPTURE_GOAL_BUTTON)
-    until(lambda: app.models.task_draft.probe)
+    until(lambda: app[DraftModel].probe)
     return app
 
 
 def hold_a(app: App) -> None:
     """The echo player shows another picture then."""
-    app.controllers.playing.hold(16)
-    until(lambda: app.center.live.info.buttons == 16)
+    app[PlayController].hold(16)
+    until(lambda: app[LiveView].info.buttons == 16)
 
 
 # -- opening ---------------------------------------------------------------------------------
@@ -116,10 +124,10 @@ def hold_a(app: App) -> None:
 @pytest.mark.slow
 def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(app: App, own_rom: Path) -> None:
     open_rom(app, own_rom)
-    assert app.models.session.mode is Mode.HUMAN
-    assert app.controllers.playing.request.task == str(own_rom)
-    assert "never seen.gb, you play" in app.center.live.strip.what.text()
-    catalog, session = find(app, names.TASK_CATALOG), app.models.session
+    assert app[Session].mode is Mode.HUMAN
+    assert app[PlayController].request.task == str(own_rom)
+    assert "never seen.gb, you play" in app[LiveView].strip.what.text()
+    catalog, session = find(app, names.TASK_CATALOG), app[Session]
     assert catalog.currentText() == "never seen.gb"
     session.set_mode(Mode.AGENT)
     assert catalog.currentData() == session.task, "an agent trains the task, not the ROM"
@@ -128,16 +136,16 @@ def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(app: App, ow
     until(lambda: registered_roms(app.bridge.home))
     (rom,) = registered_roms(app.bridge.home).values()
     assert (rom.path, rom.title) == (str(own_rom), "NEVER SEEN")
-    until(lambda: app.models.library.cards[0].title == "NEVER SEEN")
+    until(lambda: app[RomLibrary].cards[0].title == "NEVER SEEN")
     assert not list(app.bridge.home.root.rglob("*.gb")), "a ROM is never copied"
 
 
 def test_choosing_a_task_again_leaves_the_rom(app: App, own_rom: Path) -> None:
     open_rom(app, own_rom)
-    app.models.session.set_task("pocket_quest/leave_bedroom")
-    app.models.session.set_task("tiny_goal")
-    assert not app.models.session.rom
-    until(lambda: app.controllers.playing.request.task == "tiny_goal")
+    app[Session].set_task("pocket_quest/leave_bedroom")
+    app[Session].set_task("tiny_goal")
+    assert not app[Session].rom
+    until(lambda: app[PlayController].request.task == "tiny_goal")
     assert find(app, names.TASK_CATALOG).currentData() == "tiny_goal"
 
 
@@ -153,8 +161,8 @@ def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
         QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     )
     QApplication.sendEvent(app.window, drop)
-    until(lambda: app.center.live.screen_view.has_picture)
-    assert app.models.session.rom == str(own_rom)
+    until(lambda: app[LiveView].screen_view.has_picture)
+    assert app[Session].rom == str(own_rom)
 
 
 @pytest.mark.parametrize(
@@ -171,15 +179,15 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, nam
     (tmp_path / "noise.gb").write_bytes(bytes(range(256)) * 160)
     (tmp_path / "text.txt").write_text("no game")
     asked: list[str] = []
-    app.controllers.library.file_wanted.disconnect()
-    app.controllers.library.file_wanted.connect(lambda title, then: asked.append(title))
-    app.controllers.library.open_rom(tmp_path / name)
+    app[LibraryController].file_wanted.disconnect()
+    app[LibraryController].file_wanted.connect(lambda title, then: asked.append(title))
+    app[LibraryController].open_rom(tmp_path / name)
     (banner,) = app.window.banners.banners
     assert said in banner.accessibleName()
     assert name in banner.accessibleName()
     press(banner)
     assert asked == ["Open ROM"]
-    assert not app.controllers.playing.is_active
+    assert not app[PlayController].is_active
 
 
 def register(app: App, path: Path, title: str) -> str:
@@ -192,19 +200,19 @@ def register(app: App, path: Path, title: str) -> str:
     file.parent.mkdir(parents=True, exist_ok=True)
     rom = RegisteredRom(path=str(path), title=title, mapper="MBC1", size=32768, ram_size=8192)
     file.write_bytes(msgspec.json.encode({sha256: rom}))
-    app.models.library.reload()
+    app[RomLibrary].reload()
     return sha256
 
 
 def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(app: App, own_rom: Path, tmp_path: Path) -> None:
     sha256 = register(app, own_rom, "MINE")
     asked: list[Callable[[Path], None]] = []
-    app.controllers.library.file_wanted.disconnect()
-    app.controllers.library.file_wanted.connect(lambda title, then: asked.append(then))
+    app[LibraryController].file_wanted.disconnect()
+    app[LibraryController].file_wanted.connect(lambda title, then: asked.append(then))
     own_rom.rename(tmp_path / "moved.gb")
-    app.models.library.reload()
-    assert "is not there" in app.models.library.card(sha256).problem
-    app.controllers.library.play(sha256)
+    app[RomLibrary].reload()
+    assert "is not there" in app[RomLibrary].card(sha256).problem
+    app[LibraryController].play(sha256)
     until(lambda: app.window.banners.banners)
     assert "MINE" in app.window.banners.banners[0].accessibleName()
     press(app.window.banners.banners[0])
@@ -213,29 +221,29 @@ def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(app: App, own_rom
     asked[0](other)
     banners = app.window.banners
     until(lambda: any("is not MINE" in made.accessibleName() for made in banners.banners))
-    assert not app.controllers.playing.is_active
+    assert not app[PlayController].is_active
     asked[0](tmp_path / "moved.gb")
-    until(lambda: app.center.live.screen_view.has_picture)
-    assert app.models.session.rom == str(tmp_path / "moved.gb")
+    until(lambda: app[LiveView].screen_view.has_picture)
+    assert app[Session].rom == str(tmp_path / "moved.gb")
 
 
 def test_a_rom_that_was_changed_is_not_played_under_its_old_name(app: App, own_rom: Path) -> None:
     sha256 = register(app, own_rom, "MINE")
     own_rom.write_bytes(b"another" * 8000)
-    app.controllers.library.play(sha256)
+    app[LibraryController].play(sha256)
     until(lambda: app.window.banners.banners)
     assert "is another file now" in app.window.banners.banners[0].accessibleName()
-    assert not app.controllers.playing.is_active
+    assert not app[PlayController].is_active
 
 
 def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(app: App, own_rom: Path) -> None:
-    app.controllers.library.open_rom(own_rom)
-    until(lambda: app.center.live.screen_view.has_picture)
+    app[LibraryController].open_rom(own_rom)
+    until(lambda: app[LiveView].screen_view.has_picture)
     bad = own_rom.with_name("bad.gb")
     bad.write_bytes(own_rom.read_bytes())  # it looks like one; the player knows better
-    app.controllers.library.open_rom(bad)
+    app[LibraryController].open_rom(bad)
     until(lambda: any("7 bytes" in made.accessibleName() for made in app.window.banners.banners))
-    assert app.models.session.rom == app.controllers.playing.request.task == str(own_rom)
+    assert app[Session].rom == app[PlayController].request.task == str(own_rom)
 
 
 def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
@@ -246,19 +254,19 @@ def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
     async def prepare(**who: bool) -> None:
         ahead.append(who)
 
-    monkeypatch.setattr(app.controllers.playing.player, "prepare", prepare)
+    monkeypatch.setattr(app[PlayController].player, "prepare", prepare)
     sha256 = register(app, own_rom, "MINE")
-    app.window.center.setCurrentWidget(app.center.games)
+    app.window.center.setCurrentWidget(app[GamesView])
     until(lambda: ahead == [{"for_person": True}])  # it loads while one chooses
     listed = find(app, names.GAME_LIST)
     titles = [listed.item(row).text() for row in range(listed.count())]
     assert {"MINE", "Pocket Quest"} <= set(titles)
-    app.models.library.select(sha256)
-    assert "MBC1, 32 KiB, 8 KiB of cartridge RAM" in app.center.games.facts.text()
+    app[RomLibrary].select(sha256)
+    assert "MBC1, 32 KiB, 8 KiB of cartridge RAM" in app[GamesView].facts.text()
     assert find(app, names.LOCATE_ROM_BUTTON).isEnabled()
-    app.models.library.select(next(card.key for card in app.models.library.cards if card.shipped))
+    app[RomLibrary].select(next(card.key for card in app[RomLibrary].cards if card.shipped))
     assert not find(app, names.LOCATE_ROM_BUTTON).isEnabled()
-    app.models.library.note_played(sha256)
+    app[RomLibrary].note_played(sha256)
     assert listed.item(0).text() == "MINE", "what was played last comes first"
 
 
@@ -289,12 +297,12 @@ def test_observe_rounds_as_the_emulator_does() -> None:
 
 def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
-    model = app.models.task_draft
-    assert app.controllers.playing.paused, "the game waits while the goal is looked at"
+    model = app[DraftModel]
+    assert app[PlayController].paused, "the game waits while the goal is looked at"
     assert tools.verbs() == ["play", "probe"]
-    assert "12.5% of 16 random players" in app.docks.task.finding.text()
+    assert "12.5% of 16 random players" in app[TaskDock].finding.text()
     np.testing.assert_array_equal(model.goal.template, observe(model.goal.captured.picture))
-    assert app.controllers.ahead.is_wanted(), "a worker loads while the task is named"
+    assert app[StartAhead].is_wanted(), "a worker loads while the task is named"
     find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
     click(app, names.MAKE_TASK_BUTTON)
     until(lambda: model.audit)
@@ -311,7 +319,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: P
     kept = Path(play[play.index("--kept") + 1])
     assert probe[probe.index("--kept") + 1] == str(kept), "it is judged from what was seen"
     assert not kept.exists(), "the task is made: nobody needs it"
-    shown = app.docks.task.audit.text()
+    shown = app[TaskDock].audit.text()
     assert "random play succeeds in 3%" in shown
     assert "UP alone in 2%" in shown
     assert "takes 21 steps" in shown
@@ -319,16 +327,16 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: P
     assert "Task made: mine/first_door" in titles
     click(app, names.TRAIN_TASK_BUTTON)
     assert not app.window.banners.banners, "what it offered is done"
-    assert app.models.session.mode is Mode.AGENT
-    assert app.controllers.training.draft.config.task == "mine/first_door"
-    assert app.controllers.training.draft.config.gamma == 0.98
+    assert app[Session].mode is Mode.AGENT
+    assert app[TrainingController].draft.config.task == "mine/first_door"
+    assert app[TrainingController].draft.config.gamma == 0.98
 
 
 def test_the_distance_follows_the_game_and_the_region(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
-    model, shown = app.models.task_draft, app.docks.task.distance
+    model, shown = app[DraftModel], app[TaskDock].distance
     until(lambda: shown.text() == "distance now 0.0000  goal")
-    app.controllers.playing.toggle_pause()
+    app[PlayController].toggle_pause()
     until(lambda: shown.text() not in ("", "distance now 0.0000  goal"))
     painter = find(app, names.GOAL_MASK)
     QTest.mousePress(painter, Qt.MouseButton.LeftButton, pos=QPoint(30, 30))
@@ -352,11 +360,11 @@ def test_the_distance_follows_the_game_and_the_region(app: App, own_rom: Path, t
 
 def test_start_states_can_be_several_and_taken_away(app: App, own_rom: Path, tools: Tools) -> None:
     open_rom(app, own_rom)
-    model = app.models.task_draft
+    model = app[DraftModel]
     for count in (1, 2, 3):
         click(app, names.SAVE_STATE_BUTTON)
         until(lambda count=count: len(model.starts) == count)
-    assert not app.controllers.playing.paused, "the game goes on after a start state"
+    assert not app[PlayController].paused, "the game goes on after a start state"
     starts = find(app, names.START_LIST)
     assert starts.count() == 3
     starts.setCurrentRow(1)
@@ -375,7 +383,7 @@ def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
     app: App, own_rom: Path, tools: Tools
 ) -> None:
     open_rom(app, own_rom)
-    model, dock, playing = app.models.task_draft, app.docks.task, app.controllers.playing
+    model, dock, playing = app[DraftModel], app[TaskDock], app[PlayController]
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: dock.distance.text() == "looks as where it begins")
     click(app, names.CAPTURE_GOAL_BUTTON)
@@ -398,33 +406,33 @@ def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
     async def run(argv: list[str], **_: object) -> dict[str, Any]:
         raise LabError("1 different start pictures were found ... (--walk)")
 
-    monkeypatch.setattr("gui.controllers.task_draft.run_job", run)
+    monkeypatch.setattr("gui.features.tasks.controller.run_job", run)
     app.window.resize(1024, 600)
     open_rom(app, own_rom)
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: app.models.task_draft.starts)
+    until(lambda: app[DraftModel].starts)
     hold_a(app)
     click(app, names.CAPTURE_GOAL_BUTTON)
-    until(lambda: app.models.task_draft.error)
-    audit = app.docks.task.audit
+    until(lambda: app[DraftModel].error)
+    audit = app[TaskDock].audit
     until(lambda: audit.visibleRegion().boundingRect() == audit.rect())
-    assert app.docks.task.audit.text().startswith("Too few different pictures"), "no option"
+    assert app[TaskDock].audit.text().startswith("Too few different pictures"), "no option"
     assert find(app, names.MAKE_TASK_BUTTON).isEnabled(), "another region may do"
 
 
 def test_another_game_begins_another_draft(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
-    app.controllers.library.open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
-    until(lambda: app.controllers.playing.request.task.endswith("moths.gb"))
+    app[LibraryController].open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
+    until(lambda: app[PlayController].request.task.endswith("moths.gb"))
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: app.models.task_draft.rom.endswith("mirror_moths.gb"))
-    until(lambda: app.models.task_draft.starts)
-    assert app.models.task_draft.goal is None
+    until(lambda: app[DraftModel].rom.endswith("mirror_moths.gb"))
+    until(lambda: app[DraftModel].starts)
+    assert app[DraftModel].goal is None
 
 
 def test_a_name_is_kept_with_its_draft_and_goes_with_it(app: App, own_rom: Path, tools: Tools) -> None:
     box = find(app, names.TASK_NAME, QLineEdit)
-    model = app.models.task_draft
+    model = app[DraftModel]
     open_rom(app, own_rom)
     QTest.keyClicks(box, "first ledge")
     captured(app, own_rom)
@@ -437,16 +445,16 @@ def test_a_name_is_kept_with_its_draft_and_goes_with_it(app: App, own_rom: Path,
     until(lambda: model.starts and not model.made)
     assert box.text() == model.name == "", "another task has no name yet"
     QTest.keyClicks(box, "second")
-    app.controllers.library.open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
-    until(lambda: app.controllers.playing.request.task.endswith("moths.gb"))
+    app[LibraryController].open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
+    until(lambda: app[PlayController].request.task.endswith("moths.gb"))
     until(lambda: model.is_empty)
     assert box.text() == ""
-    assert not app.docks.task.audit.text(), "nothing is left of the other game's task"
+    assert not app[TaskDock].audit.text(), "nothing is left of the other game's task"
 
 
 def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
-    box, model, dock = find(app, names.TASK_NAME), app.models.task_draft, app.docks.task
+    box, model, dock = find(app, names.TASK_NAME), app[DraftModel], app[TaskDock]
     QTest.qWait(0)
     place = box.mapTo(dock, QPoint(0, 0))
     seen = [place]
@@ -459,9 +467,9 @@ def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path,
         model.tell(**facts)
         QApplication.processEvents()
         seen.append(box.mapTo(dock, QPoint(0, 0)))
-    app.docks.task.painter.painted.emit(0, 0, 10, 10, True)
+    app[TaskDock].painter.painted.emit(0, 0, 10, 10, True)
     QApplication.processEvents()
-    assert app.docks.task.clear.isVisible()
+    assert app[TaskDock].clear.isVisible()
     assert {*seen, box.mapTo(dock, QPoint(0, 0))} == {place}
 
 
@@ -469,7 +477,7 @@ def game_with_keys(app: App, rom: Path) -> Screen:
     """Open a ROM and give its screen the keyboard."""
     open_rom(app, rom)
     app.window.activateWindow()
-    screen = app.center.live.screen_view
+    screen = app[LiveView].screen_view
     screen.setFocus()
     until(lambda: QApplication.focusWidget() is screen)
     return screen
@@ -477,17 +485,17 @@ def game_with_keys(app: App, rom: Path) -> Screen:
 
 def test_a_click_beside_a_box_takes_the_keys_from_the_game(app: App, own_rom: Path, tools: Tools) -> None:
     screen = game_with_keys(app, own_rom)
-    QTest.mouseClick(app.docks.task.finding, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(app[TaskDock].finding, Qt.MouseButton.LeftButton)
     assert QApplication.focusWidget() is not screen
-    paused = app.controllers.playing.paused
+    paused = app[PlayController].paused
     for key in "a name":
         QTest.keyClicks(QApplication.focusWidget(), key)
-    assert app.controllers.playing.paused == paused, "Space went nowhere"
+    assert app[PlayController].paused == paused, "Space went nowhere"
 
 
 def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
-    box, model = find(app, "taskButtons"), app.models.task_draft
+    box, model = find(app, "taskButtons"), app[DraftModel]
     assert box.currentData() == "", "the tool finds out what the way needs"
     box.setCurrentIndex(box.findData(TWO_BUTTONS_ID))
     assert box.currentText() == "combinations"
@@ -503,25 +511,25 @@ def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, t
     until(lambda: model.audit)
     new = next(asked for asked in tools.asked if asked[0] == "new")
     assert new[new.index("--codec") + 1] == TWO_BUTTONS_ID
-    said = app.docks.task.audit.text()
+    said = app[TaskDock].audit.text()
     assert "it holds two buttons or SELECT" in said
     assert not any(word in said for word in ("--", ".npz", "buttons7")), "no shell in the app"
     model.tell(choices={"way": "kept", "buttons": f"{TWO_BUTTONS_ID}: the way holds"}, made="x")
     model.buttons = ""
     model.tell()
-    assert "may press two buttons at once, as you did" in app.docks.task.audit.text()
+    assert "may press two buttons at once, as you did" in app[TaskDock].audit.text()
 
 
 def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
-    model, finding = app.models.task_draft, app.docks.task.finding
+    model, finding = app[DraftModel], app[TaskDock].finding
     assert not model.is_restless
     later = np.repeat(model.goal.template[None], 2, axis=0)
     later[1, 10:20, 10:20] = 3 - later[1, 10:20, 10:20]
     model.tell(goal=replaced(model.goal, later=later))
     assert finding.text().startswith("This picture changes by itself (0.0")
     assert finding.property("role") == "warn"
-    app.docks.task.painter.painted.emit(40, 40, 20, 20, True)
+    app[TaskDock].painter.painted.emit(40, 40, 20, 20, True)
     assert not model.is_restless
     until(lambda: model.probe)
     assert finding.text().startswith("tau"), "the region that was painted stays"
@@ -533,32 +541,32 @@ def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Too
 def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(app: App, own_rom: Path, tools: Tools) -> None:
     screen = game_with_keys(app, own_rom)
     QTest.keyClick(screen, Qt.Key.Key_F7)
-    until(lambda: app.models.task_draft.starts)
+    until(lambda: app[DraftModel].starts)
     # Shift is held for turbo, and changes no other key.
     QTest.keyClick(screen, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
-    until(lambda: len(app.models.task_draft.starts) == 2)
+    until(lambda: len(app[DraftModel].starts) == 2)
     QTest.keyClick(screen, Qt.Key.Key_F8)
-    until(lambda: app.models.task_draft.goal)
+    until(lambda: app[DraftModel].goal)
     QTest.keyClick(screen, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
-    until(lambda: app.models.task_draft.made)
+    until(lambda: app[DraftModel].made)
 
 
 def test_a_held_key_rewinds_and_leaving_the_screen_lets_go(app: App, own_rom: Path) -> None:
     open_rom(app, own_rom)
-    live = app.center.live
+    live = app[LiveView]
     until(lambda: live.info.frame > 40)
     QTest.keyPress(live.screen_view, Qt.Key.Key_R)
     until(lambda: live.info.frame < 30)
     live.screen_view.focus_lost.emit()
-    assert not app.controllers.playing.rewinding
+    assert not app[PlayController].rewinding
     until(lambda: live.info.frame > 45)
 
 
 def test_the_steps_of_a_task_are_in_sight_in_a_window_of_1280_by_800(app: App, own_rom: Path, tools: Tools) -> None:
     app.window.resize(1280, 800)
     captured(app, own_rom)
-    app.docks.task.painter.painted.emit(0, 0, 40, 40, True)
-    until(lambda: app.models.task_draft.probe)
+    app[TaskDock].painter.painted.emit(0, 0, 40, 40, True)
+    until(lambda: app[DraftModel].probe)
     QApplication.processEvents()
     made = find(app, names.MAKE_TASK_BUTTON)
     assert made.visibleRegion().boundingRect() == made.rect()

@@ -11,10 +11,14 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from gui.app import App
-from gui.models import video_memory
-from gui.models.memory_search import EQUAL, MemorySearch, parse_number
-from gui.models.memory_watches import MemoryWatches, Watch
-from gui.models.wall_order import WallOrder
+from gui.features.curves.dock import TelemetryDock
+from gui.features.games.controller import LibraryController
+from gui.features.memory import views as video_memory
+from gui.features.memory.controller import EQUAL, MemoryController, MemorySearch, MemoryWatches, Watch, parse_number
+from gui.features.memory.dock import MemoryDock
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.train.wall import WallOrder
 from tests.gui.conftest import click, find, until
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import ASSETS, HomePaths
@@ -103,12 +107,12 @@ def test_maps_and_sprites_are_those_of_the_picture() -> None:
 
 
 def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> None:
-    playing, memory = app.controllers.playing, app.controllers.memory
+    playing, memory = app[PlayController], app[MemoryController]
     playing.player.runners = registered_runners()
-    app.controllers.library.open_rom(ROM)
+    app[LibraryController].open_rom(ROM)
     until(lambda: playing.is_rom and not playing.busy, REAL_S)
     assert memory.memory is None
-    screen, dock = app.center.live.screen_view, app.docks.memory
+    screen, dock = app[LiveView].screen_view, app[MemoryDock]
     app.window.activateWindow()
     screen.setFocus()
     QTest.keyClick(screen, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)  # Shift is turbo, too
@@ -138,7 +142,7 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     memory.changed.emit()
     assert dock.video_page.told.text() == "Tile 17, at 8110", "the next look leaves it there"
     # Behind another dock it asks for nothing, and its key brings it to the front again.
-    app.docks.telemetry.raise_()
+    app[TelemetryDock].raise_()
     until(lambda: not memory._is_watched)
     app.actions["dock.memoryDock"].trigger()
     until(lambda: memory._is_watched)

@@ -10,10 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gui.models.metric_series import CLOCK, MetricTable, SmoothedColumn, decimate, nearest, smooth
-from gui.models.run_history import RunTelemetry
-from gui.models.smoothing import DECAYING, GAUSSIAN, RUNNING, gaussian, running_mean
-from gui.widgets.plot_ticks import x_ticks
+from gui.kit.plot_shapes import x_ticks
+from gui.state.metric_series import (
+    CLOCK,
+    DECAYING,
+    GAUSSIAN,
+    RUNNING,
+    MetricTable,
+    SmoothedColumn,
+    decimate,
+    gaussian,
+    nearest,
+    running_mean,
+    smooth,
+)
+from gui.state.run_history import RunTelemetry
 from tests.gui.conftest import foreign_record, replaced
 from tests.support.made_records import update_record
 from trainer_core.wire import records

@@ -21,19 +21,21 @@ APP = """
 import sys
 from pathlib import Path
 from gui.app import create_app
-from gui.bridge import run_until_quit
+from gui.features.play.controller import PlayController
+from gui.features.train.controller import TrainingController
+from gui.state.bridge import run_until_quit
 from PySide6.QtCore import QTimer
 from tests.gui.conftest import use_echo
 app = create_app(Path(sys.argv[1]))
 use_echo(app, updates=1000, child=True)
 app.window.show()
-app.controllers.training.set_consent(True)
-app.controllers.training.start()
-app.controllers.playing.play_human()
+app[TrainingController].set_consent(True)
+app[TrainingController].start()
+app[PlayController].play_human()
 def tell():
-    run = app.controllers.training.record
-    if run is not None and run.env_steps and app.controllers.playing.is_active:
-        print(run.pid, app.controllers.playing.player._child.pid, flush=True)
+    run = app[TrainingController].record
+    if run is not None and run.env_steps and app[PlayController].is_active:
+        print(run.pid, app[PlayController].player._child.pid, flush=True)
         timer.stop()
 timer = QTimer(interval=50)
 timer.timeout.connect(tell)
@@ -71,23 +73,25 @@ REAL = """
 import sys
 from pathlib import Path
 from gui.app import create_app
-from gui.bridge import run_until_quit
+from gui.features.play.controller import PlayController
+from gui.features.train.controller import TrainingController
+from gui.state.bridge import run_until_quit
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QDesktopServices
 QDesktopServices.openUrl = lambda url: True
 app = create_app(Path(sys.argv[1]))
 app.window.show()
-app.controllers.training.draft.set_values({"task": "tiny_goal", "num_envs": 8, "threads": 1})
-app.controllers.training.set_consent(True)
-app.controllers.training.start()
-app.controllers.playing.play_human()
+app[TrainingController].draft.set_values({"task": "tiny_goal", "num_envs": 8, "threads": 1})
+app[TrainingController].set_consent(True)
+app[TrainingController].start()
+app[PlayController].play_human()
 def tell():
-    run = app.controllers.training.record
-    if run is not None and run.env_steps and app.controllers.playing.is_active:
-        print(run.pid, app.controllers.playing.player._child.pid, flush=True)
+    run = app[TrainingController].record
+    if run is not None and run.env_steps and app[PlayController].is_active:
+        print(run.pid, app[PlayController].player._child.pid, flush=True)
         timer.stop()
         sys.stdin.readline()
-        app.controllers.dashboards.open_tensorboard()
+        app[Dashboards].open_tensorboard()
 timer = QTimer(interval=50)
 timer.timeout.connect(tell)
 timer.start()

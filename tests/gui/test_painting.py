@@ -14,9 +14,12 @@ from PySide6.QtWidgets import QApplication, QStyledItemDelegate, QWidget
 
 import gui
 from gui.app import App
-from gui.widgets.painting import PLACEHOLDER, guarded, guarded_item
-from gui.widgets.piano_roll import PianoRoll
-from gui.widgets.plot_canvas import PlotCanvas
+from gui.features.curves.dock import TelemetryDock
+from gui.features.log.dock import LogDock
+from gui.features.roll.piano_roll import PianoRoll
+from gui.kit.painting import PLACEHOLDER, guarded, guarded_item
+from gui.kit.plot_canvas import PlotCanvas
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import find, foreign_record, until
 
 SOURCES = sorted(Path(gui.__file__).parent.rglob("*.py"))
@@ -137,7 +140,7 @@ def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(app: App, monkeypatch:
 
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: app.bridge.tell_unexpected(error))
     monkeypatch.setattr(PlotCanvas, "_paint_marks", fail)
-    telemetry = app.models.telemetry
+    telemetry = app[TelemetryModel]
     telemetry.set_focus("r")
     for seq in (1, 2, 3):
         telemetry.take("r", foreign_record(seq, score=float(seq)))
@@ -145,22 +148,22 @@ def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(app: App, monkeypatch:
     until(lambda: "ZeroDivisionError: no room" in log.toPlainText())
     for _ in range(5):
         app.window.grab()
-    app.docks.log.flush()
+    app[LogDock].flush()
     text = log.toPlainText()
     assert text.count("Traceback (most recent call last)") == 1
-    app.docks.log.level.setCurrentIndex(2)
+    app[LogDock].level.setCurrentIndex(2)
     assert "test_painting.py" in log.toPlainText(), "a traceback is whole among the errors"
 
 
 def test_a_plot_that_cannot_be_computed_leaves_the_others_their_turn(
     app: App, told: list[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    telemetry = app.models.telemetry
+    telemetry = app[TelemetryModel]
     telemetry.set_focus("r")
     for seq in (1, 2, 3):
         telemetry.take("r", foreign_record(seq, bad=1.0, score=float(seq)))
-    until(lambda: {"bad", "score"} <= app.docks.telemetry.board.cards.keys())
-    cards = app.docks.telemetry.board.cards
+    until(lambda: {"bad", "score"} <= app[TelemetryDock].board.cards.keys())
+    cards = app[TelemetryDock].board.cards
 
     def fail(*_: object) -> bool:
         raise ZeroDivisionError("no room")
@@ -170,5 +173,5 @@ def test_a_plot_that_cannot_be_computed_leaves_the_others_their_turn(
     before = cards["score"].redraws
     until(lambda: told and cards["score"].redraws > before)
     for _ in range(20):
-        app.docks.telemetry.board.tick()
+        app[TelemetryDock].board.tick()
     assert len(told) == 1

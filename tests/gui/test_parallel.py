@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF
 
-from gui.models.parallel import axis_of, success_axis
-from gui.widgets.parallel import ParallelView
+from gui.features.runs.comparison import ParallelView, axis_of, success_axis
 
 
 def test_numbers_lie_in_order_and_logarithmically_where_they_span_much() -> None:

@@ -14,12 +14,15 @@ from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from gui import theme
 from gui.app import App
-from gui.models.branches import branch_trees
-from gui.models.recording_names import recording_name
-from gui.models.replay import Replay
-from gui.widgets.piano_roll import HEAD, NUMBER, ROW, PianoRoll
+from gui.features.replay.controller import ReplayController
+from gui.features.replay.model import Replay, recording_name
+from gui.features.replay.view import ReplayView
+from gui.features.roll.controller import RollController
+from gui.features.roll.panel import branch_trees
+from gui.features.roll.piano_roll import HEAD, NUMBER, ROW, PianoRoll
+from gui.kit import theme
+from gui.state.notices import Notices
 from tests.gui.conftest import click, until
 from trainer_core.envs.recording_writer import RecordingWriter
 from trainer_core.envs.single_game import ConsoleGame, open_game
@@ -146,7 +149,7 @@ class StillPlayer:
     is_active = False
 
     def __init__(self, app: App) -> None:
-        self._roll = app.controllers.roll
+        self._roll = app[RollController]
         self.ahead = self._roll.player.ahead
         self._roll.player = self  # type: ignore[assignment]
 
@@ -172,17 +175,17 @@ def opened(app: App, game: ConsoleGame) -> App:
     """The roll of a recording of 144 frames, open at frame 60, without a process."""
     folder = record(game, app.bridge.home.root / "recordings" / "take", [5, A_RIGHT, 6])
     StillPlayer(app)
-    app.window.center.setCurrentWidget(app.center.replay)
-    app.controllers.replay.load(folder, 60)
-    app.center.replay.setFocus()
+    app.window.center.setCurrentWidget(app[ReplayView])
+    app[ReplayController].load(folder, 60)
+    app[ReplayView].setFocus()
     click(app, "rollOpenButton")
-    until(lambda: app.controllers.roll.known == 144)
-    assert app.center.replay.panel.piano.isVisible()
+    until(lambda: app[RollController].known == 144)
+    assert app[ReplayView].panel.piano.isVisible()
     return app
 
 
 def test_buttons_are_edited_by_mouse_and_keys_and_taken_back(opened: App) -> None:
-    roll, piano = opened.controllers.roll, opened.center.replay.panel.piano
+    roll, piano = opened[RollController], opened[ReplayView].panel.piano
     assert opened.window.focusWidget() is piano, "its keys work at once"
     assert bytes(roll.masks[23:33]) == bytes([0, *[A | 1] * 8, 0]), "two buttons in one step"
     drag_over_b(piano, 60, 3)
@@ -201,7 +204,7 @@ def test_buttons_are_edited_by_mouse_and_keys_and_taken_back(opened: App) -> Non
 
 
 def test_what_is_pressed_is_named_and_coloured_along_the_replay(opened: App) -> None:
-    replay, view = opened.controllers.replay, opened.center.replay
+    replay, view = opened[ReplayController], opened[ReplayView]
     assert "action A+RIGHT" in replay.replay.describe(30)
     lane = view.lane.grab().toImage()
     mark = lane.pixelColor(round(30 / 144 * lane.width()), 14)
@@ -209,7 +212,7 @@ def test_what_is_pressed_is_named_and_coloured_along_the_replay(opened: App) -> 
 
 
 def test_another_recording_beside_the_roll_follows_it(opened: App, game: ConsoleGame) -> None:
-    replay, view = opened.controllers.replay, opened.center.replay
+    replay, view = opened[ReplayController], opened[ReplayView]
     other = record(game, opened.bridge.home.root / "recordings" / "other", [6, 6])
     replay.toggle_beside(other)
     view.go_to(100)
@@ -217,7 +220,7 @@ def test_another_recording_beside_the_roll_follows_it(opened: App, game: Console
 
 
 def test_a_small_window_cuts_nothing_off_the_roll(opened: App) -> None:
-    view = opened.center.replay
+    view = opened[ReplayView]
     piano = view.panel.piano
     opened.window.resize(1024, 700)
     until(lambda: piano.cell < 24 and view.strip.isHidden())
@@ -227,12 +230,12 @@ def test_a_small_window_cuts_nothing_off_the_roll(opened: App) -> None:
 
 
 def test_changes_that_nobody_saved_are_brought_back(opened: App) -> None:
-    roll = opened.controllers.roll
+    roll = opened[RollController]
     roll.press(40, bytes([A, A, 0, A]))
     changed = bytes(roll.masks)
     opened.actions["rollOpen"].trigger()
     until(lambda: not roll.player.is_active)
-    assert opened.center.replay.panel.isHidden()
+    assert opened[ReplayView].panel.isHidden()
     banner = opened.window.banners.banners[-1]
     assert banner.accessibleName() == "The changed buttons were not saved: take"
     banner.button.click()
@@ -245,7 +248,7 @@ def test_changed_buttons_are_saved_as_a_branch_and_played_on(app: App, game: Con
     """With the real player: what it shows is what a fresh console shows."""
     home = app.bridge.home.root
     folder = record(game, home / "players" / "p" / "recordings" / "take", [5, A_RIGHT, 6])
-    replay, roll, view = app.controllers.replay, app.controllers.roll, app.center.replay
+    replay, roll, view = app[ReplayController], app[RollController], app[ReplayView]
     app.window.center.setCurrentWidget(view)
     replay.load(folder, 60)
     assert view.frame == 60
@@ -289,7 +292,7 @@ def test_changed_buttons_are_saved_as_a_branch_and_played_on(app: App, game: Con
 def test_a_player_may_be_through_before_it_counts_as_started(
     app: App, game: ConsoleGame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    roll, replay = app.controllers.roll, app.controllers.replay
+    roll, replay = app[RollController], app[ReplayController]
     told = records.RollEvent(run_id="p", seq=0, time=0.0, frames=24, known=24, differs=-1)
 
     async def start(config: PlayerConfig) -> None:
@@ -307,7 +310,7 @@ def test_four_recordings_go_in_lockstep(app: App, game: ConsoleGame, tmp_path: P
         record(game, app.bridge.home.root / "recordings" / f"r{n}", [n, 3, 5], steps)
         for n, steps in enumerate((2, 4, 1, 2))
     ]
-    replay, view = app.controllers.replay, app.center.replay
+    replay, view = app[ReplayController], app[ReplayView]
     app.window.center.setCurrentWidget(view)
     replay.load(folders[0])
     problems: list[str] = []
@@ -334,8 +337,8 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     red = Image.new("RGB", (40, 24), (200, 10, 20))
     blue = Image.new("RGB", (40, 24), (20, 10, 200))
     red.save(tmp_path / "two.gif", save_all=True, append_images=[blue], duration=500)
-    replay, view = app.controllers.replay, app.center.replay
-    app._on_dropped(tmp_path / "two.gif")
+    replay, view = app[ReplayController], app[ReplayView]
+    app.open_path(tmp_path / "two.gif")
     until(lambda: replay.replay is not None)
     assert app.window.center.currentWidget() is view
     assert view.screen_view._picture.tolist()[0][0] == [200, 10, 20]
@@ -344,7 +347,7 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     assert not app.actions["rollOpen"].isEnabled()
     assert "pictures only" in app.actions["playOn"].toolTip()
     problems: list[str] = []
-    app.models.notices.told.connect(lambda notice: problems.append(notice.text))
+    app[Notices].told.connect(lambda notice: problems.append(notice.text))
     (tmp_path / "bad.gif").write_bytes(b"GIF89a nothing")
     replay.open(tmp_path / "bad.gif")
     until(lambda: problems)

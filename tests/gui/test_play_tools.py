@@ -13,23 +13,29 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from gui import object_names as names
 from gui.app import App
-from gui.center.slot_menu import SlotButton
-from gui.widgets.export_sheet import ExportSheet
-from gui.widgets.lane import ACTION, ActionLane
-from gui.widgets.policy_bars import PolicyBars
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.play.slots import SlotButton, SlotsController
+from gui.features.play.strip import PolicyBars
+from gui.features.replay.controller import ReplayController
+from gui.features.replay.export_sheet import ExportSheet
+from gui.features.replay.lane import ACTION, ActionLane
+from gui.features.replay.view import ReplayView
+from gui.features.tasks.dock import TaskDock
+from gui.kit import object_names as names
+from gui.kit.screen import Palette
 from tests.gui.conftest import click, find, until
 from trainer_core.wire import commands, records
 
 
 def play(app: App) -> None:
     click(app, names.MODE_HUMAN)
-    until(lambda: app.center.live.screen_view.has_picture)
+    until(lambda: app[LiveView].screen_view.has_picture)
 
 
 def frame(app: App) -> int:
-    return app.center.live.info.frame
+    return app[LiveView].info.frame
 
 
 def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:  # type: ignore[no-untyped-def]
@@ -57,7 +63,7 @@ def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:  
 
 def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(app: App) -> None:
     play(app)
-    slots = app.controllers.slots
+    slots = app[SlotsController]
     assert not app.actions["loadSlot"].isEnabled()
     assert "Slot 1 is empty" in app.actions["loadSlot"].toolTip()
     app.actions["saveSlot"].trigger()
@@ -70,7 +76,7 @@ def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(app: App
     app.actions["loadSlot"].trigger()
     until(lambda: slots.can_undo and frame(app) < saved + 50)
     # At the game Shift is turbo as well, and Shift+F9 still no second F9.
-    screen = app.center.live.screen_view
+    screen = app[LiveView].screen_view
     app.window.activateWindow()
     screen.setFocus()
     QTest.keyPress(screen, Qt.Key.Key_Shift)
@@ -81,19 +87,19 @@ def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(app: App
 
 def test_the_menu_of_slots_offers_those_that_hold_a_state(app: App) -> None:
     play(app)
-    app.controllers.slots.save(3)
-    until(lambda: app.controllers.slots.path(3).with_suffix(".png").is_file())
+    app[SlotsController].save(3)
+    until(lambda: app[SlotsController].path(3).with_suffix(".png").is_file())
     made = find(app, "slotButton", SlotButton)
     made.menu().aboutToShow.emit()
     texts = [action.text() for action in made.menu().actions()]
     assert [text[:11] for text in texts if text.startswith("Load Slot")] == ["Load Slot 3"]
-    assert app.controllers.slots.current == 3
+    assert app[SlotsController].current == 3
     assert app.actions["saveSlot"].text() == "Save state, slot 3"
 
 
 def test_a_slot_of_another_game_is_refused_and_the_game_goes_on(app: App) -> None:
     play(app)
-    slots = app.controllers.slots
+    slots = app[SlotsController]
     slots.path(1).parent.mkdir(parents=True)
     slots.path(1).write_text("something else")
     problems: list[str] = []
@@ -101,7 +107,7 @@ def test_a_slot_of_another_game_is_refused_and_the_game_goes_on(app: App) -> Non
     slots.load(1)
     until(lambda: problems)
     assert "no state of this game" in problems[0]
-    assert app.controllers.playing.is_active
+    assert app[PlayController].is_active
     assert not slots.can_undo
 
 
@@ -111,7 +117,7 @@ def test_what_the_policy_thinks_is_shown_while_it_plays(app: App) -> None:
     event = records.PolicyEvent(
         run_id="p", seq=0, time=0.0, step=4, action=3, value=0.25, probabilities=(0.0, 0.1, 0.0, 0.6, 0.1, 0.1, 0.1)
     )
-    app.controllers.playing._on_event(event)
+    app[PlayController]._on_event(event)
     assert bars.event_shown is event
     assert "Step 4" in bars.accessibleName()
     assert "UP 60%" in bars.accessibleName()
@@ -123,7 +129,7 @@ def test_what_the_policy_thinks_is_shown_while_it_plays(app: App) -> None:
 def test_a_recording_is_begun_with_the_end_that_was_chosen(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     play(app)
     asked: list[dict[str, Any]] = []
-    playing = app.controllers.playing
+    playing = app[PlayController]
     request = playing.player.request
 
     def note(kind: type[commands.Command], **fields: Any) -> Any:
@@ -137,15 +143,15 @@ def test_a_recording_is_begun_with_the_end_that_was_chosen(app: App, monkeypatch
     click(app, names.RECORD_BUTTON)
     until(lambda: playing.recording)
     assert asked == [{"on": True, "until": "episode"}]
-    assert app.center.live.strip.clock.text() == "0:00.0"
+    assert app[LiveView].strip.clock.text() == "0:00.0"
     playing._on_event(play_event(recording_frames=300))
-    app.center.live.refresh()
-    assert app.center.live.strip.clock.text() == "0:05.0"
+    app[LiveView].refresh()
+    assert app[LiveView].strip.clock.text() == "0:05.0"
 
 
 def test_a_game_that_crashed_says_so_over_its_picture(app: App) -> None:
     play(app)
-    playing, screen = app.controllers.playing, app.center.live.screen_view
+    playing, screen = app[PlayController], app[LiveView].screen_view
     playing._on_event(play_event(hung="undefined opcode at $0150"))
     assert screen.hint == "The game has crashed: undefined opcode at $0150. R rewinds"
     playing._on_event(play_event())
@@ -172,7 +178,7 @@ def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> 
     sheet.last.setValue(500)
     assert sheet.last.minimum() == 11
     sheet.speed.setValue(2)
-    QTest.mouseClick(sheet.findChild(type(app.docks.task.clear), "exportButton"), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(sheet.findChild(type(app[TaskDock].clear), "exportButton"), Qt.MouseButton.LeftButton)
     ((place, options),) = exported
     assert place == tmp_path / "clip.apng"
     assert options == [
@@ -195,7 +201,7 @@ def test_a_full_disk_under_a_recording_is_told(app: App) -> None:
     event = records.ErrorRecord(
         run_id="p", seq=0, time=0.0, kind="recording", message="the recording ends after 9 frames"
     )
-    app.controllers.playing._on_event(event)
+    app[PlayController]._on_event(event)
     assert problems == ["the recording ends after 9 frames"]
 
 
@@ -211,35 +217,35 @@ def recorded(folder: Path) -> Path:
 
 def test_a_person_plays_on_from_the_frame_on_show(app: App, tmp_path: Path) -> None:
     play(app)
-    playing = app.controllers.playing
-    app.controllers.replay.load(recorded(tmp_path / "r"))
-    app.window.center.setCurrentWidget(app.center.replay)
-    app.center.replay.slider.setValue(7)
+    playing = app[PlayController]
+    app[ReplayController].load(recorded(tmp_path / "r"))
+    app.window.center.setCurrentWidget(app[ReplayView])
+    app[ReplayView].slider.setValue(7)
     click(app, "playOnButton")
-    until(lambda: playing.paused and app.center.live.info.frame == 7)
-    assert app.window.center.currentWidget() is app.center.live
+    until(lambda: playing.paused and app[LiveView].info.frame == 7)
+    assert app.window.center.currentWidget() is app[LiveView]
     playing.toggle_pause()
-    until(lambda: app.center.live.info.frame > 10)
+    until(lambda: app[LiveView].info.frame > 10)
 
 
 def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> None:
-    app._on_dropped(recorded(tmp_path / "dropped"))
-    assert app.controllers.replay.replay.folder == tmp_path / "dropped"
-    assert app.window.center.currentWidget() is app.center.replay
+    app.open_path(recorded(tmp_path / "dropped"))
+    assert app[ReplayController].replay.folder == tmp_path / "dropped"
+    assert app.window.center.currentWidget() is app[ReplayView]
 
 
 def test_the_picture_on_show_is_kept_beside_earlier_ones(app: App) -> None:
     assert not app.actions["savePicture"].isEnabled()
     play(app)
     folder = app.bridge.home.root / "pictures"
-    playing = app.controllers.playing
+    playing = app[PlayController]
     until(lambda: playing.picture is not None and app.actions["savePicture"].isEnabled())
     playing.toggle_pause()
     for _ in range(2):
         app.actions["savePicture"].trigger()
     found = sorted(folder.iterdir())
     assert len(found) == 2, "none is replaced"
-    kept, table = QImage(str(found[0])), app.models.palette.table
+    kept, table = QImage(str(found[0])), app[Palette].table
     expected = table[playing.picture]
     assert [kept.pixel(x, 40) for x in range(160)] == expected[40].tolist()
     assert QGuiApplication.clipboard().image().size() == kept.size()

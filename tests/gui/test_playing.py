@@ -11,15 +11,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 
-from gui import object_names as names
 from gui.app import App
-from gui.keymap import Joypad
-from gui.models.checkpoints import CheckpointCard
-from gui.models.navigation import Place
-from gui.models.replay import Replay
-from gui.models.session import Mode
-from gui.widgets.screen import FrameSource, Palette, Screen
-from gui.widgets.tiles import best_columns
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.play.controller import PlayController
+from gui.features.play.keys import Joypad
+from gui.features.play.live import LiveView
+from gui.features.replay.controller import ReplayController
+from gui.features.replay.model import Replay
+from gui.features.replay.view import ReplayView
+from gui.features.runs.model import RunList
+from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
+from gui.kit.screen import FrameSource, Palette, Screen, best_columns
+from gui.state.checkpoints import CheckpointCard, CheckpointList
+from gui.state.session import Mode, Navigation, Place, Session
 from tests.gui.conftest import click, find, until
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
@@ -47,14 +52,14 @@ def play(app: App, mode: Mode = Mode.HUMAN) -> None:
     if mode is Mode.HUMAN:
         click(app, names.MODE_HUMAN)
     else:
-        app.models.session.set_mode(mode)
-        app.models.navigation.leave_welcome()
-        app.controllers.playing.deploy("tiny_goal", card(app.bridge.home.root / "c1").folder)
-    until(lambda: app.center.live.screen_view.has_picture)
+        app[Session].set_mode(mode)
+        app[Navigation].leave_welcome()
+        app[PlayController].deploy("tiny_goal", card(app.bridge.home.root / "c1").folder)
+    until(lambda: app[LiveView].screen_view.has_picture)
 
 
 def shown(app: App) -> np.ndarray:
-    return app.center.live.screen_view.picture
+    return app[LiveView].screen_view.picture
 
 
 # -- the screen ------------------------------------------------------------------------------
@@ -159,18 +164,18 @@ def test_keys_become_the_joypad_mask() -> None:
 
 def test_a_key_reaches_the_console_and_leaving_releases_it(app: App) -> None:
     play(app)
-    screen = app.center.live.screen_view
+    screen = app[LiveView].screen_view
     QTest.keyPress(screen, Qt.Key.Key_Z)
-    until(lambda: app.center.live.info.buttons == 1 << 4)
-    assert "a" in app.center.live.strip.lights.accessibleName()
+    until(lambda: app[LiveView].info.buttons == 1 << 4)
+    assert "a" in app[LiveView].strip.lights.accessibleName()
     screen.focus_lost.emit()
-    until(lambda: app.center.live.info.buttons == 0)
+    until(lambda: app[LiveView].info.buttons == 0)
 
 
 def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) -> None:
     play(app)
-    until(lambda: app.center.live.strip.who.text() == "HUMAN")
-    config = json.loads((app.controllers.playing.player.directory / "config.json").read_text())
+    until(lambda: app[LiveView].strip.who.text() == "HUMAN")
+    config = json.loads((app[PlayController].player.directory / "config.json").read_text())
     assert config == {
         "task": "tiny_goal",
         "checkpoint": "",
@@ -182,43 +187,43 @@ def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) ->
         "recording": "",
     }
     click(app, names.MODE_AGENT)
-    until(lambda: not app.controllers.playing.is_active)
+    until(lambda: not app[PlayController].is_active)
 
 
 def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(app: App) -> None:
     play(app, Mode.HYBRID)
-    until(lambda: app.center.live.strip.who.text() == "AGENT")
-    QTest.keyPress(app.center.live.screen_view, Qt.Key.Key_Tab)
-    until(lambda: app.center.live.strip.who.text() == "HUMAN")
-    QTest.keyRelease(app.center.live.screen_view, Qt.Key.Key_Tab)
-    until(lambda: app.center.live.strip.who.text() == "AGENT")
+    until(lambda: app[LiveView].strip.who.text() == "AGENT")
+    QTest.keyPress(app[LiveView].screen_view, Qt.Key.Key_Tab)
+    until(lambda: app[LiveView].strip.who.text() == "HUMAN")
+    QTest.keyRelease(app[LiveView].screen_view, Qt.Key.Key_Tab)
+    until(lambda: app[LiveView].strip.who.text() == "AGENT")
 
 
 def test_space_pauses_and_a_point_goes_on_by_one_step(app: App) -> None:
     play(app)
-    screen = app.center.live.screen_view
+    screen = app[LiveView].screen_view
     QTest.keyClick(screen, Qt.Key.Key_Space)
-    until(lambda: app.controllers.playing.paused)
+    until(lambda: app[PlayController].paused)
     QTest.qWait(100)
-    seq = app.center.live.source.seq
+    seq = app[LiveView].source.seq
     QTest.qWait(100)
-    assert app.center.live.source.seq == seq
+    assert app[LiveView].source.seq == seq
     QTest.keyClick(screen, Qt.Key.Key_Period)
-    until(lambda: app.center.live.source.seq == seq + 1)
+    until(lambda: app[LiveView].source.seq == seq + 1)
     QTest.keyClick(screen, Qt.Key.Key_Space)
-    until(lambda: app.center.live.source.seq > seq + 5)
+    until(lambda: app[LiveView].source.seq > seq + 5)
 
 
 def test_speed_keys_move_through_the_offered_speeds(app: App) -> None:
     play(app)
-    screen = app.center.live.screen_view
+    screen = app[LiveView].screen_view
     QTest.keyClick(screen, Qt.Key.Key_Plus)
-    assert app.controllers.playing.speed == 1.5
+    assert app[PlayController].speed == 1.5
     QTest.keyClick(screen, Qt.Key.Key_Plus)
-    assert app.center.live.strip.wanted_speed.text() == "2x"
-    until(lambda: app.center.live.strip.real_speed.text() == "2.00x")
+    assert app[LiveView].strip.wanted_speed.text() == "2x"
+    until(lambda: app[LiveView].strip.real_speed.text() == "2.00x")
     QTest.keyClick(screen, Qt.Key.Key_0)
-    assert app.controllers.playing.speed == 1.0
+    assert app[PlayController].speed == 1.0
 
 
 # -- deploying -------------------------------------------------------------------------------
@@ -226,38 +231,38 @@ def test_speed_keys_move_through_the_offered_speeds(app: App) -> None:
 
 def test_a_checkpoint_that_cannot_be_loaded_leaves_the_old_policy_playing(app: App) -> None:
     play(app, Mode.AGENT)
-    directory = app.controllers.playing.player.directory
-    app.controllers.playing.deploy("tiny_goal", Path("/no/such/checkpoint"))
-    until(lambda: app.controllers.playing.error)
-    assert "no such checkpoint" in app.controllers.playing.error
-    assert app.controllers.playing.player.directory == directory
-    seq = app.center.live.source.seq
-    until(lambda: app.center.live.source.seq > seq + 5)
-    app.controllers.playing.deploy("other_task", Path("/no/such/checkpoint"))
-    until(lambda: not app.controllers.playing.busy)
-    assert app.controllers.playing.player.directory == directory
-    assert app.controllers.playing.is_active
+    directory = app[PlayController].player.directory
+    app[PlayController].deploy("tiny_goal", Path("/no/such/checkpoint"))
+    until(lambda: app[PlayController].error)
+    assert "no such checkpoint" in app[PlayController].error
+    assert app[PlayController].player.directory == directory
+    seq = app[LiveView].source.seq
+    until(lambda: app[LiveView].source.seq > seq + 5)
+    app[PlayController].deploy("other_task", Path("/no/such/checkpoint"))
+    until(lambda: not app[PlayController].busy)
+    assert app[PlayController].player.directory == directory
+    assert app[PlayController].is_active
 
 
 def test_a_damaged_checkpoint_cannot_be_deployed(app: App, tmp_path: Path) -> None:
     deploy = find(app, names.DEPLOY_BUTTON)
-    app.models.checkpoints.put(card(tmp_path / "bad", "mismatch"))
+    app[CheckpointList].put(card(tmp_path / "bad", "mismatch"))
     assert not deploy.isEnabled()
     assert "does not match" in deploy.toolTip()
-    app.models.checkpoints.put(card(tmp_path / "bad", "verified"))
+    app[CheckpointList].put(card(tmp_path / "bad", "verified"))
     assert deploy.isEnabled()
-    app.controllers.checkpoints.deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile
+    app[CheckpointsController].deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile
     until(lambda: not deploy.isEnabled())
-    assert not app.controllers.playing.is_active
-    assert app.models.checkpoints.selected.integrity == "missing"
+    assert not app[PlayController].is_active
+    assert app[CheckpointList].selected.integrity == "missing"
 
 
 def test_a_player_that_dies_is_told_and_the_view_is_empty(app: App) -> None:
     play(app)
-    app.controllers.playing.player._child.signal_group(9)
-    until(lambda: not app.controllers.playing.is_active)
-    assert not app.center.live.screen_view.has_picture
-    assert app.controllers.playing.error
+    app[PlayController].player._child.signal_group(9)
+    until(lambda: not app[PlayController].is_active)
+    assert not app[LiveView].screen_view.has_picture
+    assert app[PlayController].error
 
 
 # -- recording and replay --------------------------------------------------------------------
@@ -267,22 +272,22 @@ def test_a_player_that_dies_is_told_and_the_view_is_empty(app: App) -> None:
 def recorded(app: App) -> App:
     play(app)
     click(app, names.RECORD_BUTTON)
-    until(lambda: app.controllers.playing.recording)
-    QTest.keyPress(app.center.live.screen_view, Qt.Key.Key_Z)
-    until(lambda: app.center.live.info.buttons == 1 << 4)
-    seq = app.center.live.source.seq
-    until(lambda: app.center.live.source.seq > seq + 15)
-    QTest.keyRelease(app.center.live.screen_view, Qt.Key.Key_Z)
+    until(lambda: app[PlayController].recording)
+    QTest.keyPress(app[LiveView].screen_view, Qt.Key.Key_Z)
+    until(lambda: app[LiveView].info.buttons == 1 << 4)
+    seq = app[LiveView].source.seq
+    until(lambda: app[LiveView].source.seq > seq + 15)
+    QTest.keyRelease(app[LiveView].screen_view, Qt.Key.Key_Z)
     click(app, names.RECORD_BUTTON)
-    until(lambda: app.controllers.replay.replay is not None)
-    app.window.center.setCurrentWidget(app.center.replay)
+    until(lambda: app[ReplayController].replay is not None)
+    app.window.center.setCurrentWidget(app[ReplayView])
     return app
 
 
 def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
-    replay, view = recorded.controllers.replay.replay, recorded.center.replay
+    replay, view = recorded[ReplayController].replay, recorded[ReplayView]
     assert len(replay) > 5
-    assert recorded.center.replay.choices.currentText().endswith(f"tiny_goal, {len(replay) / 59.7275:.1f} s")
+    assert recorded[ReplayView].choices.currentText().endswith(f"tiny_goal, {len(replay) / 59.7275:.1f} s")
     slider = find(recorded, names.REPLAY_SLIDER)
     packed = np.fromfile(replay.folder / "pictures.bin", np.uint8).reshape(len(replay), -1)
     for frame in (0, 3, len(replay) - 1):
@@ -299,10 +304,10 @@ def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
 
 
 def test_the_replay_is_steered_by_keys(recorded: App) -> None:
-    view = recorded.center.replay
+    view = recorded[ReplayView]
     QTest.keyClick(view.screen_view, Qt.Key.Key_End)
     last = view.frame
-    assert last == len(recorded.controllers.replay.replay) - 1
+    assert last == len(recorded[ReplayController].replay) - 1
     QTest.keyClick(view.screen_view, Qt.Key.Key_Left)
     assert view.frame == last - 1
     QTest.keyClick(view.screen_view, Qt.Key.Key_Home)
@@ -315,36 +320,36 @@ def test_the_replay_is_steered_by_keys(recorded: App) -> None:
 
 
 def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: App) -> None:
-    replay = recorded.controllers.replay.replay
+    replay = recorded[ReplayController].replay
     pressed = int(np.flatnonzero(replay.buttons == 1 << 4)[0])
-    recorded.center.replay.slider.setValue(pressed)
-    assert "a" in recorded.center.replay.lights.accessibleName()
+    recorded[ReplayView].slider.setValue(pressed)
+    assert "a" in recorded[ReplayView].lights.accessibleName()
     assert [replay.step_at(frame) for frame in (0, 3, 4, 5)] == [0, 0, 1, 1]
     assert replay.describe(5).startswith("step 2   action B")
 
 
 def test_an_unfinished_recording_is_refused_in_words(app: App, tmp_path: Path) -> None:
     for share, value in ((0.0, 0), (0.254, 25), (1.0, 100)):
-        app.controllers.replay.progressed.emit(share)
-        assert app.center.replay.progress.value() == value
+        app[ReplayController].progressed.emit(share)
+        assert app[ReplayView].progress.value() == value
     problems = []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
-    app.controllers.replay.load(tmp_path)
+    app[ReplayController].load(tmp_path)
     assert "not a finished recording" in problems[0]
-    assert app.controllers.replay.replay is None
+    assert app[ReplayController].replay is None
 
 
 def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
     play(app)
     click(app, names.RECORD_BUTTON)
-    until(lambda: app.controllers.playing.recording)
-    seq = app.center.live.source.seq
-    until(lambda: app.center.live.source.seq > seq + 4)  # one of no picture has nothing to show
-    app.models.navigation.show(Place.WALL)  # nobody looks at the game meanwhile
+    until(lambda: app[PlayController].recording)
+    seq = app[LiveView].source.seq
+    until(lambda: app[LiveView].source.seq > seq + 4)  # one of no picture has nothing to show
+    app[Navigation].show(Place.WALL)  # nobody looks at the game meanwhile
     for _ in range(3):
-        app.controllers.playing.note_frame(FrameInfo(flags=0))
-    until(lambda: app.controllers.replay.replay is not None)
-    assert not app.controllers.playing.recording
+        app[PlayController].note_frame(FrameInfo(flags=0))
+    until(lambda: app[ReplayController].replay is not None)
+    assert not app[PlayController].recording
 
 
 @pytest.mark.slow
@@ -352,11 +357,11 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
     from PIL import Image, ImageSequence
 
     done = []
-    recorded.controllers.replay.exported.connect(done.append)
+    recorded[ReplayController].exported.connect(done.append)
     recorded.actions["screenPocket"].trigger()
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: done)
-    replay: Replay = recorded.controllers.replay.replay
+    replay: Replay = recorded[ReplayController].replay
     with Image.open(done[0]) as image:
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
         assert len(frames) > 1
@@ -370,9 +375,9 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
     )
     done[0].unlink()
     click(recorded, names.EXPORT_GIF_BUTTON)
-    until(lambda: recorded.controllers.replay.is_exporting)
+    until(lambda: recorded[ReplayController].is_exporting)
     click(recorded, names.EXPORT_GIF_BUTTON)
-    until(lambda: not recorded.controllers.replay.is_exporting)
+    until(lambda: not recorded[ReplayController].is_exporting)
     assert not done[0].exists()
 
 
@@ -380,34 +385,34 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
 
 
 def test_an_imported_checkpoint_appears_selected_and_verified(app: App, tmp_path: Path) -> None:
-    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: (card := app.models.checkpoints.selected) and card.integrity == "verified")
-    card = app.models.checkpoints.selected
-    assert app.models.checkpoints.rowCount() == 1
+    app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: (card := app[CheckpointList].selected) and card.integrity == "verified")
+    card = app[CheckpointList].selected
+    assert app[CheckpointList].rowCount() == 1
     assert card.folder.is_relative_to(app.bridge.home.runs)
-    assert app.models.runs.rowCount() == 1
+    assert app[RunList].rowCount() == 1
     assert find(app, names.DEPLOY_BUTTON).isEnabled()
 
 
 def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(app: App, tmp_path: Path) -> None:
-    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app.models.checkpoints.rowCount() == 1)
+    app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app[CheckpointList].rowCount() == 1)
     click(app, names.DEPLOY_BUTTON)
-    until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
-    directory = app.controllers.playing.player.directory
-    weights = app.models.checkpoints.selected.folder / "policy.safetensors"
+    until(lambda: app[PlayController].is_active and not app[PlayController].busy)
+    directory = app[PlayController].player.directory
+    weights = app[CheckpointList].selected.folder / "policy.safetensors"
     weights.write_bytes(b"weightz")
     click(app, names.DEPLOY_BUTTON)
-    until(lambda: app.models.checkpoints.selected.integrity == "mismatch")
+    until(lambda: app[CheckpointList].selected.integrity == "mismatch")
     assert not find(app, names.DEPLOY_BUTTON).isEnabled()
-    assert app.controllers.playing.is_active
-    assert app.controllers.playing.player.directory == directory
+    assert app[PlayController].is_active
+    assert app[PlayController].player.directory == directory
 
 
 def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(app: App, tmp_path: Path) -> None:
-    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app.models.checkpoints.rowCount() == 1)
+    app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app[CheckpointList].rowCount() == 1)
     click(app, names.WARM_START_BUTTON)
-    config = app.controllers.training.draft.config
-    assert config.warm_start == str(app.models.checkpoints.selected.folder)
+    config = app[TrainingController].draft.config
+    assert config.warm_start == str(app[CheckpointList].selected.folder)
     assert config.task == "tiny_goal"

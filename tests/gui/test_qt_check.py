@@ -14,9 +14,9 @@ import pytest
 from PySide6.QtCore import QFile, QObject, Signal, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gui import style_sheet
-from gui.qt_check import check_display, check_qt, display_fault, listens_for_x11, refusal
-from gui.theme import DARK, LIGHT
+from gui.kit import style_sheet
+from gui.kit.theme import DARK, LIGHT
+from gui.shell.qt_check import check_display, check_qt, display_fault, listens_for_x11, refusal
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

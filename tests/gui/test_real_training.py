@@ -9,8 +9,11 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from gui.app import App, create_app
-from gui.bridge import release_loop
-from gui.models.navigation import Place
+from gui.features.curves.dock import TelemetryDock
+from gui.features.train.controller import TrainingController
+from gui.state.bridge import release_loop
+from gui.state.session import Navigation, Place
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import close, until
 from trainer_core.wire import records
 
@@ -26,18 +29,18 @@ def real_app(qapp: QApplication, tmp_path: Path) -> Iterator[App]:
 
 def test_curves_go_on_while_the_wall_is_watched(real_app: App) -> None:
     """What the wall is told bears the number of the record to come; the curves must not mind."""
-    app, training = real_app, real_app.controllers.training
+    app, training = real_app, real_app[TrainingController]
     heard: list[type] = []
     app.bridge.event_received.connect(lambda _run, event: heard.append(type(event)))
-    app.models.navigation.show(Place.WALL)
+    app[Navigation].show(Place.WALL)
     training.draft.set_values({"task": "tiny_goal", "num_envs": 8, "threads": 1})
     training.set_consent(True)
     training.start()
     until(lambda: heard.count(records.WallEvent) > 2)
     before = heard.count(records.UpdateRecord)
     until(lambda: heard.count(records.UpdateRecord) > before + 5)
-    run = app.models.telemetry.run(training.run_id)
+    run = app[TelemetryModel].run(training.run_id)
     assert len(run.table) == heard.count(records.UpdateRecord)
     assert run.gaps == 0
-    card = app.docks.telemetry.cards["reward_mean"]
+    card = app[TelemetryDock].cards["reward_mean"]
     until(lambda: card.redraws > 1)

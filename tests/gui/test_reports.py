@@ -13,9 +13,14 @@ import pytest
 from PySide6.QtWidgets import QFileDialog
 
 from gui.app import App
-from gui.controllers.reports import html_of
-from gui.models.navigation import Place
-from gui.models.run_notes import Note
+from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.reports import html_of
+from gui.features.runs.controller import RunsController
+from gui.features.runs.model import RunList
+from gui.state.notices import Notices
+from gui.state.run_notes import Note
+from gui.state.session import Navigation, Place
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_records import run_record, update_record
 from trainer_core.wire import records
@@ -31,25 +36,25 @@ def put(app: App, run_id: str, rate: float, *log: records.Record) -> None:
     paths.train_log.write_bytes(b"".join(map(records.encode, lines)))
     paths.config.write_text(f'{{"run": {{"rate": {rate}}}}}')
     app.bridge.service.runs[run_id] = run_record(run_id, RunState.FINISHED, env_steps=5)
-    app.models.runs.put(app.bridge.service.runs[run_id])
+    app[RunList].put(app.bridge.service.runs[run_id])
 
 
 @pytest.fixture
 def two(app: App) -> App:
     """Two runs on show, of two trainers, one with a note and a name that is no HTML."""
-    app.models.navigation.show(Place.CURVES)
+    app[Navigation].show(Place.CURVES)
     put(app, "r-aaaa", 0.1, *(update_record("r-aaaa", 0, update, 9.0) for update in (1, 2, 3)))
     put(app, "r-bbbb", 0.2, *(foreign_record(seq, **{"x/loss": seq / 2}) for seq in range(4)))
-    app.controllers.runs.show("r-aaaa")
-    app.controllers.runs.annotate("a <b> & c", Note(("keep",), "It **learned**: <i>see</i> below"))
-    app.controllers.runs.show_all(["r-aaaa", "r-bbbb"])
-    until(lambda: all(run_id in app.models.telemetry.runs for run_id in ("r-aaaa", "r-bbbb")))
+    app[RunsController].show("r-aaaa")
+    app[RunsController].annotate("a <b> & c", Note(("keep",), "It **learned**: <i>see</i> below"))
+    app[RunsController].show_all(["r-aaaa", "r-bbbb"])
+    until(lambda: all(run_id in app[TelemetryModel].runs for run_id in ("r-aaaa", "r-bbbb")))
     return app
 
 
 def written(app: App, monkeypatch: pytest.MonkeyPatch, action: str, path: Path) -> str:
     told: list[object] = []
-    app.models.notices.told.connect(told.append)
+    app[Notices].told.connect(told.append)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *asked: (str(path), ""))
     app.actions[action].trigger()
     until(lambda: told)
@@ -91,11 +96,11 @@ def test_every_record_and_every_run_go_into_tables(two: App, monkeypatch: pytest
 
 
 def test_a_note_is_markdown_beside_the_run(two: App) -> None:
-    two.docks.telemetry.tabs.setCurrentWidget(two.docks.telemetry.info)
+    two[TelemetryDock].tabs.setCurrentWidget(two[TelemetryDock].info)
     note = find(two, "runNote")
     until(note.isVisible)
     assert note.text().startswith("It **learned**")
-    two.controllers.runs.show("r-bbbb")
+    two[RunsController].show("r-bbbb")
     until(lambda: not note.isVisible())
     assert "<li>b</li>" in html_of("# A\n- b")
 

@@ -11,10 +11,15 @@ import pytest
 from PySide6.QtTest import QTest
 
 from gui.app import App
-from gui.bridge import cause_of
-from gui.models.config_draft import ConfigDraft
-from gui.models.run_notes import Note, RunNotes
-from gui.models.session import Mode
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.play.controller import PlayController
+from gui.features.train.controller import TrainingController
+from gui.features.train.draft import ConfigDraft
+from gui.shell.shutdown import Shutdown
+from gui.state.bridge import cause_of
+from gui.state.checkpoints import CheckpointList
+from gui.state.run_notes import Note, RunNotes
+from gui.state.session import Mode, Session
 from tests.gui.conftest import until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.processes import group_of
@@ -51,24 +56,24 @@ def test_an_import_is_repeated_after_its_run_went_on(app: App, tmp_path: Path) -
     make_checkpoint(target.parent / "000000009999", b"trained further")
     log = app.bridge.home.run(run.run_id).train_log
     log.write_bytes(log.read_bytes() + log.read_bytes().splitlines(keepends=True)[1])
-    app.controllers.checkpoints.import_folder(folder)
+    app[CheckpointsController].import_folder(folder)
     until(lambda: banners(app))  # by now a scan may have selected a checkpoint already
-    assert app.models.checkpoints.selected.folder == target
-    assert len(app.models.checkpoints.cards) == 2
+    assert app[CheckpointList].selected.folder == target
+    assert len(app[CheckpointList].cards) == 2
     assert banners(app)[0].startswith("Imported")
 
 
 def test_the_window_closes_at_once_and_a_deaf_child_ends_later(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=100_000, interval_s=0.01, ignore_stop=True, ignore_term=True, child=True)
-    training = app.controllers.training
+    training = app[TrainingController]
     training.set_consent(True)
     training.start()
     until(lambda: training.record and training.record.env_steps)
     pid = training.record.pid
-    app.controllers.shutdown.begin()
+    app[Shutdown].begin()
     assert not app.window.isVisible()
     assert group_of(pid)
-    until(lambda: app.controllers.shutdown.has_ended)
+    until(lambda: app[Shutdown].has_ended)
     assert not group_of(pid)
 
 
@@ -77,13 +82,13 @@ def deploy_in_turn(app: App, *tasks: str) -> Path:
     for task in tasks:
         folder = app.bridge.home.root / f"c{len(list(app.bridge.home.root.glob('c*')))}"
         folder.mkdir(parents=True)
-        app.controllers.playing.deploy(task, folder)
+        app[PlayController].deploy(task, folder)
     return folder
 
 
 def test_players_that_are_replaced_while_they_start_end_without_a_word(app: App) -> None:
-    playing = app.controllers.playing
-    app.models.session.set_mode(Mode.AGENT)
+    playing = app[PlayController]
+    app[Session].set_mode(Mode.AGENT)
     folder = deploy_in_turn(app, "leave", "tiny_goal", "leave", "tiny_goal")
     until(lambda: playing.is_active and not playing.busy)
     assert playing.request.checkpoint == str(folder)
@@ -97,8 +102,8 @@ def test_players_that_are_replaced_while_they_start_end_without_a_word(app: App)
 
 
 def test_weights_go_to_the_player_that_stays_not_to_the_one_that_is_replaced(app: App) -> None:
-    playing = app.controllers.playing
-    app.models.session.set_mode(Mode.AGENT)
+    playing = app[PlayController]
+    app[Session].set_mode(Mode.AGENT)
     deploy_in_turn(app, "tiny_goal")
     until(lambda: playing.is_active and not playing.busy)
     folder = deploy_in_turn(app, "leave", "tiny_goal")

@@ -10,10 +10,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
 from gui.app import App
-from gui.models.run_bounds import parse
-from gui.models.run_filter import RunFilter
-from gui.models.run_list import RunList
-from gui.models.text_search import TextSearch
+from gui.features.disk.controller import ArchivesController
+from gui.features.runs.columns import RunColumns
+from gui.features.runs.controller import RunsController
+from gui.features.runs.dock import RunsDock
+from gui.features.runs.filter import RunFilter, parse
+from gui.features.runs.model import RunList
+from gui.kit.settings import Settings
+from gui.kit.text_search import TextSearch
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import click, find, replaced, until
 from tests.support.made_records import run_record
 from trainer_core.wire.run_record import RunState
@@ -26,7 +31,7 @@ def tell(app: App, run_id: str, **config: object) -> None:
     paths.config.write_text(json.dumps({"runner": "native", "run": config}))
     record = run_record(run_id, RunState.FINISHED, env_steps=5)
     app.bridge.service.runs[run_id] = record
-    app.models.runs.put(replaced(record, created_at=1.0))
+    app[RunList].put(replaced(record, created_at=1.0))
 
 
 def offered(menu: QMenu) -> list[str]:
@@ -34,8 +39,8 @@ def offered(menu: QMenu) -> list[str]:
 
 
 def column(app: App, name: str) -> list[str]:
-    dock = app.docks.runs
-    place = app.models.runs.columns.index(name)
+    dock = app[RunsDock]
+    place = app[RunList].columns.index(name)
     return [str(dock.proxy.index(row, place).data()) for row in range(dock.proxy.rowCount())]
 
 
@@ -43,10 +48,10 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
     app: App,
     make_app,  # type: ignore[no-untyped-def]
 ) -> None:
-    dock = app.docks.runs
+    dock = app[RunsDock]
     for run_id, rate in (("r-1", 0.01), ("r-2", 1e-05), ("r-3", 0.5)):
         tell(app, run_id, rate=rate, envs=32, nested={"depth": 2})
-    app.controllers.runs.show("r-1")
+    app[RunsController].show("r-1")
     menu = dock.column_menu()
     assert offered(menu)[:5] == ["Algo", "Device", "Steps", "Best", "Started"]
     assert "rate" in offered(menu)
@@ -54,8 +59,8 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
     further = [action.menu() for action in menu.actions() if action.menu()]
     assert offered(further[0]) == ["envs", "nested.depth"]  # type: ignore[arg-type]
     next(action for action in menu.actions() if action.text() == "rate").trigger()
-    until(lambda: app.models.columns.configs.peek("r-3", "rate"))
-    dock.table.sortByColumn(app.models.runs.columns.index("rate"), Qt.SortOrder.AscendingOrder)
+    until(lambda: app[RunColumns].configs.peek("r-3", "rate"))
+    dock.table.sortByColumn(app[RunList].columns.index("rate"), Qt.SortOrder.AscendingOrder)
     assert column(app, "rate") == ["1e-05", "0.01", "0.5"], "as numbers"
     assert dock.proxy.row_of("r-1") == 1
     assert dock.current() is not None
@@ -63,37 +68,37 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
     dock.filter.setText("rate=0.5")
     assert column(app, "Run") == ["r-3"[-4:]] or column(app, "Run") == ["3"]
     dock.filter.clear()
-    app.models.columns.toggle_hidden("Device")
-    place = app.models.runs.columns.index("Device")
+    app[RunColumns].toggle_hidden("Device")
+    place = app[RunList].columns.index("Device")
     assert dock.table.isColumnHidden(place)
     dock.resize(1200, 200)  # in a narrow table the column would be left out
     dock._fit_columns()
-    dock.table.setColumnWidth(app.models.runs.columns.index("rate"), 123)
-    app.models.settings.save()
+    dock.table.setColumnWidth(app[RunList].columns.index("rate"), 123)
+    app[Settings].save()
     again = make_app(app.bridge.home.root)
-    table = again.docks.runs.table
-    assert again.models.runs.columns[-1] == "rate"
-    assert again.models.columns.widths == {"rate": 123}
+    table = again[RunsDock].table
+    assert again[RunList].columns[-1] == "rate"
+    assert again[RunColumns].widths == {"rate": 123}
     assert table.isColumnHidden(place)
-    assert table.horizontalHeader().sortIndicatorSection() == len(again.models.runs.columns) - 1
-    again.controllers.runs.toggle_field("rate")
-    assert "rate" not in again.models.runs.columns
-    assert again.docks.runs.proxy.columnCount() == len(again.models.runs.columns)
+    assert table.horizontalHeader().sortIndicatorSection() == len(again[RunList].columns) - 1
+    again[RunsController].toggle_field("rate")
+    assert "rate" not in again[RunList].columns
+    assert again[RunsDock].proxy.columnCount() == len(again[RunList].columns)
 
 
 def test_a_run_is_selected_whatever_key_is_held(app: App) -> None:
-    dock = app.docks.runs
+    dock = app[RunsDock]
     for number in range(3):
         tell(app, f"r-{number}")
     modifiers = Qt.KeyboardModifier
     for run_id, held in (("r-1", modifiers.ShiftModifier), ("r-2", modifiers.ControlModifier)):
         QTest.mouseClick(dock, Qt.MouseButton.LeftButton, held)
-        app.controllers.runs.show(run_id)
+        app[RunsController].show(run_id)
         assert dock._runs.selected == [run_id]
 
 
 def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    dock, telemetry = app.docks.runs, app.models.telemetry
+    dock, telemetry = app[RunsDock], app[TelemetryModel]
     for number in range(4):
         tell(app, f"r-{number}")
     dock.table.selectRow(dock.proxy.row_of("r-0"))
@@ -107,7 +112,7 @@ def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkey
     app.actions["pinRun"].trigger()
     assert not telemetry.pinned
     archived: list[list[str]] = []
-    monkeypatch.setattr(app.controllers.archives, "archive", archived.append)
+    monkeypatch.setattr(app[ArchivesController], "archive", archived.append)
     app.actions["archiveRun"].trigger()
     assert [sorted(run_ids) for run_ids in archived] == [["r-0", "r-2", "r-3"]]
     dock.filter.setText("r-0")
@@ -116,17 +121,17 @@ def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkey
 
 
 def test_the_filter_knows_bounds(app: App) -> None:
-    dock = app.docks.runs
+    dock = app[RunsDock]
     for number, rate in enumerate((0.1, 0.01, 0.001)):
         tell(app, f"r-{number}", optim={"Rate": rate})
         record = app.bridge.service.runs[f"r-{number}"]
         record = replaced(record, env_steps=10**number, best_success_rate=number / 4)
         app.bridge.service.runs[f"r-{number}"] = record
-        app.models.runs.put(record)
+        app[RunList].put(record)
 
     def found(text: str) -> set[str]:
         dock.filter.setText(text)
-        until(lambda: app.models.columns.configs.find("r-2", "rate"))
+        until(lambda: app[RunColumns].configs.find("r-2", "rate"))
         return set(dock.proxy.run_ids())
 
     dock.filter.setText("rate<0.05")  # which has them read
@@ -181,7 +186,7 @@ def test_a_task_is_found_by_its_last_name_and_by_all_of_it() -> None:
 
 
 def test_a_filter_without_a_match_says_so_and_escape_clears_it(app: App) -> None:
-    dock = app.docks.runs
+    dock = app[RunsDock]
     tell(app, "r-1", rate=0.1)
     dock.filter.setText("nothingcalledso")
     assert find(app, "clearRunFilter").isVisible()
@@ -199,14 +204,14 @@ def test_a_filter_without_a_match_says_so_and_escape_clears_it(app: App) -> None
 def test_the_column_menu_ticks_what_is_there_and_names_each_once(app: App) -> None:
     tell(app, "r-1", algo="ppo", device="cpu")
     tell(app, "r-2", algo="a2c", device="cuda:0")
-    dock = app.docks.runs
+    dock = app[RunsDock]
     dock.resize(300, 200)
     dock._fit_columns()
     for width in (300, 900):
         dock.resize(width, 200)
         dock._fit_columns()
         actions = {action.text(): action for action in dock.column_menu().actions()}
-        place = app.models.runs.columns.index("Device")
+        place = app[RunList].columns.index("Device")
         assert actions["Device"].isChecked() is not dock.table.isColumnHidden(place)
         assert actions["Device"].isEnabled() is (width == 900)
         assert not {"algo", "device"} & set(actions)

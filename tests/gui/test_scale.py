@@ -11,12 +11,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gui.app import App, create_app
-from gui.models import run_history
-from gui.models.log_buffer import LINE_LENGTH, MAX_LINES, LogBuffer
-from gui.models.run_filter import RunFilter
-from gui.models.run_history import read_run
-from gui.models.run_list import COLUMNS, RUN_ROLE, RunList
-from gui.models.run_telemetry import KEPT, TelemetryModel
+from gui.features.log.dock import LogDock
+from gui.features.runs.controller import RunsController
+from gui.features.runs.dock import RunsDock
+from gui.features.runs.filter import RunFilter
+from gui.features.runs.model import COLUMNS, RUN_ROLE, RunList
+from gui.state import run_history
+from gui.state.log_buffer import LINE_LENGTH, MAX_LINES, LogBuffer
+from gui.state.run_history import read_run
+from gui.state.telemetry import KEPT, TelemetryModel
 from tests.gui.conftest import close, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record, update_record
@@ -98,17 +101,17 @@ def test_a_home_of_10_000_runs_opens_without_reading_their_logs(
     qapp.processEvents()
     spent = time.process_time() - begun
     try:
-        until(lambda: app.models.telemetry.runs)
+        until(lambda: app[TelemetryModel].runs)
         assert set(read) == {"run-09999"}, "only the run in focus"
         assert spent < 2.5, f"{spent:.2f} s of CPU until the window is there"
-        table = app.docks.runs.table
+        table = app[RunsDock].table
         assert table.model().rowCount() == 10_000
         table.setFocus()
         for _ in range(KEPT + 6):
             QTest.keyClick(table, Qt.Key.Key_Down)
-        until(lambda: not app.models.telemetry._loading)
-        assert len(app.models.telemetry.runs) <= KEPT + 1
-        app.docks.runs.filter.setText("run-00")
+        until(lambda: not app[TelemetryModel]._loading)
+        assert len(app[TelemetryModel].runs) <= KEPT + 1
+        app[RunsDock].filter.setText("run-00")
         assert table.model().rowCount() == 1000
     finally:
         close(app)
@@ -117,12 +120,12 @@ def test_a_home_of_10_000_runs_opens_without_reading_their_logs(
 def test_the_selection_survives_a_filter(app: App) -> None:
     runs = [run_record(f"run-{n}", RunState.FINISHED) for n in range(50)]
     app.bridge.service.runs.update({run.run_id: run for run in runs})
-    app.models.runs.put_all(runs)
-    app.controllers.runs.show("run-7")
-    app.docks.runs.filter.setText("run-7")
-    assert app.docks.runs.current().run_id == "run-7"
-    app.docks.runs.filter.clear()
-    assert app.docks.runs.current().run_id == "run-7"
+    app[RunList].put_all(runs)
+    app[RunsController].show("run-7")
+    app[RunsDock].filter.setText("run-7")
+    assert app[RunsDock].current().run_id == "run-7"
+    app[RunsDock].filter.clear()
+    assert app[RunsDock].current().run_id == "run-7"
 
 
 def test_a_history_is_complete_however_it_meets_live_records(tmp_path: Path) -> None:
@@ -159,7 +162,7 @@ def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(app: App, monke
     log = made.run("run-00000").train_log
     asked = iter([True, True, False])
     assert read_run("r", log, lambda: next(asked)) is None
-    runs, telemetry = app.controllers.runs, app.models.telemetry
+    runs, telemetry = app[RunsController], app[TelemetryModel]
     for name in ("run-00000", "run-00001", "run-00000", "run-00001"):
         runs.show(name)
     until(lambda: "run-00001" in telemetry.runs and not telemetry._loading)
@@ -180,15 +183,15 @@ def test_a_flood_of_garbage_is_bounded_in_memory_and_in_time(app: App) -> None:
         tracemalloc.stop()
     assert kept < MAX_LINES * (LINE_LENGTH + 400)
     assert len(buffer.lines) == MAX_LINES
-    app.docks.log.raise_()
+    app[LogDock].raise_()
     turns = []
     for _ in range(20):
         begun = time.process_time()
         app.bridge.log_lines.emit("r", ["error " + "z" * 5000] * 20_000)
         turns.append(time.process_time() - begun)
         begun = time.process_time()
-        app.docks.log.flush()
+        app[LogDock].flush()
         turns.append(time.process_time() - begun)
     usual = sorted(turns)[len(turns) * 3 // 4]  # on a loaded computer even CPU time has outliers
     assert usual < 0.05, f"{usual * 1000:.0f} ms"
-    assert "came too fast" in app.docks.log.view.toPlainText()
+    assert "came too fast" in app[LogDock].view.toPlainText()

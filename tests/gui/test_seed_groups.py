@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor
 
-from gui import theme
 from gui.app import App
-from gui.models.navigation import Place
-from gui.models.plot_specs import spec_by_name
-from gui.models.run_telemetry import TelemetryModel
-from gui.models.seed_groups import DEVIATION, RANGE, SeedGroup, spread_of
-from gui.widgets.comparison import Comparison
-from gui.widgets.plot_card import PlotCard
-from gui.widgets.plot_shapes import Band
+from gui.features.curves.card import PlotCard
+from gui.features.curves.plots import spec_by_name
+from gui.features.runs.comparison import Comparison
+from gui.features.runs.controller import RunsController
+from gui.kit import theme
+from gui.kit.plot_shapes import Band
+from gui.kit.settings import Settings
+from gui.state.seed_groups import DEVIATION, RANGE, SeedGroup, spread_of
+from gui.state.session import Navigation, Place
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import update_record
@@ -108,17 +110,17 @@ def test_a_group_has_one_colour_and_a_member_that_comes_later_takes_it(model: Te
 
 
 def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:  # type: ignore[no-untyped-def]
-    app.models.navigation.show(Place.CURVES)
+    app[Navigation].show(Place.CURVES)
     box = find(app, "spreadBox")
     app.actions["groupRange"].trigger()
     assert box.currentData() == RANGE
-    app.models.telemetry.set_x_axis("update")
-    app.models.telemetry.set_smoothing(0.25)
-    app.models.settings.save()
+    app[TelemetryModel].set_x_axis("update")
+    app[TelemetryModel].set_smoothing(0.25)
+    app[Settings].save()
     again = make_app(app.bridge.home.root)
-    until(lambda: again.models.telemetry.spread == RANGE)
-    assert again.models.telemetry.x_axis == find(again, "xAxisBox").currentData() == "update"
-    assert again.models.telemetry.smoothing == 0.25
+    until(lambda: again[TelemetryModel].spread == RANGE)
+    assert again[TelemetryModel].x_axis == find(again, "xAxisBox").currentData() == "update"
+    assert again[TelemetryModel].smoothing == 0.25
     assert find(again, "spreadBox").currentData() == RANGE
     again.actions["groupRange"].trigger()
     assert find(again, "spreadBox").currentData() == ""
@@ -182,7 +184,7 @@ def test_of_several_groups_a_plot_shows_its_first_line(model: TelemetryModel) ->
 
 
 def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) -> None:
-    model, runs = app.models.telemetry, app.controllers.runs
+    model, runs = app[TelemetryModel], app[RunsController]
     told(model, "one", [1.0, 2.0], seed=1, rate=0.1)
     told(model, "other", [5.0], seed=1, rate=0.2)
     told(model, "stranger", [5.0], frames="many")
@@ -203,9 +205,9 @@ def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) 
 def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     home = make_home(tmp_path / "home", runs=3, log_records=5).root
     app = make_app(home)
-    app.controllers.runs.show_all(["run-00001"])
-    app.models.settings.save()
-    again = make_app(home).models.telemetry
+    app[RunsController].show_all(["run-00001"])
+    app[Settings].save()
+    again = make_app(home)[TelemetryModel]
     assert (again.focus, again.pinned) == ("run-00002", ["run-00001"])
     until(lambda: "run-00001" in again.runs and len(again.runs["run-00001"].table) == 5)
 

@@ -14,15 +14,21 @@ from PySide6.QtCore import QByteArray, QSettings
 
 import gui
 from gui.app import App
-from gui.layout_state import is_sound_geometry, is_sound_state
-from gui.models.plot_choices import PlotChoices
-from gui.models.run_columns import RunColumns, RunConfigs
-from gui.models.run_telemetry import TelemetryModel
-from gui.models.saved_views import SavedViews
-from gui.models.session import Session
-from gui.models.view_memory import ViewMemory
-from gui.old_settings import read_ini
-from gui.settings import DAMAGED, LAYOUT_VERSION, LONGEST_TEXT, MOST_BYTES, Settings
+from gui.features.checkpoints.dock import CheckpointsDock
+from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.plots import PlotChoices
+from gui.features.curves.saved_views import SavedViews
+from gui.features.log.dock import LogDock
+from gui.features.memory.dock import MemoryDock
+from gui.features.runners.dock import AgentDock
+from gui.features.runs.columns import RunColumns, RunConfigs
+from gui.features.runs.dock import RunsDock
+from gui.features.tasks.dock import TaskDock
+from gui.features.train.dock import TrainingDock
+from gui.kit.settings import DAMAGED, LAYOUT_VERSION, LONGEST_TEXT, MOST_BYTES, Settings, read_ini
+from gui.shell.layout_state import is_sound_geometry, is_sound_state
+from gui.state.session import Session
+from gui.state.telemetry import TelemetryModel, ViewMemory
 from tests.gui.conftest import until
 from trainer_core.lab.paths import HomePaths
 
@@ -48,10 +54,12 @@ OPEN_APP = """
 import sys
 from pathlib import Path
 from gui.app import create_app
+from gui.kit.settings import Settings
+from gui.state.appearance import Appearance
 app = create_app(Path(sys.argv[1]))
-print(app.models.settings.text("view/screen"), app.controllers.appearance.screen)
+print(app[Settings].text("view/screen"), app[Appearance].screen)
 app.window.show()
-app.models.settings.save()
+app[Settings].save()
 sys.stdout.flush()
 import os
 os._exit(0)
@@ -284,18 +292,18 @@ def test_one_damaged_view_takes_no_other_with_it(home: HomePaths) -> None:
 def test_layouts_that_qt_saved_are_sound_and_no_others(app: App) -> None:
     window = app.window
     docks = [
-        app.docks.agent,
-        app.docks.training,
-        app.docks.task,
-        app.docks.telemetry,
-        app.docks.checkpoints,
-        app.docks.runs,
-        app.docks.log,
-        app.docks.memory,
+        app[AgentDock],
+        app[TrainingDock],
+        app[TaskDock],
+        app[TelemetryDock],
+        app[CheckpointsDock],
+        app[RunsDock],
+        app[LogDock],
+        app[MemoryDock],
     ]
     names = [dock.objectName() for dock in docks]
-    app.docks.log.setFloating(True)
-    app.docks.runs.close()
+    app[LogDock].setFloating(True)
+    app[RunsDock].close()
     state = bytes(window.saveState(LAYOUT_VERSION).data())
     geometry = bytes(window.saveGeometry().data())
     assert is_sound_state(state, LAYOUT_VERSION, names)
@@ -316,7 +324,7 @@ def test_layouts_that_qt_saved_are_sound_and_no_others(app: App) -> None:
 
 def test_a_layout_that_would_end_the_process_is_not_given_to_qt(make_app) -> None:  # type: ignore[no-untyped-def]
     first: App = make_app()
-    settings = first.models.settings
+    settings = first[Settings]
     state = bytearray(first.window.saveState(LAYOUT_VERSION).data())
     state[-12:-8] = b"\x7f\xff\xff\xff"
     chance = random.Random(1)

@@ -14,10 +14,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from gui.app import App
-from gui.bridge import ensure_loop
-from gui.models.run_list import COLUMNS
-from gui.widgets import run_table
-from gui.widgets.run_table import RunTable
+from gui.features.runs import table as run_table
+from gui.features.runs.controller import RunsController
+from gui.features.runs.dock import RunsDock
+from gui.features.runs.model import COLUMNS, RunList
+from gui.features.runs.table import RunTable
+from gui.features.train.controller import TrainingController
+from gui.shell.shutdown import Shutdown
+from gui.state.bridge import ensure_loop
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import until, use_echo
 from tests.support.processes import SPEC
 from tests.support.scripted_native import scripted_native
@@ -54,8 +59,8 @@ def done(work: Coroutine[Any, Any, Any]) -> None:
 
 def leave(app: App, keep: bool = False) -> None:
     """Close it as its window does."""
-    app.controllers.shutdown.begin(keep)
-    until(lambda: app.controllers.shutdown.has_ended, LONG_S)
+    app[Shutdown].begin(keep)
+    until(lambda: app[Shutdown].has_ended, LONG_S)
 
 
 def running(app: App, other: TrainerService) -> str:
@@ -72,10 +77,10 @@ def test_a_run_of_another_process_is_shown_paused_and_stopped(
 ) -> None:
     app = make_app(home)
     run_id = running(app, other)
-    training, service = app.controllers.training, app.bridge.service
-    app.controllers.runs.show(run_id)
+    training, service = app[TrainingController], app.bridge.service
+    app[RunsController].show(run_id)
     assert not service.is_live(run_id)
-    telemetry = app.models.telemetry.runs
+    telemetry = app[TelemetryModel].runs
     until(lambda: run_id in telemetry and len(telemetry[run_id].table) > 5, LONG_S)
     assert telemetry[run_id].gaps == 0
     assert training.stop_refusal() == ""
@@ -83,7 +88,7 @@ def test_a_run_of_another_process_is_shown_paused_and_stopped(
     until(lambda: service.runs[run_id].state is RunState.PAUSED, LONG_S)
     training.toggle_pause()
     until(lambda: service.runs[run_id].state is RunState.RUNNING, LONG_S)
-    assert app.controllers.shutdown.running() == 0  # closing this app would not stop it
+    assert app[Shutdown].running() == 0  # closing this app would not stop it
     training.stop()
     until(lambda: service.runs[run_id].state is RunState.STOPPED, LONG_S)
     assert other.runs[run_id].state is RunState.STOPPED
@@ -97,10 +102,10 @@ def test_a_run_that_another_left_running_is_found_when_the_app_opens(
     leave(first)
     assert other.runs[run_id].state is RunState.RUNNING
     again = make_app(home)
-    assert again.models.telemetry.focus == run_id
-    assert again.controllers.training.state is RunState.RUNNING
+    assert again[TelemetryModel].focus == run_id
+    assert again[TrainingController].state is RunState.RUNNING
     assert again.bridge.service.takes_commands(run_id)
-    again.controllers.training.stop()
+    again[TrainingController].stop()
     until(lambda: other.runs[run_id].state is RunState.STOPPED, LONG_S)
 
 
@@ -126,7 +131,7 @@ def test_apps_share_one_queue_and_what_waits_outlives_the_app_that_ordered_it(
 
 def drag(app: App, moved: str, on: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the mouse, from one row of the table to another."""
-    dock = app.docks.runs
+    dock = app[RunsDock]
     places = []
     for run_id in (moved, on):
         rect = dock.table.visualRect(dock.proxy.index(dock.proxy.row_of(run_id), 2))
@@ -174,7 +179,7 @@ def test_runs_that_wait_change_places_in_every_app(
     for plan in plans:
         done(app.bridge.service.start(plan))
     before, behind = (plan.run_id for plan in plans)
-    list_, state = app.models.runs, COLUMNS.index("State")
+    list_, state = app[RunList], COLUMNS.index("State")
 
     def said() -> list[str]:
         """Of the two rows in the table."""
@@ -182,7 +187,7 @@ def test_runs_that_wait_change_places_in_every_app(
         return [str(list_.index(row, state).data()) for row in rows]
 
     assert said() == ["Queued 1", "Queued 2"]
-    app.controllers.runs.show(behind)
+    app[RunsController].show(behind)
     assert not app.actions["queueLater"].isEnabled()
     app.actions["queueEarlier"].trigger()
     assert [entry.run_id for entry in other.queue.entries()] == [behind, before]
@@ -195,7 +200,7 @@ def test_runs_that_wait_change_places_in_every_app(
     assert [entry.run_id for entry in other.queue.entries()] == [behind, before]
     drag(app, behind, first, monkeypatch)
     assert said() == ["Queued 2", "Queued 1"], "a run that runs has no place to give"
-    app.controllers.runs.show(first)
+    app[RunsController].show(first)
     assert not app.actions["queueEarlier"].isVisible()
     done(app.bridge.service.stop(behind))
     done(app.bridge.service.stop(before))

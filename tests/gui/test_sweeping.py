@@ -12,8 +12,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
 
 from gui.app import App
-from gui.models.sweep_draft import SweepDraft
-from gui.widgets.sweep_sheet import SweepSheet
+from gui.features.curves.view import CurvesView
+from gui.features.sweeps.controller import SweepController, SweepDraft
+from gui.features.sweeps.sheet import SweepSheet
+from gui.features.train.controller import TrainingController
+from gui.shell.shutdown import Shutdown
+from gui.state.notices import Notices
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import find, until
 from trainer_core.runs.index import RunRegistry
 from trainer_core.wire.config import RunConfig
@@ -49,12 +54,12 @@ def test_the_line_for_a_terminal_names_trials_at_once_where_there_are_several() 
 
 
 def test_the_form_counts_trials_and_names_what_is_wrong(app: App) -> None:
-    app.controllers.training.draft.set_values({"total_env_steps": 0, "seconds": 0.0})
+    app[TrainingController].draft.set_values({"total_env_steps": 0, "seconds": 0.0})
     sheet = open_form(app)
     vary(sheet, 0, "learning_rate", "1e-3, 5e-4")
     assert sheet.told.text() == "2 trials"
     assert "--total-env-steps 100000" in sheet.line.text(), "a trial needs an end"
-    app.controllers.training.draft.set_values({"total_env_steps": 2048})
+    app[TrainingController].draft.set_values({"total_env_steps": 2048})
     assert "--total-env-steps 2048" in sheet.line.text()
     assert sheet.steps.isHidden()
     vary(sheet, 1, "num_envs", "4,8,x")
@@ -79,10 +84,10 @@ def test_the_form_counts_trials_and_names_what_is_wrong(app: App) -> None:
 def begin(app: App, rates: str, total_env_steps: int, **options: object) -> list[Any]:
     """Start a sweep of these learning rates from the form; what the app tells from then on."""
     told: list[Any] = []
-    app.models.notices.told.connect(told.append)
-    sweeps = app.controllers.sweeps
+    app[Notices].told.connect(told.append)
+    sweeps = app[SweepController]
     sweeps.program = [sys.executable, "-m", "tests.support.echo_sweep", json.dumps(options)]
-    app.controllers.training.draft.set_values({"total_env_steps": total_env_steps})
+    app[TrainingController].draft.set_values({"total_env_steps": total_env_steps})
     sheet = open_form(app)
     vary(sheet, 0, "learning_rate", rates)
     QTest.mouseClick(sheet.consent, Qt.MouseButton.LeftButton)
@@ -103,19 +108,19 @@ def has_grown(app: App) -> bool:
 def test_a_sweep_is_started_from_the_form_and_followed_as_one_group(app: App) -> None:
     told = begin(app, "5e-4", 3 * 2048, as_configured=True)
     until(app.actions["stopSweep"].isEnabled)
-    until(lambda: not app.controllers.sweeps.is_busy, LONG_S)
+    until(lambda: not app[SweepController].is_busy, LONG_S)
     assert told[-1].title == "Sweep finished", told[-1].text
     assert "learning_rate 0.0005" in told[-1].text
-    until(lambda: len(app.models.telemetry.pinned) == 1)
-    assert app.models.telemetry.pinned == [run.run_id for run in trials(app)]
-    assert app.window.center.currentWidget() is app.center.curves
+    until(lambda: len(app[TelemetryModel].pinned) == 1)
+    assert app[TelemetryModel].pinned == [run.run_id for run in trials(app)]
+    assert app.window.center.currentWidget() is app[CurvesView]
 
 
 def test_a_sweep_that_is_stopped_saves_its_trial_and_begins_no_other(app: App) -> None:
     told = begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
     until(lambda: has_grown(app), LONG_S)
     app.actions["stopSweep"].trigger()
-    until(lambda: not app.controllers.sweeps.is_busy, LONG_S)
+    until(lambda: not app[SweepController].is_busy, LONG_S)
     assert told[-1].title == "Sweep stopped", told[-1].text
     assert told[-1].text.startswith("dmglab sweep --resume ")
     until(lambda: all(run.state.is_end for run in trials(app)))
@@ -126,9 +131,9 @@ def test_a_sweep_that_is_stopped_saves_its_trial_and_begins_no_other(app: App) -
 
 def test_a_sweep_that_is_stopped_before_its_process_exists_begins_no_trial(app: App) -> None:
     told = begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
-    assert app.controllers.sweeps._job is None
+    assert app[SweepController]._job is None
     app.actions["stopSweep"].trigger()
-    until(lambda: not app.controllers.sweeps.is_busy)
+    until(lambda: not app[SweepController].is_busy)
     assert told[-1].title == "Sweep stopped"
     assert not trials(app)
     assert not app.actions["stopSweep"].isEnabled()
@@ -140,8 +145,8 @@ def test_a_sweep_ends_with_the_app_and_its_trial_saves_first(app: App) -> None:
     children = psutil.Process().children()
     (sweep,) = [child for child in children if "tests.support.echo_sweep" in child.cmdline()]
     family = [sweep, *sweep.children(recursive=True)]
-    app.controllers.shutdown.begin()
-    until(lambda: app.controllers.shutdown.has_ended, LONG_S)
+    app[Shutdown].begin()
+    until(lambda: app[Shutdown].has_ended, LONG_S)
     (run,) = [run for run in RunRegistry(app.bridge.home).reconcile().values() if run.tags]
     assert (run.state, bool(run.last_checkpoint)) == (RunState.STOPPED, True)
     until(lambda: not any(is_there(process) for process in family))

@@ -10,11 +10,28 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
 
-from gui import object_names as names
 from gui.app import App
-from gui.models.navigation import Place
-from gui.models.session import Mode
-from gui.widgets.action_button import action_button
+from gui.features.checkpoints.dock import TrainedPage
+from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.run_info import GaugesController
+from gui.features.curves.view import CurvesView
+from gui.features.log.dock import LogDock
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.replay.view import ReplayView
+from gui.features.runs.controller import RunsController
+from gui.features.runs.model import RunList
+from gui.features.train.controller import TrainingController
+from gui.features.train.dock import TrainingDock
+from gui.features.train.wall import EnvWall
+from gui.features.train.welcome import Welcome
+from gui.kit import object_names as names
+from gui.kit.actions import action_button
+from gui.shell.shutdown import Shutdown
+from gui.state.checkpoints import CheckpointList
+from gui.state.log_buffer import LogBuffer
+from gui.state.session import Mode, Navigation, Place, Session
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import click, find, until
 from trainer_core.service import preflight
 from trainer_core.wire.run_record import RunState
@@ -38,17 +55,17 @@ def test_every_object_name_is_there(app: App) -> None:
 
 
 def test_a_fresh_home_shows_one_default_button(app: App) -> None:
-    assert app.center.welcome.isVisible()
+    assert app[Welcome].isVisible()
     defaults = [b for b in app.window.findChildren(QPushButton) if b.isDefault() and b.isVisible()]
     assert [b.objectName() for b in defaults] == ["startDemoButton"]
 
 
 def test_training_widgets_are_only_there_in_agent_mode(app: App) -> None:
-    assert app.docks.training.isVisible()
-    app.models.session.set_mode(Mode.HUMAN)
-    assert not app.docks.training.isVisible()
-    app.models.session.set_mode(Mode.AGENT)
-    assert app.docks.training.isVisible()
+    assert app[TrainingDock].isVisible()
+    app[Session].set_mode(Mode.HUMAN)
+    assert not app[TrainingDock].isVisible()
+    app[Session].set_mode(Mode.AGENT)
+    assert app[TrainingDock].isVisible()
 
 
 def test_an_invalid_field_disables_start_and_says_why(app: App) -> None:
@@ -59,54 +76,54 @@ def test_an_invalid_field_disables_start_and_says_why(app: App) -> None:
     field.selectAll()
     QTest.keyClicks(field, "0")
     assert not button.isEnabled()
-    assert "at least 1" in app.docks.training.reason.text()
+    assert "at least 1" in app[TrainingDock].reason.text()
     field.selectAll()
     QTest.keyClicks(field, "32")
     assert not button.isEnabled(), "3 was another command than the one that was agreed to"
     click(app, names.CONSENT_CHECK)
     assert button.isEnabled()
-    assert app.controllers.training.draft.config.num_envs == 32
+    assert app[TrainingController].draft.config.num_envs == 32
 
 
 def test_values_that_only_together_are_wrong_are_refused_too(app: App) -> None:
-    app.controllers.training.draft.set_text("num_minibatches", "7")
-    assert app.controllers.training.plan is None
-    assert "num_minibatches must divide" in app.controllers.training.reason()
+    app[TrainingController].draft.set_text("num_minibatches", "7")
+    assert app[TrainingController].plan is None
+    assert "num_minibatches must divide" in app[TrainingController].reason()
 
 
 def test_train_new_and_use_trained_keep_their_own_choices(app: App) -> None:
-    app.controllers.training.draft.set_text("num_envs", "128")
+    app[TrainingController].draft.set_text("num_envs", "128")
     click(app, names.USE_TRAINED_BUTTON)
-    sampled = app.docks.trained.modes.findData("sample")
-    app.docks.trained.modes.setCurrentIndex(sampled)
-    app.docks.trained.modes.activated.emit(sampled)
+    sampled = app[TrainedPage].modes.findData("sample")
+    app[TrainedPage].modes.setCurrentIndex(sampled)
+    app[TrainedPage].modes.activated.emit(sampled)
     click(app, names.TRAIN_NEW_BUTTON)
-    assert app.controllers.training.draft.text("num_envs") == "128"
+    assert app[TrainingController].draft.text("num_envs") == "128"
     click(app, names.USE_TRAINED_BUTTON)
-    assert app.docks.trained.modes.currentData() == "sample"
-    assert app.controllers.playing.policy_mode == "sample"
+    assert app[TrainedPage].modes.currentData() == "sample"
+    assert app[PlayController].policy_mode == "sample"
 
 
 def test_a_start_leaves_the_tab_that_one_went_to(app: App) -> None:
-    assert app.models.navigation.welcome
-    app.window.center.setCurrentWidget(app.center.replay)
+    assert app[Navigation].welcome
+    app.window.center.setCurrentWidget(app[ReplayView])
     start(app)
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
-    assert app.window.center.currentWidget() is app.center.replay
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    assert app.window.center.currentWidget() is app[ReplayView]
 
 
 def test_a_start_shows_the_wall_where_no_game_plays(app: App) -> None:
-    app.models.navigation.leave_welcome()
-    assert app.window.center.currentWidget() is app.center.live
+    app[Navigation].leave_welcome()
+    assert app.window.center.currentWidget() is app[LiveView]
     start(app)
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
-    assert app.window.center.currentWidget() is app.center.wall
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    assert app.window.center.currentWidget() is app[EnvWall]
 
 
 def test_without_consent_nothing_is_spawned(app: App) -> None:
     assert not find(app, names.CONSENT_CHECK, QCheckBox).isChecked()
     click(app, names.START_TRAINING_BUTTON)
-    app.controllers.training.start()
+    app[TrainingController].start()
     QTest.qWait(100)
     assert not app.bridge.service.runs
     assert not app.bridge.home.runs.exists()
@@ -115,10 +132,10 @@ def test_without_consent_nothing_is_spawned(app: App) -> None:
 def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
     shown = find(app, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText()
     assert shown in find(app, "equivalentLine").toolTip(), "in a small window too"
-    plan = app.controllers.training.plan
+    plan = app[TrainingController].plan
     start(app)
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
-    record = app.controllers.training.record
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    record = app[TrainingController].record
     assert plan is not None
     assert record is not None
     argv = psutil.Process(record.pid).cmdline()
@@ -130,7 +147,7 @@ def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
 
 def test_train_new_lists_the_checks(app: App) -> None:
     click(app, names.TRAIN_NEW_BUTTON)
-    until(lambda: not app.controllers.training.checking)
+    until(lambda: not app[TrainingController].checking)
     texts = find(app, names.PREFLIGHT_LIST)
     assert texts.count() == 6
     assert texts.item(2).text() == "ok Task: tiny_goal, built in"
@@ -143,69 +160,69 @@ def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
         return {"python": "3.11", "modules": {}, "gpus": []}
 
     monkeypatch.setattr(preflight, "_probe", probe)
-    app.controllers.training.draft.set_values({"device": "cuda:0", "num_envs": 8192})
+    app[TrainingController].draft.set_values({"device": "cuda:0", "num_envs": 8192})
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
-    until(lambda: not app.controllers.training.starting)
+    until(lambda: not app[TrainingController].starting)
     assert not app.bridge.service.runs
-    assert "CUDA" in app.controllers.training.reason()
-    fix = app.docks.training.checks.fix
+    assert "CUDA" in app[TrainingController].reason()
+    fix = app[TrainingDock].checks.fix
     assert fix.isVisible()
     QTest.mouseClick(fix, Qt.MouseButton.LeftButton)
-    assert app.controllers.training.draft.config.device == "cpu"
-    until(lambda: len(app.controllers.training.checks) == 6 and not app.controllers.training.checking)
-    assert not any(check.status == "fail" for check in app.controllers.training.checks)
+    assert app[TrainingController].draft.config.device == "cpu"
+    until(lambda: len(app[TrainingController].checks) == 6 and not app[TrainingController].checking)
+    assert not any(check.status == "fail" for check in app[TrainingController].checks)
 
 
 def test_the_badge_walks_through_a_whole_run(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=5, interval_s=0.01)
-    seen = [app.docks.training.badge.text()]
+    seen = [app[TrainingDock].badge.text()]
 
     def note() -> None:
-        text = app.docks.training.badge.text()
+        text = app[TrainingDock].badge.text()
         if text != seen[-1]:
             seen.append(text)
 
-    app.controllers.training.badge_changed.connect(note)
+    app[TrainingController].badge_changed.connect(note)
     start(app)
-    until(lambda: app.controllers.training.state is RunState.FINISHED)
+    until(lambda: app[TrainingController].state is RunState.FINISHED)
     assert seen == ["Idle", "Preflight", "Starting", "Running", "Finished"]
 
 
 def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
     sizes: list[int] = []
-    app.controllers.gauges.disk_use_read.connect(lambda _, size: sizes.append(size))
+    app[GaugesController].disk_use_read.connect(lambda _, size: sizes.append(size))
     start(app)
-    until(lambda: app.models.telemetry.focus and len(app.models.telemetry.run(app.models.telemetry.focus).table) > 20)
-    card = app.docks.telemetry.cards["reward_mean"]
+    until(lambda: app[TelemetryModel].focus and len(app[TelemetryModel].run(app[TelemetryModel].focus).table) > 20)
+    card = app[TelemetryDock].cards["reward_mean"]
     until(lambda: card.redraws > 1)
     assert card.readout()["reward"] > -0.01
-    assert app.models.runs.rowCount() == 1
+    assert app[RunList].rowCount() == 1
     click(app, names.STOP_TRAINING_BUTTON)
-    until(lambda: app.controllers.training.state is RunState.STOPPED)
-    assert app.models.checkpoints.rowCount() == 1
+    until(lambda: app[TrainingController].state is RunState.STOPPED)
+    assert app[CheckpointList].rowCount() == 1
     until(lambda: len(sizes) > 1 and sizes[-1] > sizes[0])  # a checkpoint takes room
-    app.docks.log.flush()
-    assert "stray print" in app.docks.log.view.toPlainText()
-    assert "stopped by you" in app.docks.training.detail.text()
+    app[LogDock].flush()
+    assert "stray print" in app[LogDock].view.toPlainText()
+    assert "stopped by you" in app[TrainingDock].detail.text()
 
 
 def test_the_badge_says_how_far_a_validation_is(make_app) -> None:  # type: ignore[no-untyped-def]
     found = "greedy 1.00, sampled 0.38: not confirmed"
     app = make_app(updates=1000, interval_s=0.01, validates=True, found=found)
     start(app)
-    dock = app.docks.training
+    dock = app[TrainingDock]
     until(lambda: dock.badge.text() == "Validating")
     assert dock.detail.text() == "Validating 7 of 16 episodes, 40% played"
-    assert not any("7 of 16" in line.text for line in app.models.log.lines)
-    run_id = app.controllers.training.run_id
+    assert not any("7 of 16" in line.text for line in app[LogBuffer].lines)
+    run_id = app[TrainingController].run_id
     (app.bridge.home.run(run_id).root / "validated").touch()
     until(lambda: dock.badge.text() == "Running")
     until(lambda: "environment steps; " + found in dock.detail.text())
 
 
 def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(app: App) -> None:
-    training = app.controllers.training
+    training = app[TrainingController]
     training.draft.set_values({"task": "pocket_quest/leave_bedroom"})
     click(app, names.TRAIN_NEW_BUTTON)
     training.draft.set_text("algo", "a2c")
@@ -217,68 +234,68 @@ def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(app: App) -> None:
 
 def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(app: App) -> None:
     start(app)
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
     click(app, names.PAUSE_TRAINING_BUTTON)
-    until(lambda: app.controllers.training.state is RunState.PAUSED)
+    until(lambda: app[TrainingController].state is RunState.PAUSED)
     click(app, names.PAUSE_TRAINING_BUTTON)
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
-    app.controllers.training.last_record_at -= 31
-    assert app.controllers.training.stalled_for() > 30
-    until(lambda: app.controllers.training.stalled_for() == 0)
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    app[TrainingController].last_record_at -= 31
+    assert app[TrainingController].stalled_for() > 30
+    until(lambda: app[TrainingController].stalled_for() == 0)
 
 
 def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=5, interval_s=0.01, garbage=True)
     start(app)
-    until(lambda: app.controllers.training.state is RunState.FINISHED)
-    assert len(app.models.telemetry.run(app.controllers.training.run_id).table) == 5
-    app.docks.log.flush()
-    assert app.docks.log.view.toPlainText().count("bad line") == 10
+    until(lambda: app[TrainingController].state is RunState.FINISHED)
+    assert len(app[TelemetryModel].run(app[TrainingController].run_id).table) == 5
+    app[LogDock].flush()
+    assert app[LogDock].view.toPlainText().count("bad line") == 10
 
 
 def test_the_demo_is_two_clicks(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=1000, interval_s=0.01)
     click(app, "startDemoButton")
-    app.controllers.training.draft.set_values({"task": "tiny_goal"})
+    app[TrainingController].draft.set_values({"task": "tiny_goal"})
     assert find(app, "demoCommand", QPlainTextEdit).toPlainText()
     assert not app.bridge.service.runs
     click(app, "runDemoButton")
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
-    assert app.window.center.currentWidget() is app.center.wall
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    assert app.window.center.currentWidget() is app[EnvWall]
 
 
 def test_a_second_window_sees_what_the_first_one_ran(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     first = make_app(updates=20, interval_s=0.01)
     start(first)
-    until(lambda: first.controllers.training.state is RunState.FINISHED)
+    until(lambda: first[TrainingController].state is RunState.FINISHED)
     second = make_app()
-    run_id = first.controllers.training.run_id
-    until(lambda: len(second.models.telemetry.run(run_id).table) == 20)
-    until(lambda: second.models.checkpoints.rowCount() == 1)
-    assert second.controllers.training.state is RunState.FINISHED
+    run_id = first[TrainingController].run_id
+    until(lambda: len(second[TelemetryModel].run(run_id).table) == 20)
+    until(lambda: second[CheckpointList].rowCount() == 1)
+    assert second[TrainingController].state is RunState.FINISHED
 
 
 def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(app: App) -> None:
     start(app)
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
-    record = app.controllers.training.record
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    record = app[TrainingController].record
     assert record is not None
     pid = record.pid
     app.window.close()
     click(app, "cancelCloseButton")
-    assert not app.controllers.shutdown.has_begun
-    assert app.controllers.training.state is RunState.RUNNING
+    assert not app[Shutdown].has_begun
+    assert app[TrainingController].state is RunState.RUNNING
     app.window.close()
     until(lambda: app.window.findChildren(QPushButton, "stopAndCloseButton"))
     click(app, "stopAndCloseButton")
-    until(lambda: app.controllers.shutdown.has_ended)
+    until(lambda: app[Shutdown].has_ended)
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    assert app.bridge.service.registry.load()[app.controllers.training.run_id].state is RunState.STOPPED
+    assert app.bridge.service.registry.load()[app[TrainingController].run_id].state is RunState.STOPPED
 
 
 def test_keep_running_closes_the_app_and_hands_its_runs_over(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     start(app)
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
     service, kept = app.bridge.service, []
     close = service.close
 
@@ -289,7 +306,7 @@ def test_keep_running_closes_the_app_and_hands_its_runs_over(app: App, monkeypat
     monkeypatch.setattr(service, "close", noted)
     app.window.close()
     click(app, "keepRunningButton")
-    until(lambda: app.controllers.shutdown.has_ended)
+    until(lambda: app[Shutdown].has_ended)
     assert kept == [True]
 
 
@@ -297,20 +314,20 @@ def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: Ap
     service, called = app.bridge.service, []
     service._start_detached_host = called.append
     click(app, names.DETACH_CHECK)
-    assert app.docks.training.equivalent.text().endswith(" --detach")
+    assert app[TrainingDock].equivalent.text().endswith(" --detach")
     start(app)
     until(lambda: called)
     (entry,) = service.queue.entries()
-    assert (entry.run_id, entry.detached) == (app.controllers.training.run_id, True)
-    assert app.controllers.training.state is RunState.QUEUED
+    assert (entry.run_id, entry.detached) == (app[TrainingController].run_id, True)
+    assert app[TrainingController].state is RunState.QUEUED
     app.window.close()
-    until(lambda: app.controllers.shutdown.has_ended)
+    until(lambda: app[Shutdown].has_ended)
     assert [waits.run_id for waits in service.queue.entries()] == [entry.run_id]
 
 
 def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=1000, interval_s=0.01, compiles=True)
-    wall, curves = app.center.wall, app.center.curves
+    wall, curves = app[EnvWall], app[CurvesView]
     start(app)
     until(lambda: "part 2, ppu.render_parallel" in wall.card.words.text())
     assert app.window.center.currentWidget() is wall
@@ -318,36 +335,36 @@ def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> No
     assert wall.card.bar.value() == round(0.87 * wall.card.bar.maximum())
     assert not wall.screen_view.isVisible()
     assert wall.screen_view.hint == wall.caption.text() == "The run is starting"
-    app.models.navigation.show(Place.CURVES)
+    app[Navigation].show(Place.CURVES)
     until(lambda: curves.compiling_card.isVisible())
-    plot = app.docks.telemetry.cards["reward_mean"]
+    plot = app[TelemetryDock].cards["reward_mean"]
     plot.redraw()
     assert plot._empty.text() == "Compiling the Game Boy, once"
-    (app.bridge.home.run(app.controllers.training.run_id).root / "compiled").touch()
-    until(lambda: app.models.telemetry.run(app.models.telemetry.focus).last_update)
+    (app.bridge.home.run(app[TrainingController].run_id).root / "compiled").touch()
+    until(lambda: app[TelemetryModel].run(app[TelemetryModel].focus).last_update)
     assert not curves.compiling_card.is_on
     until(lambda: not curves.compiling_card.isVisible())
-    app.models.navigation.show(Place.WALL)
+    app[Navigation].show(Place.WALL)
     assert wall.screen_view.isVisible()
 
 
 def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(compiles=True)
     start(app)
-    until(lambda: app.center.wall.card.is_on)
-    run = app.controllers.training.record
+    until(lambda: app[EnvWall].card.is_on)
+    run = app[TrainingController].record
     assert run is not None
     psutil.Process(run.pid).kill()
-    until(lambda: app.controllers.training.state.is_end)
-    assert not app.center.wall.card.is_on
-    assert app.center.wall.screen_view.hint == "This run has ended"
+    until(lambda: app[TrainingController].state.is_end)
+    assert not app[EnvWall].card.is_on
+    assert app[EnvWall].screen_view.hint == "This run has ended"
 
 
 def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> None:
     other = find(app, "startDemoFromRuns")
     assert find(app, "welcomePage").isVisible()
     assert other.isHidden(), "one button is enough"
-    app.models.navigation.leave_welcome()
+    app[Navigation].leave_welcome()
     assert not other.isHidden()
     other.click()
     assert find(app, "welcomePage").isVisible()
@@ -356,22 +373,22 @@ def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> 
 
 def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=100_000, interval_s=0.02)
-    training, model, curves = app.controllers.training, app.models.telemetry, app.center.curves
+    training, model, curves = app[TrainingController], app[TelemetryModel], app[CurvesView]
     start(app)
     until(lambda: training.state is RunState.RUNNING and model.run(model.focus).last_update)
     first = training.run_id
-    app.models.navigation.show(Place.CURVES)
+    app[Navigation].show(Place.CURVES)
     start(app)
     until(lambda: len(app.bridge.service.queue.entries()) == 1)
     until(lambda: app.window.banners.banners)
     (second,) = [entry.run_id for entry in app.bridge.service.queue.entries()]
     assert (training.run_id, model.focus) == (first, first)
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
-    app.controllers.runs.show(second)
+    app[RunsController].show(second)
     words = f"Waits for run {model.label(first)}"
     until(lambda: curves._empty.isVisible())
     assert curves._empty.text() == words
-    plot = app.docks.telemetry.cards["reward_mean"]
+    plot = app[TelemetryDock].cards["reward_mean"]
     plot.redraw()
     assert plot._empty.text() == words
     app.bridge.spawn(app.bridge.service.stop(second))
@@ -382,16 +399,16 @@ def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> N
 def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=1000, interval_s=60.0)
     start(app)
-    app.models.navigation.show(Place.CURVES)
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    app[Navigation].show(Place.CURVES)
+    until(lambda: app[TrainingController].state is RunState.RUNNING)
     click(app, names.STOP_TRAINING_BUTTON)
-    until(lambda: app.controllers.training.state.is_end)
-    until(lambda: app.center.curves._empty.text() == "It ended before its first update")
+    until(lambda: app[TrainingController].state.is_end)
+    until(lambda: app[CurvesView]._empty.text() == "It ended before its first update")
 
 
 def test_a_double_click_on_resume_resumes_once(make_app) -> None:  # type: ignore[no-untyped-def]
     app = make_app(updates=100_000, interval_s=0.01)
-    training, problems = app.controllers.training, []
+    training, problems = app[TrainingController], []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
     start(app)
     until(lambda: training.record and training.record.env_steps)
@@ -399,9 +416,9 @@ def test_a_double_click_on_resume_resumes_once(make_app) -> None:  # type: ignor
     until(lambda: training.state.is_end)
     until(lambda: training.record and training.record.last_checkpoint)
     until(lambda: find(app, "resumeRunButton").isEnabled())
-    app.controllers.runs.resume()
+    app[RunsController].resume()
     assert not find(app, "resumeRunButton").isEnabled(), "its verb is under way"
-    app.controllers.runs.resume()
+    app[RunsController].resume()
     until(lambda: training.state is RunState.RUNNING)
     QTest.qWait(50)
     assert problems == []
@@ -421,7 +438,7 @@ def test_the_second_half_of_a_double_click_is_not_for_other_words(app: App, monk
         made.click()
         assert done == ["Stop"]
         deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
-        verbs = app.docks.training._verbs
+        verbs = app[TrainingDock]._verbs
         until(lambda: not verbs.testAttribute(deaf))
         verbs.setCurrentIndex(1 - verbs.currentIndex())
         assert verbs.testAttribute(deaf), "other buttons came under the pointer"

@@ -9,8 +9,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gui import object_names as names
 from gui.app import App
+from gui.features.play.controller import PlayController
+from gui.features.play.live import LiveView
+from gui.features.replay.controller import ReplayController
+from gui.kit import object_names as names
 from tests.gui.conftest import click, until
 from trainer_core.wire import commands
 
@@ -18,27 +21,27 @@ from trainer_core.wire import commands
 @pytest.fixture
 def played(app: App) -> App:
     click(app, names.MODE_HUMAN)
-    until(lambda: app.center.live.screen_view.has_picture)
-    until(lambda: app.center.live.info.frame > 20)
+    until(lambda: app[LiveView].screen_view.has_picture)
+    until(lambda: app[LiveView].info.frame > 20)
     return app
 
 
 def goes_on(app: App) -> None:
-    seen = app.center.live.source.seq
-    until(lambda: app.center.live.source.seq > seen + 5)
+    seen = app[LiveView].source.seq
+    until(lambda: app[LiveView].source.seq > seen + 5)
 
 
 def test_two_presses_of_space_leave_the_game_going(played: App) -> None:
     for _ in range(2):
-        QTest.keyClick(played.center.live.screen_view, Qt.Key.Key_Space)
-    assert not played.controllers.playing.paused
+        QTest.keyClick(played[LiveView].screen_view, Qt.Key.Key_Space)
+    assert not played[PlayController].paused
     goes_on(played)
-    QTest.keyClick(played.center.live.screen_view, Qt.Key.Key_Space)
-    assert played.center.live.screen_view.hint.startswith("Paused")
+    QTest.keyClick(played[LiveView].screen_view, Qt.Key.Key_Space)
+    assert played[LiveView].screen_view.hint.startswith("Paused")
 
 
 def test_a_state_saved_while_it_goes_back_is_the_one_on_its_picture(played: App, tmp_path: Path) -> None:
-    playing, live = played.controllers.playing, played.center.live
+    playing, live = played[PlayController], played[LiveView]
     playing.set_speed(8.0)
     until(lambda: live.info.frame > 600)
     QTest.keyPress(live.screen_view, Qt.Key.Key_R)
@@ -61,7 +64,7 @@ def test_a_state_saved_while_it_goes_back_is_the_one_on_its_picture(played: App,
 
 
 def test_a_recording_that_ends_with_its_player_is_told(played: App) -> None:
-    playing, replay = played.controllers.playing, played.controllers.replay
+    playing, replay = played[PlayController], played[ReplayController]
     click(played, names.RECORD_BUTTON)
     until(lambda: playing.recording)
     goes_on(played)

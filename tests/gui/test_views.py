@@ -14,18 +14,26 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QWidget
 
-from gui import theme
-from gui.actions import ActionRegistry
 from gui.app import App
-from gui.docks.log import SLICE
-from gui.models import run_list
-from gui.models.log_buffer import MAX_LINES, LogBuffer, level_of
-from gui.models.navigation import Place
-from gui.models.plot_specs import PlotSpec, page_specs
-from gui.models.run_list import ago
-from gui.models.run_telemetry import TelemetryModel
-from gui.widgets.plot_card import PlotCard
-from gui.widgets.plot_ticks import short_number
+from gui.features.checkpoints.dock import CheckpointsDock
+from gui.features.curves.card import PlotCard
+from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.plots import PlotSpec, page_specs
+from gui.features.log.dock import SLICE, LogDock
+from gui.features.play.live import LiveView
+from gui.features.runners.dock import AgentDock
+from gui.features.runs import model as run_list
+from gui.features.runs.dock import RunsDock
+from gui.features.runs.model import RunList
+from gui.kit import theme
+from gui.kit.actions import ActionRegistry
+from gui.kit.labels import ago
+from gui.kit.plot_shapes import short_number
+from gui.kit.settings import Settings
+from gui.state.appearance import Appearance
+from gui.state.log_buffer import MAX_LINES, LogBuffer, level_of
+from gui.state.session import Navigation, Place
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import foreign_record, replaced, until
 from tests.support.made_records import run_record, update_record
 from trainer_core.wire import records
@@ -78,15 +86,15 @@ def test_a_plot_of_100_000_points_redraws_within_a_frame(qapp, model: TelemetryM
 
 
 def test_only_stale_plots_of_the_visible_tab_are_redrawn(app: App) -> None:
-    dock = app.docks.telemetry
-    fill(app.models.telemetry, "a", 500)
-    app.models.telemetry.set_focus("a")
+    dock = app[TelemetryDock]
+    fill(app[TelemetryModel], "a", 500)
+    app[TelemetryModel].set_focus("a")
     cards = dock.visible_cards()
     until(lambda: all(card.redraws == 1 for card in cards))
     QTest.qWait(600)
     assert all(card.redraws == 1 for card in cards), "nothing changed, nothing is drawn"
     assert all(card.redraws == 0 for card in dock.cards.values() if card not in cards)
-    app.models.telemetry.set_smoothing(0.9)
+    app[TelemetryModel].set_smoothing(0.9)
     until(lambda: all(card.redraws == 2 for card in cards))
 
 
@@ -106,28 +114,28 @@ def test_the_crosshair_reads_the_nearest_record(qapp, model: TelemetryModel) -> 
 
 def test_three_pinned_runs_have_three_colours_and_three_dashes(app: App) -> None:
     for run_id in ("run-aaaa", "run-bbbb", "run-cccc"):
-        fill(app.models.telemetry, run_id, 200)
-        app.models.telemetry.toggle_pin(run_id)
-    app.models.telemetry.set_focus("run-aaaa")
-    card = app.docks.telemetry.cards["reward_mean"]
+        fill(app[TelemetryModel], run_id, 200)
+        app[TelemetryModel].toggle_pin(run_id)
+    app[TelemetryModel].set_focus("run-aaaa")
+    card = app[TelemetryDock].cards["reward_mean"]
     card.redraw()
-    legend = app.docks.telemetry.legend
+    legend = app[TelemetryDock].legend
     assert legend.isVisible()
     assert all(name in legend.text() for name in ("aaaa", "bbbb", "cccc"))
     smooth = [curve for curve in card.canvas.scene.curves if curve.key[2] == "smooth"]
     assert len({curve.color.name() for curve in smooth}) == 3
     assert len({curve.dash for curve in smooth}) == 3
     before = {curve.key[0]: curve.color.name() for curve in smooth}
-    app.models.telemetry.toggle_pin("run-cccc")
+    app[TelemetryModel].toggle_pin("run-cccc")
     card.redraw()
     after = {c.key[0]: c.color.name() for c in card.canvas.scene.curves if c.key[2] == "smooth"}
     assert after == {name: before[name] for name in ("run-aaaa", "run-bbbb")}
 
 
 def test_zoom_holds_until_follow_is_pressed(app: App) -> None:
-    fill(app.models.telemetry, "a", 2000)
-    app.models.telemetry.set_focus("a")
-    dock = app.docks.telemetry
+    fill(app[TelemetryModel], "a", 2000)
+    app[TelemetryModel].set_focus("a")
+    dock = app[TelemetryDock]
     dock.cards["entropy_mean"].zoomed.emit(1000.0, 50_000.0)
     card = dock.cards["entropy_mean"]
     card.redraw()
@@ -177,7 +185,7 @@ def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None
 
 
 def test_another_trainers_scalars_get_plots_under_more(app: App, tmp_path: Path) -> None:
-    dock, telemetry = app.docks.telemetry, app.models.telemetry
+    dock, telemetry = app[TelemetryDock], app[TelemetryModel]
     more = dock.tabs.indexOf(dock.more)
     command = app.actions[f"telemetry.{more}"]
     assert not dock.tabs.isTabVisible(more)
@@ -223,7 +231,7 @@ def test_a_burst_of_50_000_records_leaves_the_loop_responsive(app: App) -> None:
     from trainer_core.service.event_stream import LineParser
 
     data = b"".join(records.encode(update_record("r", seq, seq + 1, 1.0)) for seq in range(5000))
-    run, longest, count = app.models.telemetry.run("r"), 0.0, 0
+    run, longest, count = app[TelemetryModel].run("r"), 0.0, 0
     for part in range(10):
         parser = LineParser()
         parser.feed(data)
@@ -243,11 +251,11 @@ def test_a_burst_of_50_000_records_leaves_the_loop_responsive(app: App) -> None:
 
 
 def test_the_log_keeps_5000_lines_and_follows_only_from_the_bottom(app: App) -> None:
-    dock, view = app.docks.log, app.docks.log.view
+    dock, view = app[LogDock], app[LogDock].view
     dock.show()
     dock.raise_()
     for number in range(6000):
-        app.models.log.add(f"line {number}")
+        app[LogBuffer].add(f"line {number}")
     for _ in range(MAX_LINES // SLICE + 1):
         dock.flush()
     assert view.document().blockCount() == MAX_LINES
@@ -256,21 +264,21 @@ def test_the_log_keeps_5000_lines_and_follows_only_from_the_bottom(app: App) -> 
     bar.setValue(100)
     top = view.firstVisibleBlock().text()
     for number in range(50):
-        app.models.log.add(f"more {number}")
+        app[LogBuffer].add(f"more {number}")
     dock.flush()
     assert view.firstVisibleBlock().text() == top
 
 
 def test_the_log_filters_by_level_and_text(app: App) -> None:
     for text in ("all is well", "UserWarning: mind the gap", "Traceback (most recent call last):"):
-        app.models.log.add(text)
-    app.docks.log.level.setCurrentIndex(2)
-    clock, text = app.docks.log.view.toPlainText().split("  ", 1)
+        app[LogBuffer].add(text)
+    app[LogDock].level.setCurrentIndex(2)
+    clock, text = app[LogDock].view.toPlainText().split("  ", 1)
     assert re.fullmatch(r"\d\d:\d\d:\d\d", clock), "when it came"
     assert text == "Traceback (most recent call last):"
-    app.docks.log.level.setCurrentIndex(0)
-    app.docks.log.search.setText("gap")
-    assert app.docks.log.view.toPlainText().endswith("  UserWarning: mind the gap")
+    app[LogDock].level.setCurrentIndex(0)
+    app[LogDock].search.setText("gap")
+    assert app[LogDock].view.toPlainText().endswith("  UserWarning: mind the gap")
     assert [level_of(line) for line in ("fine", "a warning", "fatal")] == [0, 1, 2]
     assert not LogBuffer().take_new()
 
@@ -283,8 +291,8 @@ def test_ages_go_on_though_nothing_else_changes(app: App, monkeypatch: pytest.Mo
     asked: list[float] = []
     monkeypatch.setattr(run_list, "ago", lambda when: asked.append(when) or "x")  # type: ignore[func-returns-value]
     app.window.resize(1600, 900)  # a narrow table leaves columns out
-    app.models.runs.put(run_record("r"))
-    app.docks.runs.table.ages.setInterval(1)
+    app[RunList].put(run_record("r"))
+    app[RunsDock].table.ages.setInterval(1)
     until(lambda: len(asked) > 50)
 
 
@@ -328,20 +336,20 @@ def test_no_shortcut_is_given_twice(app: App) -> None:
 
 def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     first = make_app()
-    first.docks.log.setFloating(True)
-    first.docks.checkpoints.hide()
+    first[LogDock].setFloating(True)
+    first[CheckpointsDock].hide()
     first.window.layouts.save()
-    first.models.settings.save()
+    first[Settings].save()
     second = make_app()
-    assert second.docks.log.isFloating()
-    assert not second.docks.checkpoints.isVisible()
+    assert second[LogDock].isFloating()
+    assert not second[CheckpointsDock].isVisible()
     second.window.layouts.reset()
-    assert not second.docks.log.isFloating()
-    assert second.docks.checkpoints.isVisible()
-    second.models.settings.set("layout/state", "rubbish")
-    second.models.settings.save()
+    assert not second[LogDock].isFloating()
+    assert second[CheckpointsDock].isVisible()
+    second[Settings].set("layout/state", "rubbish")
+    second[Settings].save()
     assert not second.window.layouts.restore()
-    assert make_app().docks.agent.isVisible()
+    assert make_app()[AgentDock].isVisible()
 
 
 def luminance(color: str) -> float:
@@ -366,11 +374,11 @@ def test_texts_stand_out_from_their_background(colors: theme.Colors) -> None:
 
 
 def test_the_theme_changes_without_a_restart(app: App) -> None:
-    fill(app.models.telemetry, "a", 100)
-    app.models.telemetry.set_focus("a")
-    card = app.docks.telemetry.cards["reward_mean"]
+    fill(app[TelemetryModel], "a", 100)
+    app[TelemetryModel].set_focus("a")
+    card = app[TelemetryDock].cards["reward_mean"]
     card.redraw()
-    app.controllers.appearance.set_theme("light")
+    app[Appearance].set_theme("light")
     assert QApplication.palette().window().color().name() == theme.LIGHT.window
     assert card.is_stale()
     card.redraw()
@@ -382,7 +390,7 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
 
     def pages() -> Iterator[QImage]:
         for place in (Place.CURVES, Place.REPLAY, Place.LEAGUE, Place.LIVE):
-            app.models.navigation.show(place)
+            app[Navigation].show(place)
             QTest.qWait(0)
             yield app.window.grab().toImage()
 
@@ -402,11 +410,11 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
         app.window.setStyleSheet("")
         app.window.setStyleSheet(sheet)
 
-    app.models.navigation.leave_welcome()
+    app[Navigation].leave_welcome()
     settled()
     polish_all()  # which lays out all anew: before, so that colours alone are compared
     settled()
-    app.controllers.appearance.set_theme("light")
+    app[Appearance].set_theme("light")
     until(lambda: not theme._waiting)
     found = settled()
     polish_all()
@@ -416,10 +424,10 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
 
 def test_a_switch_amid_the_rest_of_another_waits_for_its_own(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the switch before took the mark of the new one for done."""
-    app.controllers.appearance.set_theme("light")
+    app[Appearance].set_theme("light")
     until(lambda: len(theme._waiting) > 10)  # its rest is under way
     monkeypatch.setattr(theme, "REST_AFTER_MS", 500)
-    app.controllers.appearance.set_theme("dark")
+    app[Appearance].set_theme("dark")
     QTest.qWait(0)
     assert theme._waiting
     until(lambda: not theme._waiting)
@@ -432,12 +440,12 @@ def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> Non
     from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
 
     writer = FrameWriter(tmp_path / "frames.bin", FrameShape(160, 144))
-    fill(app.models.telemetry, "a", 100_000)
-    app.models.telemetry.set_focus("a")
-    app.models.navigation.leave_welcome()
-    app.center.live.source.open(tmp_path / "frames.bin")
-    app.center.live.refresh()
-    until(lambda: all(card.redraws for card in app.docks.telemetry.visible_cards()))
+    fill(app[TelemetryModel], "a", 100_000)
+    app[TelemetryModel].set_focus("a")
+    app[Navigation].leave_welcome()
+    app[LiveView].source.open(tmp_path / "frames.bin")
+    app[LiveView].refresh()
+    until(lambda: all(card.redraws for card in app[TelemetryDock].visible_cards()))
     published = [0]
 
     def publish() -> None:
@@ -445,14 +453,14 @@ def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> Non
         writer.publish(bytes(160 * 144), FrameInfo(frame=published[0]))
         if published[0] % 3 == 0:
             seq = 100_000 + published[0]
-            app.models.telemetry.take("a", update_record("a", seq, seq, 1.0))
+            app[TelemetryModel].take("a", update_record("a", seq, seq, 1.0))
 
     timer = QTimer(interval=16)
     timer.timeout.connect(publish)
-    app.center.live.screen_view.paints = 0
+    app[LiveView].screen_view.paints = 0
     timer.start()
     cpu = time.process_time()
     until(lambda: published[0] >= 120)
     timer.stop()
-    assert app.center.live.screen_view.paints >= 0.7 * published[0]
+    assert app[LiveView].screen_view.paints >= 0.7 * published[0]
     assert time.process_time() - cpu < 1.5, "120 pictures and 40 records cost 1.5 s of CPU"

@@ -10,12 +10,19 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QBoxLayout, QDockWidget, QLabel
 
-from gui import object_names as names
 from gui.app import App
-from gui.layout import FRAME
-from gui.models.run_list import COLUMNS
-from gui.models.session import Mode
-from gui.settings import LAYOUT_VERSION
+from gui.features.curves.view import CurvesView
+from gui.features.log.dock import LogDock
+from gui.features.play.live import LiveView
+from gui.features.runs.dock import RunsDock
+from gui.features.runs.model import COLUMNS
+from gui.features.tasks.dock import TaskDock
+from gui.features.train.dock import TrainingDock
+from gui.features.train.welcome import Welcome
+from gui.kit import object_names as names
+from gui.kit.settings import LAYOUT_VERSION, Settings
+from gui.shell.layout import FRAME
+from gui.state.session import Mode, Session
 from tests.gui.conftest import find, until
 
 
@@ -46,7 +53,7 @@ def test_a_first_window_leaves_room_for_its_frame(app: App, monkeypatch: pytest.
 
 
 def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) -> None:
-    dock = app.docks.runs
+    dock = app[RunsDock]
     hidden = {}
     for width in (300, 900):
         dock.resize(width, 200)
@@ -58,7 +65,7 @@ def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) ->
 
 
 def test_narrow_curves_have_their_controls_in_two_rows(app: App) -> None:
-    curves = app.center.curves
+    curves = app[CurvesView]
     for width, beside in ((300, False), (900, True)):
         curves.resize(width, 400)
         curves._fit_head()
@@ -67,7 +74,7 @@ def test_narrow_curves_have_their_controls_in_two_rows(app: App) -> None:
 
 
 def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:
-    welcome = app.center.welcome
+    welcome = app[Welcome]
     texts = [text for text in welcome.findChildren(QLabel) if text.wordWrap()]
     until(lambda: any(text.minimumHeight() for text in texts))
     wide, size = [text.minimumHeight() for text in texts], welcome.size()
@@ -79,27 +86,27 @@ def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:
 def test_docks_of_another_mode_do_not_come_back(make_app) -> None:  # type: ignore[no-untyped-def]
     """Mode and layout are remembered apart; an app that was killed has a layout of another mode."""
     first = make_app()
-    first.models.session.set_mode(Mode.HUMAN)
+    first[Session].set_mode(Mode.HUMAN)
     first.window.layouts.save()
-    first.models.session.set_mode(Mode.AGENT)
-    first.models.settings.save()
-    docks = make_app().docks
-    assert not docks.training.isHidden()
-    assert docks.task.isHidden()
+    first[Session].set_mode(Mode.AGENT)
+    first[Settings].save()
+    again = make_app()
+    assert not again[TrainingDock].isHidden()
+    assert again[TaskDock].isHidden()
 
 
 def test_the_docks_are_put_away_for_the_game_and_come_back(app: App) -> None:
-    window, only, settings = app.window, app.actions["onlyCenter"], app.models.settings
+    window, only, settings = app.window, app.actions["onlyCenter"], app[Settings]
     docks = window.findChildren(QDockWidget)
-    before, wide = [dock.isHidden() for dock in docks], app.center.live.width()
+    before, wide = [dock.isHidden() for dock in docks], app[LiveView].width()
     only.trigger()
     assert all(dock.isHidden() for dock in docks)
-    until(lambda: app.center.live.width() > wide + 500)
-    app.models.session.set_mode(Mode.HUMAN)
+    until(lambda: app[LiveView].width() > wide + 500)
+    app[Session].set_mode(Mode.HUMAN)
     assert all(dock.isHidden() for dock in docks), "a mode brings none of them back"
     window.layouts.save()
     only.trigger()
-    app.models.session.set_mode(Mode.AGENT)
+    app[Session].set_mode(Mode.AGENT)
     assert [dock.isHidden() for dock in docks] == before
     assert not only.isChecked()
     # Whoever closes the app meanwhile finds the docks again.
@@ -123,7 +130,7 @@ def test_the_sheet_of_keys_is_no_higher_than_a_low_window(app: App) -> None:
 
 def test_tab_passes_by_what_lies_behind_another_dock(app: App) -> None:
     app.window.activateWindow()
-    assert app.docks.log.visibleRegion().isEmpty(), "it lies behind the runs"
+    assert app[LogDock].visibleRegion().isEmpty(), "it lies behind the runs"
     find(app, "runFilter").setFocus()
     until(lambda: find(app, "runFilter").hasFocus())
     seen = []
@@ -134,7 +141,7 @@ def test_tab_passes_by_what_lies_behind_another_dock(app: App) -> None:
             break
         seen.append(reached)
     assert len(seen) > 15
-    assert all(app.docks.log.isAncestorOf(widget) is False for widget in seen)
+    assert all(app[LogDock].isAncestorOf(widget) is False for widget in seen)
     assert all(widget.accessibleName() or widget.text() for widget in seen)
 
 

@@ -12,9 +12,10 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QTabBar, QWidget
 
 import gui
-from gui import words
-from gui.models.session import Mode
-from gui.settings import Settings
+from gui.features.games.model import RomLibrary
+from gui.kit import words
+from gui.kit.settings import Settings
+from gui.state.session import Mode, Navigation, Session
 from trainer_core.lab.paths import HomePaths
 
 LEAST_SHARE = 0.85
@@ -94,7 +95,7 @@ def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Pa
     settings.save()
     try:
         app = make_app(home)
-        games = {card.title for card in app.models.library.cards}
+        games = {card.title for card in app[RomLibrary].cards}
         raw = {
             (type(widget).__name__, widget.objectName(), text)
             for widget in (app.window, *app.window.findChildren(QWidget))
@@ -127,10 +128,10 @@ def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path)
     try:
         app = make_app(german_home(tmp_path))
         app.window.resize(1024, 700)
-        app.models.navigation.leave_welcome()
+        app[Navigation].leave_welcome()
         cut = set()
         for mode in (Mode.HUMAN, Mode.AGENT):
-            app.models.session.set_mode(mode)
+            app[Session].set_mode(mode)
             for place in range(app.window.center.count()):
                 app.window.center.setCurrentIndex(place)
                 QApplication.processEvents()

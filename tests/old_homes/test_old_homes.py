@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 from gui.app import create_app, create_application
-from gui.bridge import release_loop
+from gui.features.curves.saved_views import SavedViews
+from gui.features.runs.model import RunList
+from gui.kit.settings import Settings
+from gui.state.bridge import release_loop
+from gui.state.run_notes import RunNotes
 from tests.gui.conftest import close
 from trainer_core.cli.main import main
 from trainer_core.lab.paths import CHECKOUT
@@ -147,13 +151,13 @@ def test_the_app_opens_it_with_its_settings(home: Path, loop: None) -> None:
     app = create_app(home)
     try:
         app.window.show()
-        models = app.models
-        listed = {models.runs.run(row).run_id for row in range(models.runs.rowCount())}
+        runs = app[RunList]
+        listed = {runs.run(row).run_id for row in range(runs.rowCount())}
         assert {GAME_RUN, KILLED, IMPORTED, CURVES} <= listed
-        assert models.notes[GAME_RUN].tags == ("kept", "first")
-        assert models.saved_views["my view"] == {"smoothing": 0.6}
-        assert models.settings.text("view/theme") == "light"
-        assert models.settings.text("view/screen") == "grey"
-        assert not models.settings.blob("layout/geometry").isEmpty()
+        assert app[RunNotes][GAME_RUN].tags == ("kept", "first")
+        assert app[SavedViews]["my view"] == {"smoothing": 0.6}
+        assert app[Settings].text("view/theme") == "light"
+        assert app[Settings].text("view/screen") == "grey"
+        assert not app[Settings].blob("layout/geometry").isEmpty()
     finally:
         close(app)

@@ -30,7 +30,7 @@ PACKED = (
     "pyproject.toml",
     "setup.py",
     "gui/__init__.py",
-    "gui/qt_check.py",
+    "gui/shell/qt_check.py",
 )
 TORCH = "torch==2.13.0"
 PYTORCH = "--index-url https://download.pytorch.org/whl/cpu"

@@ -160,7 +160,7 @@ if root != checkout:  # these tests run where the checkout is installed
     site.addsitedir(place)
 import dmglab
 assert not {"emulator", "trainer_core", "gui", "numpy"} & set(sys.modules), "it loads nothing"
-names = ["emulator.rom.isa", "trainer_core.service", "trainer_core.runners.catalog", "gui.words"]
+names = ["emulator.rom.isa", "trainer_core.service", "trainer_core.runners.catalog", "gui.kit.words"]
 for name in names:
     importlib.import_module(name)
 seen = {}

@@ -28,18 +28,17 @@ from PIL import Image
 from emulator import Cartridge, EmulatorError
 from emulator.state.snapshot import load_snapshots
 from emulator.tools.job_files import read_jobs
-from gui.layout_state import is_sound_geometry, is_sound_state
-from gui.models import view_memory
-from gui.models.memory_watches import MemoryWatches
-from gui.models.plot_choices import PlotChoices
-from gui.models.replay import Replay
-from gui.models.run_columns import RunColumns, RunConfigs
-from gui.models.run_notes import RunNotes
-from gui.models.saved_views import SavedViews
-from gui.models.task_draft import read_template
-from gui.models.zipped_roms import roms_in, unpack
-from gui.old_settings import read_ini
-from gui.settings import LAYOUT_VERSION, Settings
+from gui.features.curves.plots import PlotChoices
+from gui.features.curves.saved_views import SavedViews
+from gui.features.games.model import roms_in, unpack
+from gui.features.memory.controller import MemoryWatches
+from gui.features.replay.model import Replay
+from gui.features.runs.columns import RunColumns, RunConfigs
+from gui.features.tasks.model import read_template
+from gui.kit.settings import LAYOUT_VERSION, Settings, read_ini
+from gui.shell.layout_state import is_sound_geometry, is_sound_state
+from gui.state import telemetry as view_memory
+from gui.state.run_notes import RunNotes
 from tests.support.imports import CHECKOUT
 from tests.support.made_records import eval_record, run_record, update_record
 from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gui.models.task_draft import read_template
+from gui.features.tasks.model import read_template
 from trainer_core.envs.task_files import load_goal
 from trainer_core.lab.paths import HomePaths
 from trainer_core.play.loop import PlayLoop

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gui.models.replay import Replay
+from gui.features.replay.model import Replay
 from tests.support.decoders import DECODERS
 from trainer_core.envs.recording_writer import first_difference
 from trainer_core.envs.single_game import ConsoleGame, open_game

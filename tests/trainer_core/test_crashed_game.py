@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gui.models.replay import Replay
+from gui.features.replay.model import Replay
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.play.played_game import Player
 from trainer_core.wire import records

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from gui.models.replay import Replay
+from gui.features.replay.model import Replay
 from tests.support.made_homes import make_home
 from trainer_core.host.agent import Agent
 from trainer_core.lab import recording

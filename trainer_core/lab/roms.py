@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import itertools
 import os
 import tomllib
 import zlib
@@ -287,3 +288,20 @@ def load_profiles(root: Path = ASSETS / "profiles") -> list[Profile]:
         except (OSError, ValueError, OverflowError, RecursionError) as error:
             raise TaskError(f"{path}: {shown(error, 120)}") from None
     return found
+
+
+MOST_LOOKED_AT = 5000
+"""Files of a folder that was dropped."""
+
+
+def rom_in(folder: Path) -> Path | None:
+    """Return the first ROM of a folder that holds games; None where it holds something else."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in itertools.islice(entries, MOST_LOOKED_AT))
+    except OSError:
+        return None
+    if any(name.endswith((".json", ".jsonl")) for name in names):  # a recording, a receipt
+        return None
+    found = (folder / name for name in names if Path(name).suffix.lower() in ROM_SUFFIXES)
+    return next(found, None)

@@ -1,1 +1,0 @@
-"""One dock, one file, one model."""

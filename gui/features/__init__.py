@@ -1,0 +1,1 @@
+"""The app's features, a folder each. `gui.app` lists them."""

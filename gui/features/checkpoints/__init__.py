@@ -1,0 +1,104 @@
+"""Checkpoints: the browser, deploy, warm start, import, and the page Use trained."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QMainWindow
+
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.checkpoints.dock import CheckpointsDock, TrainedPage
+from gui.features.play.controller import PlayController
+from gui.features.runs.model import RunList
+from gui.features.train.controller import TrainingController
+from gui.features.train.dock import TrainingDock
+from gui.kit.actions import ActionRegistry
+from gui.kit.dialogs import ask_folder
+from gui.kit.words import tr
+from gui.state.context import Context, DockSpec, Feature
+
+
+def feature(context: Context) -> Feature:
+    playing, model, runs = context[PlayController], context.checkpoints, context[RunList]
+    checkpoints = context.add(
+        CheckpointsController(
+            context.bridge,
+            context.session,
+            model,
+            runs,
+            context[TrainingController],
+            playing,
+            context.navigation,
+            context.notices,
+        )
+    )
+    define_checkpoints(context.actions, checkpoints, context.window)
+
+    def make_dock() -> CheckpointsDock:
+        return CheckpointsDock(model, runs.label, context.actions, context.palette)
+
+    def finish() -> None:
+        context[TrainingDock].place_trained(context.add(TrainedPage(playing, model)))
+        context.appearance.screen_changed.connect(context[CheckpointsDock].recolor)
+
+    return Feature(docks=[DockSpec(make_dock, "F6")], finish=finish, open_home=checkpoints.reload)
+
+
+def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsController, window: QMainWindow) -> None:
+    add, chosen = registry.add, (checkpoints.model.selection_changed,)
+
+    def ask_import() -> None:
+        ask_folder(window, tr("Import a checkpoint folder"), checkpoints.import_folder)
+
+    add(
+        "import",
+        tr("Import checkpoint..."),
+        ask_import,
+        "Ctrl+O",
+        short=tr("Import..."),
+        tip=tr("Copy a checkpoint folder into this home"),
+    )
+    add(
+        "ownCheckpoints",
+        tr("Checkpoints of the run in focus only"),
+        checkpoints.toggle_own,
+        short=tr("This run"),
+        tip=tr("Hide those of other runs"),
+        is_on=lambda: checkpoints.is_own_only,
+        follows=(checkpoints.model.shown_changed,),
+    )
+    add(
+        "deploy",
+        tr("Deploy checkpoint"),
+        checkpoints.deploy_selected,
+        "Ctrl+D",
+        short=tr("Deploy"),
+        tip=tr("Let it play in the live view"),
+        refusal=checkpoints.deploy_refusal,
+        follows=chosen,
+    )
+    add(
+        "deployBeside",
+        tr("Deploy beside the one that plays"),
+        checkpoints.deploy_beside,
+        "Ctrl+Shift+D",
+        short=tr("Beside"),
+        tip=tr("Two policies in lockstep, from the same starts"),
+        refusal=checkpoints.beside_refusal,
+        follows=(*chosen, checkpoints.playing_changed),
+    )
+    add(
+        "watchRun",
+        tr("Watch the run play"),
+        checkpoints.watch_run,
+        short=tr("Watch"),
+        tip=tr("Deploy its best checkpoint, or its newest"),
+        refusal=checkpoints.watch_refusal,
+        follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved, checkpoints.training_changed),
+    )
+    add(
+        "warmStart",
+        tr("Warm start"),
+        checkpoints.warm_start_selected,
+        tip=tr("Begin a new run with its weights"),
+        refusal=checkpoints.warm_start_refusal,
+        follows=chosen,
+    )

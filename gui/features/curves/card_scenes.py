@@ -1,0 +1,181 @@
+"""What a plot's card shows of the model, as a scene: ranges, lines in their colours, marks."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+
+from gui.features.curves.plots import PlotSpec
+from gui.features.curves.scene import MOST_WHOLE, RAW, REST, Entry, Line, PlotLines, greedy_results, settled
+from gui.kit import theme
+from gui.kit.plot_shapes import Band, Curve, Dots, Rules, Scene
+from gui.state.metric_series import CLOCK, Array
+from gui.state.telemetry import TelemetryModel
+
+RAW_ALPHA = 70
+BAND_ALPHA = 46
+MARK_GAP = 48
+"""Least pixels between two lines that mark checkpoints."""
+
+
+class CardScenes:
+    """Of one plot; what did not change since the last scene is the same object in the next."""
+
+    def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
+        self.spec, self.model = spec, model
+        self.lines = PlotLines(spec, model)
+        self._made: dict[str, tuple[list[Line], int, list[Curve]]] = {}
+        self._made_as: object = None
+        self._high = 0.0
+        self._y_range: tuple[float, float] | None = None
+
+    def show_spec(self, spec: PlotSpec) -> None:
+        self.spec, self.lines = spec, PlotLines(spec, self.model)
+
+    def forget(self) -> None:
+        """Nothing is on show."""
+        self._made.clear()
+
+    def make(self, runs: list[Entry], x_range: tuple[float, float], width: int, *, log_y: bool) -> Scene:
+        """Of `runs`, whose lines are computed, `width` pixels wide."""
+        dots = self._dots(runs)
+        new = self.lines.y_range([dot.y for dot in dots], log=log_y)
+        is_followed = self.model.x_range is None and not log_y
+        is_followed = is_followed and not self.model.trims_outliers
+        self._y_range = settled(self._y_range, new) if is_followed else new
+        return Scene(
+            curves=self._curves(),
+            x_range=x_range,
+            y_range=self._y_range,
+            dots=dots,
+            rules=self._rules(runs[0], x_range, width),
+            log_y=log_y,
+            theme=theme.current().name,
+            bands=self._bands(),
+            by_clock=self.model.x_axis == CLOCK,
+        )
+
+    def x_range(self, runs: list[Entry]) -> tuple[float, float]:
+        """The range that was chosen; else all, with room to grow so that not all moves at once."""
+        if self.model.x_range is not None:
+            return self.model.x_range
+        low = self.lines.first_x(runs)
+        high = max(self.lines.last_x(runs) - low, 0.0) or 1.0  # one record at zero is a place too
+        if not high <= self._high <= high * 1.15:
+            grew = 0 < self._high < high < self._high * 1.5
+            self._high = high * (1.08 if grew else 1.015)
+        return low, low + self._high
+
+    def color_of(self, run: int, line: int) -> QColor:
+        """One run: each line its own colour. Several: each run the one it keeps while on show."""
+        run_id = self.lines.runs[run].run_id
+        if self.lines.is_alone:
+            return theme.curve_color(self._slot_alone(run_id, line))
+        return theme.curve_color(self.model.slots.get(run_id, run))
+
+    def _slot_alone(self, run_id: str, line: int) -> int:
+        """Of a run that is alone: the first line has the colour that was chosen for it."""
+        chosen = self.model.chosen_slots.get(run_id)
+        return line if line or chosen is None else chosen
+
+    def _curves(self) -> tuple[Curve, ...]:
+        """The lines in their colours; the same objects as long as nothing about them changed."""
+        runs = len(self.lines.runs)
+        look = (self.lines.is_alone, runs <= MOST_WHOLE, theme.current().name)
+        if look != self._made_as or len(self._made) > 2 * runs:
+            self._made.clear()
+        self._made_as = look
+        slots, made, curves = self.model.slots, self._made, []
+        for lines in self.lines.by_run:
+            first = lines[0]
+            known, slot = made.get(first.run_id), slots.get(first.run_id, first.run)
+            if known is None or known[0] is not lines or known[1] != slot:
+                drawn = [line for line in lines if line.layer != REST or len(line.x)]
+                own = [self._make_curve(line, slot, runs) for line in drawn]
+                known = made[first.run_id] = (lines, slot, own)
+            curves += known[2]
+        return tuple(curves)
+
+    def _make_curve(self, line: Line, slot: int, runs: int) -> Curve:
+        is_alone = self.lines.is_alone
+        if is_alone:
+            slot = self._slot_alone(line.run_id, line.line)
+        color, dash = theme.curve_color(slot), Qt.PenStyle.SolidLine
+        if line.layer == RAW:
+            color.setAlpha(RAW_ALPHA)
+        elif line.layer == REST:
+            dash = Qt.PenStyle.DotLine
+        elif runs <= MOST_WHOLE and line.band is None:
+            place = line.line if is_alone else slot + line.line
+            dash = theme.DASHES[place % len(theme.DASHES)]
+        return Curve(
+            (line.run_id, line.metric, line.layer),
+            (line.kind, color.rgba(), dash, is_alone),
+            line.x,
+            line.y,
+            color,
+            dash,
+        )
+
+    def _bands(self) -> tuple[Band, ...]:
+        """What the runs of each group cover, under its mean."""
+        lines = [line for lines in self.lines.by_run for line in lines if line.band is not None]
+        made = []
+        for line in lines:
+            assert line.band is not None
+            color = self.color_of(line.run, line.line)
+            color.setAlpha(BAND_ALPHA)
+            made.append(Band(*line.band, color))
+        return tuple(made)
+
+    def _dots(self, runs: list[Entry]) -> tuple[Dots, ...]:
+        """Greedy validations, where the x axis counts what they were told with."""
+        if not self.spec.evals or self.model.x_axis != "env_steps":
+            return ()
+        made = []
+        for index, run in enumerate(runs):
+            if not run.evals:
+                continue
+            for line, (metric, _) in enumerate(self.spec.lines):
+                if line and "/" not in metric:
+                    continue  # validation belongs to the first line, or to its task's
+                greedy = greedy_results(run, metric)
+                own = theme.curve_color(line) if "/" in metric else eval_color()
+                made.append(
+                    Dots(
+                        np.array([float(record.env_steps) for record in greedy]),
+                        np.array([record.success_rate for record in greedy]),
+                        own if self.lines.is_alone else self.color_of(index, line),
+                    )
+                )
+        return tuple(dots for dots in made if len(dots.x))
+
+    def _rules(self, run: Entry, x_range: tuple[float, float], width: int) -> tuple[Rules, ...]:
+        """Where the focus was resumed, dashed, a few of its checkpoints, dotted, and its alerts."""
+        if self.model.x_axis != "env_steps":
+            return ()
+        colors = theme.current()
+        gap = MARK_GAP * (x_range[1] - x_range[0]) / max(1, width)
+        checkpoints = thinned([float(record.env_steps) for record in run.checkpoints], gap)
+        resumes = np.array([float(record.env_steps) for record in run.resumes])
+        alerts = np.array([float(alert.env_steps) for alert in run.alerts])
+        return (
+            Rules(checkpoints, QColor(colors.border), Qt.PenStyle.DotLine),
+            Rules(resumes, QColor(colors.warn), Qt.PenStyle.DashLine),
+            Rules(alerts, QColor(colors.bad), Qt.PenStyle.SolidLine),
+        )
+
+
+def eval_color() -> QColor:
+    """Of the greedy validations of a run that is alone."""
+    return theme.curve_color(1)
+
+
+def thinned(places: list[float], gap: float) -> Array:
+    """The newest of these places, and of the older ones those at least `gap` before the next."""
+    kept: list[float] = []
+    for place in sorted(places, reverse=True):
+        if not kept or kept[-1] - place >= gap:
+            kept.append(place)
+    return np.array(kept[::-1], np.float64)

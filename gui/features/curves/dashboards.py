@@ -1,0 +1,149 @@
+"""Other people's dashboards: TensorBoard in the user's own browser, W&B's offline files.
+
+Nothing is embedded, nothing is fetched, nothing leaves this computer; the server ends with the app.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import socket
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+
+from gui.features.runs.controller import RunsController
+from gui.kit.words import tr
+from gui.state.bridge import Bridge, in_thread
+from gui.state.notices import FILE_OPENED, Notices
+from gui.state.session import Navigation, Place
+from gui.state.telemetry import TelemetryModel
+from trainer_core.service import Imported, Job, import_curves, run_job
+
+LISTEN_S, LOOK_S = 60.0, 0.2
+"""How long TensorBoard may take to listen, and how often it is asked; a browser would not wait."""
+
+
+MOST_TOLD = 3
+"""Runs that were not taken whole, and are named."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+async def answers(port: int) -> bool:
+    """Whether something listens there before patience ends."""
+    for _ in range(round(LISTEN_S / LOOK_S)):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(LOOK_S)
+            continue
+        writer.close()
+        return True
+    return False
+
+
+class Dashboards(QObject):
+    def __init__(
+        self, bridge: Bridge, telemetry: TelemetryModel, runs: RunsController, navigation: Navigation, notices: Notices
+    ) -> None:
+        super().__init__()
+        self._runs, self._navigation = runs, navigation
+        self._bridge, self._telemetry, self._notices = bridge, telemetry, notices
+        self._server: Job | None = None
+
+    def open_tensorboard(self) -> None:
+        """Export the run in focus and show it; without TensorBoard say where the files are."""
+        folder = self._bridge.home.run(self._telemetry.focus).root
+        argv = [sys.executable, "-m", "trainer_core.formats.tensorboard", str(folder)]
+        self._bridge.spawn(
+            run_job(argv), title=tr("TensorBoard"), then=lambda result: self._on_exported(Path(result["folder"]))
+        )
+
+    def _on_exported(self, folder: Path) -> None:
+        if importlib.util.find_spec("tensorboard") is None:
+            text = tr("{folder}; to see them: pip install tensorboard", folder=folder)
+            self._notices.tell(tr("Events written"), text)
+            return
+        self.close()
+        port = free_port()
+        argv = [
+            sys.executable,
+            "-m",
+            "tensorboard.main",
+            "--logdir",
+            str(folder),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
+        self._bridge.spawn(run_job(argv, on_start=self._on_server), title=tr("TensorBoard"), failed=self._on_failed)
+        url = QUrl(f"http://127.0.0.1:{port}")
+        self._notices.tell(tr("TensorBoard starts"), url.toString())
+        self._bridge.spawn(
+            answers(port), title=tr("TensorBoard"), then=lambda there: QDesktopServices.openUrl(url) if there else None
+        )
+
+    def export_wandb(self) -> None:
+        """Write the run in focus as W&B's client keeps it offline; without the client, as JSON."""
+        run = self._bridge.home.run(self._telemetry.focus).root
+        has_client = importlib.util.find_spec("wandb") is not None
+        module = "wandb_offline" if has_client else "wandb_history"
+        argv = [sys.executable, "-m", f"trainer_core.formats.{module}", str(run)]
+        self._bridge.spawn(
+            run_job(argv),
+            title=tr("Weights and Biases"),
+            then=lambda result: self._on_wandb(Path(result["folder"]), has_client),
+        )
+
+    def _on_wandb(self, folder: Path, has_client: bool) -> None:
+        line = f"wandb sync {folder}" if has_client else "pip install wandb"
+        self._notices.tell(
+            tr("Written for W&B"),
+            f"{folder}; {line}",
+            "good",
+            tr("Copy the command"),
+            lambda: QGuiApplication.clipboard().setText(line),
+        )
+
+    def import_curves(self, path: Path) -> None:
+        """Make runs of what was logged elsewhere and show their curves."""
+        self._bridge.spawn(
+            in_thread(import_curves, path, self._bridge.home),
+            title=tr("The curves were not imported"),
+            then=self._on_imported,
+        )
+
+    def _on_imported(self, done: Imported) -> None:
+        for run in done.runs:
+            self._runs.take_in(run)
+        if len(done.runs) > 1:
+            self._runs.show_all([run.run_id for run in done.runs])
+        self._navigation.show(Place.CURVES)
+        last = done.runs[-1]
+        text = tr("{task}, {env_steps:,} steps", task=last.name, env_steps=last.env_steps)
+        if len(done.runs) > 1:
+            text = tr("{count} runs", count=len(done.runs))
+        if done.lost:
+            text += "; " + "; ".join(done.lost[:MOST_TOLD])
+        self._notices.tell(tr("Curves imported"), text, "warn" if done.lost else "good", subject=FILE_OPENED)
+
+    def _on_server(self, job: Job) -> None:
+        self._server = job
+
+    def _on_failed(self, reason: str) -> None:
+        if reason != "cancelled":
+            self._bridge.problem.emit(tr("TensorBoard"), reason)
+
+    def close(self) -> None:
+        """End the server."""
+        if self._server is not None:
+            self._server.cancel()
+            self._server = None

@@ -1,0 +1,228 @@
+"""Telemetry: tabs of plots of the run in focus and the pinned ones, and what the run is."""
+
+from __future__ import annotations
+
+import html
+import time
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+
+from gui.features.curves.card import PlotCard
+from gui.features.curves.page import CurveControls, CurvePage, PlotBoard, show_plot_menu
+from gui.features.curves.plots import MORE, PAGES, CurvesController, PlotSpec, further_specs, page_specs
+from gui.features.curves.run_info import GaugesController, RunInfo
+from gui.features.curves.scene import MOST_WHOLE
+from gui.kit import object_names as names
+from gui.kit import theme
+from gui.kit.actions import ActionRegistry
+from gui.kit.containers import Dock
+from gui.kit.indicators import ActionBars, Gauges, TimeSplit
+from gui.kit.words import tr
+from gui.state.run_notes import RunNotes
+from gui.state.run_words import shortened
+from gui.state.telemetry import TelemetryModel
+
+CLOCK_MS = 250
+MAKE_S = 0.01
+"""Longest that one turn goes on making plots of metrics that the table does not have."""
+MOST_MAIN = 6
+"""Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
+MOST_NAMED, MOST_IN_TIP, LONGEST = 6, 40, 36
+"""Runs whose names stand under the plots, and in their tooltip; letters of one."""
+MARKS = ("\u2500\u2500", "\u2500 \u2500", "\u2500 \u00b7", "\u00b7 \u00b7", "\u2500 \u00b7\u00b7")
+"""Dashes as text, in the order of theme.DASHES."""
+
+
+class OwnPage(QWidget):
+    """A page for runs of one kind, hidden for all others."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the run in focus has something to show here."""
+        raise NotImplementedError
+
+    def refresh(self) -> None:
+        """Show what the run in focus says now."""
+        raise NotImplementedError
+
+
+class TelemetryDock(Dock):
+    def __init__(
+        self,
+        model: TelemetryModel,
+        curves: CurvesController,
+        gauges: GaugesController,
+        actions: ActionRegistry,
+        notes: RunNotes,
+    ) -> None:
+        super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
+        self.model = model
+        self._curves, self._actions = curves, actions
+        self.board = PlotBoard(model, curves.choices, self, self.visible_cards)
+        self.tabs = QTabWidget()
+        self.tabs.setObjectName(names.TELEMETRY_TABS)
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(tr("Telemetry tabs"))
+        self.tabs.tabBar().setExpanding(False)
+        self._add_pages(gauges)
+        self.info = RunInfo(model, actions, notes)
+        gauges.disk_use_read.connect(self.info.show_disk_use)
+        self.tabs.addTab(self.info, tr("Run info"))
+        self._own_pages: list[OwnPage] = []
+        self.more = CurvePage()
+        self._further: list[PlotCard] = []
+        """Plots of metrics without a row in the table: on the page More, or on the Overview."""
+        self.tabs.addTab(self.more, tr(MORE))
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.tabs, 1)
+        column.addWidget(self._footer())
+        self.setWidget(body)
+        self._clock = QTimer(self, interval=CLOCK_MS)
+        self._clock.timeout.connect(self._on_clock)
+        self._clock.start()
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._on_metrics)
+        model.pins_changed.connect(self._on_shown)
+        model.focus_changed.connect(self._on_shown)
+        model.view_changed.connect(self._on_legend)
+        model.renamed.connect(self._on_legend)
+        model.run_told.connect(lambda run_id: self._later.start())
+        self._on_shown()
+
+    def _add_pages(self, gauges: GaugesController) -> None:
+        """A tab for each group of the table of plots; some show more than curves."""
+        self.buttons_chosen = ActionBars()
+        self.split = TimeSplit()
+        self.gauges = Gauges()
+        gauges.is_watched = self.gauges.isVisible
+        gauges.gauges_read.connect(self.gauges.show_gauges)
+        busy = QWidget()
+        column = QVBoxLayout(busy)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.split)
+        column.addWidget(self.gauges)
+        extras = {"env": self.buttons_chosen, "perf": busy}
+        self.pages: list[CurvePage] = []
+        for group, title in PAGES.items():
+            page = CurvePage(extras.get(group))
+            self.pages.append(page)
+            self.tabs.addTab(page, tr(title))
+            for spec in page_specs(group):
+                self._add_card(page, spec)
+            page.cards[-1].show_axis()
+
+    def add_own_page(self, page: OwnPage, title: str) -> None:
+        """Give runs of one kind a tab of their own, hidden for all others."""
+        self._own_pages.append(page)
+        self.tabs.setTabVisible(self.tabs.insertTab(self.tabs.indexOf(self.more), page, title), page.is_wanted)
+
+    @property
+    def cards(self) -> dict[str, PlotCard]:
+        return self.board.cards
+
+    def _add_card(self, page: CurvePage, spec: PlotSpec) -> None:
+        card = self.board.make_card(spec)
+        card.maximise_wanted.connect(lambda: self._curves.maximise(spec.metric))
+        card.menu_wanted.connect(
+            lambda place: show_plot_menu(self, self._actions, self._curves.choices, spec.metric, place)
+        )
+        page.add(card)
+
+    def _footer(self) -> QWidget:
+        foot = QWidget()
+        column = QVBoxLayout(foot)
+        column.setContentsMargins(12, 4, 8, 4)
+        column.setSpacing(4)
+        self.controls = CurveControls(self.model, self._actions)
+        self.follow = self.controls.follow
+        column.addWidget(self.controls)
+        self.legend = QLabel()
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.legend.setObjectName("pinnedLegend")
+        self.legend.setWordWrap(True)
+        self.legend.hide()
+        column.addWidget(self.legend)
+        return foot
+
+    # -- drawing in turn --------------------------------------------------------------------
+
+    def visible_cards(self) -> list[PlotCard]:
+        page = self.tabs.currentWidget()
+        if not isinstance(page, CurvePage):
+            return []
+        return [card for card in page.cards if not card.isHidden()]
+
+    def _on_clock(self) -> None:
+        if (run := self.model.runs.get(self.model.focus)) is not None:
+            self.buttons_chosen.show_record(run.last_update)
+            self.split.show_record(run.last_update)
+        self.info.refresh()
+        for page in self._own_pages:
+            self.tabs.setTabVisible(self.tabs.indexOf(page), page.is_wanted)
+            page.refresh()
+
+    # -- which plots ------------------------------------------------------------------------
+
+    def _on_shown(self) -> None:
+        self._on_metrics()
+        self._on_legend()
+
+    def _on_metrics(self) -> None:
+        """Plots of what the runs on show measure; all of the table's while that is not known."""
+        runs = [self.model.runs[name] for name in self.model.shown() if name in self.model.runs]
+        measured = {name: True for run in runs for name in run.table.names}
+        further = further_specs(measured)
+        deadline = time.perf_counter() + MAKE_S
+        for place, spec in enumerate(further):
+            if spec.metric not in self.cards:
+                if time.perf_counter() > deadline:
+                    further = further[:place]
+                    self._later.start()
+                    break
+                self._add_card(self.more, spec)
+                self._further.append(self.more.cards[-1])
+                self.more.cards[-1].show_axis()
+            self.cards[spec.metric].show_spec(spec)
+        self._share_out([self.cards[spec.metric] for spec in further], measured)
+        for card in self.cards.values():
+            card.setHidden(not card.shows_any(measured) and (bool(measured) or card in self._further))
+        if not self.model.shown():  # nothing is on show: one plot's place says what to do
+            for page in self.pages:
+                for card in page.cards[1:]:
+                    card.hide()
+        self.tabs.setTabVisible(self.tabs.indexOf(self.more), not self.more.is_empty())
+
+    def _share_out(self, further: list[PlotCard], measured: dict[str, bool]) -> None:
+        """A run that the Overview's table knows nothing of has its first own plots there."""
+        overview = self.pages[0]
+        of_table = [card for card in overview.cards if card not in self._further]
+        is_foreign = not any(card.shows_any(measured) for card in of_table)
+        main = further[:MOST_MAIN] if is_foreign else []
+        for card in self._further:
+            new, old = (overview, self.more) if card in main else (self.more, overview)
+            if card in old.cards:
+                old.remove(card)
+                new.add(card)
+
+    def _on_legend(self) -> None:
+        shown = self.model.names_shown()
+        self.legend.setVisible(len(self.model.shown()) > 1)
+        texts = []
+        for name in shown[:MOST_NAMED]:
+            slot = self.model.slots.get(name, 0)
+            mark = MARKS[slot % len(MARKS)] if len(shown) <= MOST_WHOLE else MARKS[0]
+            color = theme.curve_color(slot).name()
+            words = html.escape(shortened(self.model.label(name), LONGEST)).replace(" ", "&nbsp;")
+            mark = mark.replace(" ", "&nbsp;")
+            texts.append(f'<span style="color:{color}">{mark}</span>&nbsp;{words}')
+        if len(shown) > MOST_NAMED:
+            texts.append(tr("and {value} more", value=len(shown) - MOST_NAMED))
+        self.legend.setText("&nbsp; ".join(texts))  # a line that wraps begins with its mark
+        self.legend.setToolTip("\n".join(map(self.model.label, shown[:MOST_IN_TIP])))
+
+    def recolor(self) -> None:
+        self._on_legend()

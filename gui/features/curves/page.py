@@ -1,0 +1,323 @@
+"""The pages of plots: drawn in turn under one crosshair; sections, keyboard, menu, shared controls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QMenu,
+    QScrollArea,
+    QSizePolicy,
+    QSlider,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.features.curves.card import PlotCard
+from gui.features.curves.plots import PlotChoices, PlotSpec
+from gui.kit import theme
+from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.icons import icon
+from gui.kit.labels import label, rule
+from gui.kit.painting import tell_once
+from gui.kit.words import tr
+from gui.state.metric_series import X_AXES
+from gui.state.telemetry import TelemetryModel
+
+PLOT_HZ = 4
+"""How often each visible plot may be redrawn; one plot a tick, in turn."""
+BUDGET_S = 0.012
+"""Longest that a tick computes; a plot of many runs takes several."""
+IDLE_MS, BUSY_MS = 250, 15
+
+
+class PlotBoard(QObject):
+    """Makes the cards of one view, and redraws those that can be seen and are stale."""
+
+    def __init__(
+        self, model: TelemetryModel, choices: PlotChoices, parent: QObject, wanted: Callable[[], list[PlotCard]]
+    ) -> None:
+        """`wanted` are the cards on the page in front."""
+        super().__init__(parent)
+        self._model, self._choices, self._wanted = model, choices, wanted
+        self.cards: dict[str, PlotCard] = {}
+        self._turn = 0
+        self._theme = theme.current()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self.tick)
+        self._timer.start(IDLE_MS)
+        choices.changed.connect(self._on_choices)
+
+    def make_card(self, spec: PlotSpec, key: str | None = None) -> PlotCard:
+        """A card that is drawn in turn; `key` where a plot has a second card here."""
+        card = PlotCard(spec, self._model)
+        card.log_y = self._choices.is_log(spec.metric)
+        card.zoomed.connect(lambda low, high: self._model.set_x_range((low, high)))
+        card.hovered.connect(lambda x: self._on_hover(card, x))
+        self.cards[spec.metric if key is None else key] = card
+        return card
+
+    def _seen(self) -> list[PlotCard]:
+        return [card for card in self._wanted() if not card.visibleRegion().isEmpty()]
+
+    def tick(self) -> None:
+        """Redraw the next visible plot that is stale, as far as time allows."""
+        if self._theme is not theme.current():  # a turn that has the whole window to paint
+            self._theme = theme.current()
+            self._timer.setInterval(BUSY_MS)
+            return
+        cards = self._seen()
+        deadline = time.perf_counter() + BUDGET_S
+        is_done = True
+        for offset in range(len(cards)):
+            card = cards[(self._turn + offset) % len(cards)]
+            if card.is_stale():
+                try:
+                    is_done = card.redraw(deadline)
+                except Exception as error:  # else no other plot would have its turn again
+                    tell_once(card, error)
+                    card.give_up()
+                self._turn += offset + is_done
+                break
+        turn_ms = max(BUSY_MS, 1000 // (PLOT_HZ * max(1, len(cards))))
+        self._timer.setInterval(turn_ms if is_done else BUSY_MS)
+
+    def _on_hover(self, hovered: PlotCard, x: float | None) -> None:
+        for card in self._seen():
+            card.set_hover(x, tell=card is hovered)
+
+    def _on_choices(self) -> None:
+        for card in self.cards.values():
+            card.log_y = self._choices.is_log(card.spec.metric)
+
+
+class PlotKeys(QObject):
+    """The plot that has the keys, or was clicked, is the one that commands are about."""
+
+    def __init__(self, choices: PlotChoices, scroll: QScrollArea, cards: Callable[[], list[PlotCard]]) -> None:
+        super().__init__(scroll)
+        self._choices, self._scroll, self._cards = choices, scroll, cards
+        self._known: set[PlotCard] = set()
+
+    def settle(self) -> None:
+        """Dozens of plots are one stop of Tab: that of the chosen plot, else of the first."""
+        cards = self._cards()
+        chosen = [card for card in cards if card.spec.metric == self._choices.current]
+        for card in cards:
+            if card not in self._known:
+                self._known.add(card)
+                card.focused.connect(lambda card=card: self._on_focused(card))
+                card.stepped.connect(lambda x, y, card=card: self._step(card, x, y))
+            is_stop = card is (chosen or cards)[0]
+            policy = Qt.FocusPolicy.StrongFocus if is_stop else Qt.FocusPolicy.ClickFocus
+            card.setFocusPolicy(policy)
+
+    def _on_focused(self, card: PlotCard) -> None:
+        if card.spec.metric != self._choices.current:
+            self._choices.speak_of(card.spec.metric)
+        self.settle()
+
+    def _step(self, card: PlotCard, across: int, down: int) -> None:
+        """To the plot beside, in the order of the page, or to the nearest one above or below."""
+        cards = self._cards()
+        if across:
+            place = cards.index(card) + across
+            found = cards[place : place + 1] if place >= 0 else []
+        else:
+            here = _center(card, self._scroll)
+            places = [(_center(other, self._scroll) - here, other) for other in cards]
+            beyond = [(abs(at.y()), abs(at.x()), other) for at, other in places if at.y() * down > other.height() // 2]
+            found = [min(beyond, key=lambda one: one[:2])[2]] if beyond else []
+        for other in found:
+            other.setFocus(Qt.FocusReason.TabFocusReason)
+            self._scroll.ensureWidgetVisible(other)
+
+
+def _center(card: PlotCard, scroll: QScrollArea) -> QPoint:
+    page = scroll.widget()
+    assert page is not None
+    return card.mapTo(page, card.rect().center())
+
+
+PLOT_MENU = (
+    "plotMaximise",
+    "plotPin",
+    "plotLog",
+    "plotHide",
+    "",
+    "plotPng",
+    "plotSvg",
+    "plotCsv",
+    "",
+    "followCurves",
+    "resetPlots",
+)
+
+
+def show_plot_menu(parent: QWidget, actions: ActionRegistry, choices: PlotChoices, metric: str, place: QPoint) -> None:
+    choices.speak_of(metric)
+    menu = QMenu(parent)
+    menu.setToolTipsVisible(True)
+    for name in PLOT_MENU:
+        if name:
+            menu.addAction(actions[name])
+        else:
+            menu.addSeparator()
+    menu.exec(place)
+
+
+class CurvePage(QScrollArea):
+    """`foot` is shown below all plots."""
+
+    def __init__(self, foot: QWidget | None = None) -> None:
+        super().__init__()
+        self.cards: list[PlotCard] = []
+        body = QWidget()
+        body.setObjectName("scrollBody")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(0)
+        self._column = QVBoxLayout()
+        self._column.setSpacing(0)
+        column.addLayout(self._column, 1)
+        if foot is not None:
+            column.addWidget(foot)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidget(body)
+
+    def add(self, card: PlotCard) -> None:
+        self.cards.append(card)
+        self._column.addWidget(card, 1)
+
+    def remove(self, card: PlotCard) -> None:
+        """Give a card up: to another page."""
+        self.cards.remove(card)
+        self._column.removeWidget(card)
+
+    def is_empty(self) -> bool:
+        """Whether every plot is hidden."""
+        return all(card.isHidden() for card in self.cards)
+
+
+HEIGHT = 156
+"""Pixels of a small multiple."""
+
+
+class PlotSection(QWidget):
+    toggled = Signal()
+    """A person wants it closed, or open again."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.cards: list[PlotCard] = []
+        self._columns = 0
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(2)
+        head = QHBoxLayout()
+        head.setContentsMargins(4, 0, 12, 0)
+        self.toggle = QToolButton()
+        self.toggle.setText(title)
+        self.toggle.setAccessibleName(title)
+        self.toggle.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.toggle.setProperty("flat", True)
+        self.toggle.setProperty("role", "title")
+        self.toggle.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        self.toggle.clicked.connect(lambda: self.toggled.emit())
+        self._note = label("", "muted")
+        head.addWidget(self.toggle)
+        head.addWidget(self._note)
+        head.addWidget(rule(), 1)
+        column.addLayout(head)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(0)
+        column.addLayout(self._grid)
+
+    def show_count(self, count: int, *, is_folded: bool) -> None:
+        """How many plots it has; without any it is not there."""
+        self.toggle.setIcon(icon("right" if is_folded else "down", "muted"))
+        self.toggle.setAccessibleDescription(tr("closed") if is_folded else tr("open"))
+        self._note.setText(str(count) if is_folded else "")
+        self.setVisible(bool(count))
+
+    def place(self, cards: list[PlotCard], columns: int) -> None:
+        if (cards, columns) == (self.cards, self._columns):
+            return
+        for card in self.cards:
+            if card.parentWidget() is self:  # else another group has it by now
+                self._grid.removeWidget(card)
+                card.hide()
+        for place in range(self._columns):
+            self._grid.setColumnStretch(place, 0)
+        self.cards, self._columns = cards, columns
+        for place, card in enumerate(cards):
+            card.setFixedHeight(HEIGHT)
+            self._grid.addWidget(card, place // columns, place % columns)
+            card.show()
+        for place in range(columns):
+            self._grid.setColumnStretch(place, 1)
+
+
+SMOOTHING = ("smoothDecaying", "smoothRunning", "smoothGaussian")
+NARROW = 320
+"""Pixels of a row below which only controls have room."""
+
+
+class CurveControls(QWidget):
+    """A row of controls; every such row shows the same state."""
+
+    def __init__(self, model: TelemetryModel, actions: ActionRegistry, prefix: str = "") -> None:
+        """`prefix` tells the objectNames of one row from those of another."""
+        super().__init__()
+        self._model = model
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        self.axis = QComboBox()
+        self.axis.setObjectName(f"{prefix}xAxisBox")
+        self.axis.setAccessibleName(tr("Horizontal axis"))
+        self.axis.setMinimumContentsLength(7)
+        for name, text in X_AXES.items():
+            self.axis.addItem(tr("by {what}", what=tr(text)), name)
+        self.axis.activated.connect(lambda: model.set_x_axis(str(self.axis.currentData())))
+        self.smoothing = QSlider(Qt.Orientation.Horizontal)
+        self.smoothing.setObjectName(f"{prefix}smoothingSlider")
+        self.smoothing.setAccessibleName(tr("Smoothing"))
+        self.smoothing.setToolTip(tr("Smoothing; a right click chooses the kind"))
+        self.smoothing.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.smoothing.addActions([actions[name] for name in SMOOTHING])
+        self.smoothing.setRange(0, 99)
+        self.smoothing.setFixedWidth(64)
+        self.smoothing.valueChanged.connect(lambda value: model.set_smoothing(value / 100))
+        self.follow = action_button(actions["followCurves"], f"{prefix}followButton")
+        row.addWidget(self.axis)
+        row.addStretch(1)
+        self._words = label(tr("Smooth"), "muted")
+        self._words.setMinimumWidth(1)  # it must not keep a dock from becoming narrow
+        row.addWidget(self._words)
+        row.addWidget(self.smoothing)
+        row.addWidget(self.follow)
+        model.view_changed.connect(self._show)
+        self._show()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A narrow row does without the slider's name, which its tooltip has too."""
+        super().resizeEvent(event)
+        self._words.setVisible(self.width() >= NARROW)
+
+    def _show(self) -> None:
+        self.axis.setCurrentIndex(self.axis.findData(self._model.x_axis))
+        self.smoothing.blockSignals(True)
+        self.smoothing.setValue(round(self._model.smoothing * 100))
+        self.smoothing.blockSignals(False)

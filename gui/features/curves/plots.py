@@ -1,0 +1,293 @@
+"""Which plots there are, how a person arranged them, and the commands about one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.kit.settings import Settings
+from gui.kit.words import tr
+from gui.state.new_files import NewFiles
+from gui.state.seed_groups import APART
+from gui.state.session import Navigation, Place
+from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.metric_names import METRICS, Metric, metric
+
+PAGES = {"overview": "Overview", "policy": "Policy", "env": "Env", "perf": "Perf"}
+"""Title of a page by the group of its metrics, in their order."""
+TASKS = "Tasks"
+"""The section of a run of several tasks: each metric's plot has a line per task."""
+MORE = "More"
+"""The page of scalars without a row in the table: another trainer's."""
+WITH_EVALS = "success_rate"
+"""The plot in which validation results are marked as points."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlotSpec:
+    """What one plot shows: the metric it is named after, and lines as (metric, short name)."""
+
+    metric: str
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    help: str = ""
+    evals: bool = False
+    """Also mark validation results, as points."""
+    is_share: bool = False
+    """Values lie between 0 and 1."""
+    is_fixed: bool = False
+    """The axis is from 0 to 1 however small the values; shares of steps are always small."""
+    group: str = "other"
+
+
+def spec_of(row: Metric) -> PlotSpec:
+    """The plot that is named after a metric, with those that are drawn beside it."""
+    rows = (row, *(other for other in METRICS if other.beside == row.name))
+    return PlotSpec(
+        metric=row.name,
+        title=tr(row.title),
+        lines=tuple((line.name, tr(line.label or line.title)) for line in rows),
+        help="\n".join(tr(line.help) for line in rows if line.help),
+        evals=row.name == WITH_EVALS,
+        is_share=row.is_share,
+        is_fixed=row.is_share and row.reduction != "mean",
+        group=row.group,
+    )
+
+
+def page_specs(group: str) -> tuple[PlotSpec, ...]:
+    """The plots of a page, in the table's order."""
+    return tuple(spec_of(row) for row in METRICS if row.group == group and not row.beside)
+
+
+def every_spec() -> list[PlotSpec]:
+    """The plots of all pages."""
+    return [spec for group in PAGES for spec in page_specs(group)]
+
+
+def spec_by_name(name: str, measured: Iterable[str] = ()) -> PlotSpec:
+    """The plot that is named after a metric, or one of that metric alone; `measured` are all
+    scalars there are, of which some plots have as many lines as there are tasks."""
+    for spec in (*every_spec(), *further_specs(measured)):
+        if spec.metric == name:
+            return spec
+    return spec_of(metric(name))
+
+
+def further_specs(names: Iterable[str]) -> list[PlotSpec]:
+    """Plots for those of `names` that no page has; what is told of each task in one plot."""
+    known = {row.name for row in METRICS}
+    rows = [metric(name) for name in names if name not in known]
+    by_task: dict[str, list[Metric]] = {}
+    for row in rows:
+        if row.group == "tasks":
+            by_task.setdefault(row.name.partition("/")[0], []).append(row)
+    return [
+        *(_by_task(metric(head), found) for head, found in by_task.items()),
+        *(spec_of(row) for row in rows if row.group != "tasks"),
+    ]
+
+
+def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
+    """One metric of several tasks; tasks are called by the last part of their names if that tells
+    them apart."""
+    last = [found.label.rpartition("/")[2] for found in of_tasks]
+    labels = last if len(set(last)) == len(last) else [found.label for found in of_tasks]
+    lines = ((found.name, name) for found, name in zip(of_tasks, labels, strict=True))
+    return replace(spec_of(row), metric=f"{row.name}_by_task", lines=tuple(lines), group="tasks", help=tr(row.help))
+
+
+PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
+"""What is kept, each a list of metrics; of `folded` names of groups."""
+
+
+class PlotChoices(QObject):
+    """Plots by the metric that they are named after; kept from one start to the next."""
+
+    changed = Signal()
+    spoken_of = Signal()
+    """Commands are about another plot now."""
+    maximised = Signal(str)
+    """The plot that is to fill the page; empty for all of them again."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._parts = {name: self._read(name) for name in PARTS}
+        self.current = ""
+        """The plot that commands are about: whose menu was opened, or that fills the page."""
+        self.is_maximised = False
+
+    def _read(self, name: str) -> list[str]:
+        return self._settings.decoded(f"curves/{name}", list[str], [])
+
+    def _keep(self, name: str, value: list[str]) -> None:
+        self._parts[name] = value
+        self._settings.set(f"curves/{name}", json.dumps(value))
+        self.changed.emit()
+
+    def _toggle(self, part: str, name: str) -> None:
+        kept = [other for other in self._parts[part] if other != name]
+        self._keep(part, kept if name in self._parts[part] else [*kept, name])
+
+    def ordered(self, metrics: list[str]) -> list[str]:
+        """These plots as the person wants them; those never moved stay where the table has them."""
+        wanted = [name for name in self._parts["order"] if name in metrics]
+        moved, known = iter(wanted), set(wanted)
+        return [next(moved) if name in known else name for name in metrics]
+
+    def move(self, metric: str, before: str, metrics: list[str]) -> None:
+        """Put a plot before another one, or after it where it came from the left of it."""
+        order = self.ordered(metrics)
+        if metric == before or metric not in order or before not in order:
+            return
+        goal = order.index(before)
+        order.remove(metric)
+        order.insert(goal, metric)
+        others = [name for name in self._parts["order"] if name not in metrics]
+        self._keep("order", others + order)
+
+    def is_hidden(self, metric: str) -> bool:
+        return metric in self._parts["hidden"]
+
+    def set_hidden(self, metric: str, is_hidden: bool) -> None:
+        if is_hidden != self.is_hidden(metric):
+            self._toggle("hidden", metric)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        return tuple(self._parts["hidden"])
+
+    def is_log(self, metric: str) -> bool:
+        return metric in self._parts["log"]
+
+    def toggle_log(self, metric: str) -> None:
+        self._toggle("log", metric)
+
+    @property
+    def pinned(self) -> tuple[str, ...]:
+        """Plots that stand above all groups, the first pinned first."""
+        return tuple(self._parts["pinned"])
+
+    def toggle_pinned(self, metric: str) -> None:
+        self._toggle("pinned", metric)
+
+    def is_folded(self, group: str) -> bool:
+        """Whether a group of plots is its heading only."""
+        return group in self._parts["folded"]
+
+    def toggle_folded(self, group: str) -> None:
+        self._toggle("folded", group)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Metrics that were given a plot by their name."""
+        return tuple(self._parts["added"])
+
+    def add(self, metric: str) -> None:
+        if metric not in self._parts["added"]:
+            self._toggle("added", metric)
+
+    def drop(self, metric: str) -> None:
+        """Take a plot off the page: an added one goes, one of the table is hidden."""
+        if metric in self._parts["added"]:
+            self._toggle("added", metric)
+        else:
+            self.set_hidden(metric, True)
+
+    def reset(self) -> None:
+        """Every plot, in the table's order, with straight axes, no group closed."""
+        self.put_state(tuple(() for _ in PARTS), always=True)
+
+    def state(self) -> tuple[tuple[str, ...], ...]:
+        """One tuple for each of PARTS: what `put_state` brings back."""
+        return tuple(tuple(self._parts[name]) for name in PARTS)
+
+    def put_state(self, state: tuple[tuple[str, ...], ...], *, always: bool = False) -> None:
+        if state == self.state() and not always:
+            return
+        for name, part in zip(PARTS, state, strict=True):
+            self._parts[name] = list(part)
+            self._settings.set(f"curves/{name}", json.dumps(part))
+        self.changed.emit()
+
+    def speak_of(self, metric: str) -> None:
+        """Have commands be about this plot."""
+        self.current = metric
+        self.spoken_of.emit()
+
+    def maximise(self, metric: str) -> None:
+        if metric:
+            self.speak_of(metric)
+        self.is_maximised = bool(metric)
+        self.maximised.emit(metric)
+
+
+class CurvesController(QObject):
+    """Verbs are about the plot that `choices` speaks of."""
+
+    def __init__(
+        self, telemetry: TelemetryModel, choices: PlotChoices, navigation: Navigation, files: NewFiles
+    ) -> None:
+        super().__init__()
+        self._telemetry, self.choices = telemetry, choices
+        self._navigation, self._files = navigation, files
+        self.draw: Callable[[str, str], bytes] = lambda metric, kind: b""
+        """The view's: a plot as the bytes of a png, svg or csv file."""
+        self.on_page: Callable[[], list[tuple[str, list[str]]]] = list
+        """The view's: title and plots of each group that is on the page."""
+
+    def refusal(self) -> str:
+        """Why there is no plot to speak of; empty when there is one."""
+        return "" if self.choices.current else tr("Click on a plot first")
+
+    def follow_refusal(self) -> str:
+        zoomed = self._telemetry.x_range is not None
+        return "" if zoomed else tr("Everything is on show and new data is followed")
+
+    def follow(self) -> None:
+        self._telemetry.set_x_range(None)
+
+    def toggle_outliers(self) -> None:
+        self._telemetry.set_trims_outliers(not self._telemetry.trims_outliers)
+
+    def smooth_by(self, kind: str) -> None:
+        self._telemetry.set_smoothing_kind(kind)
+
+    def toggle_spread(self, spread: str) -> None:
+        """Runs of one configuration as one curve with a band, or each its own again."""
+        telemetry = self._telemetry
+        telemetry.set_spread(APART if telemetry.spread == spread else spread)
+
+    def toggle_maximised(self) -> None:
+        choices = self.choices
+        choices.maximise("" if choices.is_maximised else choices.current)
+        self._navigation.show(Place.CURVES)
+
+    def maximise(self, metric: str) -> None:
+        """Fill the page of curves with one plot."""
+        self.choices.maximise(metric)
+        self._navigation.show(Place.CURVES)
+
+    def toggle_log(self) -> None:
+        self.choices.toggle_log(self.choices.current)
+
+    def toggle_pinned(self) -> None:
+        self.choices.toggle_pinned(self.choices.current)
+
+    def hide(self) -> None:
+        self.choices.maximise("")
+        self.choices.drop(self.choices.current)
+
+    def file_name(self, kind: str) -> str:
+        """What a file of the plot is called unless someone says otherwise."""
+        return f"{self.choices.current.replace('/', '_')}.{kind}"
+
+    def export(self, kind: str, path: Path) -> None:
+        """Write the plot; the confirmation opens its folder."""
+        content = self.draw(self.choices.current, kind)
+        self._files.write(path, lambda: content, tr("Plot written"))

@@ -1,0 +1,331 @@
+"""What is on show as files for others: CSV (RFC 4180), pictures of plots, a report in HTML."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QBuffer, QIODevice, QObject, QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QTextDocument
+from PySide6.QtSvg import QSvgGenerator
+
+from gui.features.curves.card import PlotCard
+from gui.features.curves.plots import CurvesController
+from gui.features.runs.columns import RunConfigs
+from gui.features.runs.controller import RunsController
+from gui.kit import theme
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.metric_series import Array
+from gui.state.new_files import NewFiles
+from gui.state.run_notes import Note, RunNotes
+from gui.state.run_words import WORDS
+from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.run_record import RunRecord
+
+AXES = ("env_steps", "update", "wall_time_s")
+"""Counters that come before the metrics in a row."""
+CONFIG = "config."
+"""What names of fields of the configuration begin with."""
+
+
+def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]) -> str:
+    """A row a run: what it is, how far it came, and every field of what any of them was told."""
+    fields = list(dict.fromkeys(name for run in runs for name in configs.get(run.run_id, {})))
+    head = ["run_id", "name", "state", "reason", "task", "trainer", "algo", "device", "steps",
+            "best", "started", "ended", "tags", "notes"]  # fmt: skip
+    rows = [[*head, *(CONFIG + name for name in fields)]]
+    for run in runs:
+        told, note = configs.get(run.run_id, {}), notes.get(run.run_id, Note())
+        rows.append([
+            run.run_id, run.name, run.state, run.reason, run.task, run.runner, run.algo, run.device,
+            str(run.env_steps), f"{run.best_success_rate:.10g}", _time(run.created_at),
+            _time(run.finished_at), " ".join(note.tags), note.text,
+            *(told.get(name, "") for name in fields),
+        ])  # fmt: skip
+    return _text(rows)
+
+
+def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
+    """A row a record of (run id, name, f64[records] by metric); what was not measured is empty."""
+    every = list(dict.fromkeys(metric for _, _, columns in runs for metric in columns))
+    head = [*(name for name in AXES if name in every), *(n for n in every if n not in AXES)]
+    rows = [["run_id", "name", *head]]
+    for run_id, name, columns in runs:
+        length = max(map(len, columns.values()), default=0)
+        texts = [_number_texts(columns[metric]) if metric in columns else [""] * length for metric in head]
+        rows += [[run_id, name, *values] for values in zip(*texts, strict=True)]
+    return _text(rows)
+
+
+def _number_texts(values: Array) -> list[str]:
+    missing = np.isnan(values).tolist()
+    return ["" if is_missing else f"{value:.10g}" for value, is_missing in zip(values.tolist(), missing, strict=True)]
+
+
+def _time(when: float) -> str:
+    """In UTC, ISO 8601; nothing of a time that was not."""
+    return datetime.fromtimestamp(when, UTC).isoformat(timespec="seconds") if when else ""
+
+
+def _text(rows: Sequence[Sequence[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+EDGE, GAP = 12, 10
+"""Pixels beside the head, and between two names in it."""
+LEAST_TITLE = 0.4
+"""Share of the head that names of runs leave to the title."""
+
+
+def to_png(card: PlotCard, ratio: float = 2.0) -> bytes:
+    image = QImage(card.size() * ratio, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    image.fill(QColor(theme.current().window))
+    with QPainter(image) as painter:
+        _paint(card, painter)
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image.save(buffer, "PNG")  # type: ignore[call-overload]
+    return bytes(buffer.data().data())
+
+
+def to_svg(card: PlotCard) -> bytes:
+    buffer = QBuffer()
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setSize(QSize(card.width(), card.height()))
+    generator.setViewBox(QRectF(0, 0, card.width(), card.height()))
+    generator.setTitle(card.spec.title)
+    with QPainter(generator) as painter:
+        painter.fillRect(card.rect(), QColor(theme.current().window))
+        _paint(card, painter)
+    return bytes(buffer.data().data())
+
+
+def _paint(card: PlotCard, painter: QPainter) -> None:
+    head = card.canvas.mapTo(card, QPoint(0, 0)).y()
+    painter.setFont(theme.ui_font())
+    metrics = painter.fontMetrics()
+    right, least = card.width() - float(EDGE), EDGE + LEAST_TITLE * card.width()
+    for color, name in reversed(card.legend()):
+        width = metrics.horizontalAdvance(name)
+        if right - width < least:
+            continue
+        painter.setPen(color)
+        painter.drawText(QRectF(right - width, 4, width + 2, head), 0, name)
+        right -= width + GAP
+    painter.setPen(QColor(theme.current().text))
+    room = right - EDGE
+    title = metrics.elidedText(card.spec.title, Qt.TextElideMode.ElideMiddle, int(room))
+    painter.drawText(QRectF(EDGE, 4, room, head), 0, title)
+    painter.translate(0, head)
+    card.canvas.paint_lines(painter)
+    painter.translate(0, -head)
+
+
+Table = list[tuple[str, list[str]]]
+"""(field, value by run)."""
+_STYLE = """
+body {{ background: {window}; color: {text}; font: 14px/1.5 system-ui, sans-serif;
+  margin: 32px auto; max-width: 1320px; padding: 0 24px; }}
+h1 {{ font-weight: 500; }} h2 {{ font-weight: 500; margin-top: 32px; }}
+p.muted, th {{ color: {muted}; font-weight: normal; }}
+table {{ border-collapse: collapse; display: block; overflow-x: auto; }}
+td, th {{ padding: 3px 12px 3px 0; text-align: left; white-space: nowrap;
+  border-bottom: 1px solid {border}; font-variant-numeric: tabular-nums; }}
+.swatch {{ display: inline-block; width: 10px; height: 10px; border-radius: 5px; }}
+.plots {{ display: flex; flex-wrap: wrap; gap: 12px; }}
+.plots svg {{ max-width: 100%; height: auto; }}
+a {{ color: {accent}; }}
+"""
+
+
+@dataclass
+class Report:
+    title: str
+    made: str
+    """When, and of which home."""
+    runs: list[str] = field(default_factory=list)
+    """Names of all that is on show, in the order of the summary's values."""
+    colors: list[str] = field(default_factory=list)
+    summary: Table = field(default_factory=list)
+    compared: list[str] = field(default_factory=list)
+    """Names of the runs that the tables side by side have columns for."""
+    differences: Table = field(default_factory=list)
+    outcomes: Table = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    """(name, HTML) of runs on which somebody wrote."""
+    plots: list[tuple[str, list[str]]] = field(default_factory=list)
+    """(group, SVG elements)."""
+
+
+def to_html(report: Report, colors: Mapping[str, str]) -> str:
+    """The whole file, which needs nothing else to be seen; `colors` as `gui.kit.style_sheet` calls them."""
+    style = _STYLE.format_map(colors)
+    parts = [
+        "<!doctype html>",
+        '<html><head><meta charset="utf-8">',
+        f"<title>{html.escape(report.title)}</title>",
+        f"<style>{style}</style></head><body>",
+        f"<h1>{html.escape(report.title)}</h1>",
+        f'<p class="muted">{html.escape(report.made)}</p>',
+        f"<h2>{tr('Runs')}</h2>",
+        _by_run(report),
+    ]
+    for title, table in ((tr("Fields that differ"), report.differences), (tr("What came of it"), report.outcomes)):
+        if table:
+            parts += [f"<h2>{html.escape(title)}</h2>", _side_by_side(report.compared, table)]
+    if report.notes:
+        parts.append(f"<h2>{tr('Notes')}</h2>")
+        parts += [f"<h3>{html.escape(name)}</h3>{text}" for name, text in report.notes]
+    for group, plots in report.plots:
+        parts += [f"<h2>{html.escape(group)}</h2>", '<div class="plots">', *plots, "</div>"]
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def _by_run(report: Report) -> str:
+    """A row a run, with the colour of its curves."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name, _ in report.summary)
+    rows = [f"<tr><th></th><th>{tr('Run')}</th>{head}</tr>"]
+    for place, (name, color) in enumerate(zip(report.runs, report.colors, strict=True)):
+        cells = _cells([values[place] for _, values in report.summary])
+        swatch = f'<td><span class="swatch" style="background:{color}"></span></td>'
+        rows.append(f"<tr>{swatch}<td>{html.escape(name)}</td>{cells}</tr>")
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _side_by_side(runs: Sequence[str], table: Table) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in runs)
+    rows = [f"<tr><th>{html.escape(name)}</th>{_cells(values)}</tr>" for name, values in table]
+    return f"<table><tr><th></th>{head}</tr>{''.join(rows)}</table>"
+
+
+def _cells(values: Sequence[str]) -> str:
+    return "".join(f"<td>{html.escape(value)}</td>" for value in values)
+
+
+MOST_BESIDE = 24
+"""Runs that tables side by side have columns for."""
+
+
+class Reports(QObject):
+    def __init__(
+        self,
+        bridge: Bridge,
+        telemetry: TelemetryModel,
+        runs: RunsController,
+        curves: CurvesController,
+        configs: RunConfigs,
+        notes: RunNotes,
+        files: NewFiles,
+    ) -> None:
+        super().__init__()
+        self._files = files
+        self._bridge, self._telemetry, self._runs = bridge, telemetry, runs
+        self._curves, self._configs, self._notes = curves, configs, notes
+
+    def refusal(self) -> str:
+        """Why there are no curves to write; empty when there are."""
+        return "" if self._runs.compared() else tr("No run with curves is on show")
+
+    def write_report(self, path: Path) -> None:
+        """What is on show in *Curves*, with tables and notes, as one HTML file."""
+        self._bridge.spawn(
+            self._bridge.in_slices(self._reporting()),
+            title=tr("The report was not written"),
+            then=lambda text: self._files.write(path, text.encode, tr("Report written"), opens_file=True),
+        )
+
+    def write_curves(self, path: Path) -> None:
+        """Every record of every run on show, a row each."""
+        model = self._telemetry
+        known = [(name, model.label(name), model.runs[name].table) for name in model.shown() if name in model.runs]
+        tables = [
+            (run_id, label, {metric: table.raw(metric).copy() for metric in table.names})
+            for run_id, label, table in known
+        ]
+        self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
+
+    def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
+        """A row for each of these runs, with all that it was told."""
+        service = self._bridge.service
+        runs = [service.runs[run_id] for run_id in run_ids if run_id in service.runs]
+
+        def write(_: object) -> None:
+            told = {run.run_id: self._configs.read(run.run_id) for run in runs}
+            notes = {run.run_id: self._notes[run.run_id] for run in runs}
+            self._files.write(path, lambda: runs_csv(runs, told, notes).encode(), tr("Table written"))
+
+        self._bridge.spawn(
+            self._bridge.in_slices(self._configs.reading([run.run_id for run in runs])),
+            title=tr("The table was not written"),
+            then=write,
+        )
+
+    # -- the report -------------------------------------------------------------------------
+
+    def _reporting(self) -> Generator[None, None, str]:
+        """The report's text, a plot a step."""
+        model, known = self._telemetry, self._bridge.service.runs
+        runs = [run for run in self._runs.on_show() if run.run_id in known]
+        beside = runs[:MOST_BESIDE]
+        report = Report(
+            title=tr("Report of {count} runs", count=len(runs)),
+            made=f"{time.strftime('%Y-%m-%d %H:%M')}, {self._bridge.home.root}",
+            runs=[model.label(run.run_id) for run in runs],
+            colors=[theme.curve_color(model.slots.get(run.run_id, 0)).name() for run in runs],
+            summary=self._summary([known[run.run_id] for run in runs]),
+            compared=[model.label(run.run_id) for run in beside],
+            differences=self._runs.differences(beside),
+            outcomes=self._runs.outcomes(beside),
+        )
+        report.notes = [
+            (model.label(run.run_id), html_of(self._notes[run.run_id].text))
+            for run in runs
+            if self._notes[run.run_id].text
+        ]
+        yield
+        for group, metrics in self._curves.on_page():
+            plots: list[str] = []
+            for metric in metrics:
+                svg = self._curves.draw(metric, "svg").decode("utf-8")
+                plots.append(svg[svg.index("<svg") :])
+                yield
+            report.plots.append((group, plots))
+        return to_html(report, asdict(theme.current()))
+
+    def _summary(self, runs: list[RunRecord]) -> Table:
+        rows = [
+            [
+                tr(WORDS[run.state]),
+                run.task,
+                run.runner,
+                f"{run.env_steps:,}",
+                f"{run.best_success_rate:.3g}",
+                time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_at)),
+                " ".join(f"#{tag}" for tag in self._notes[run.run_id].tags),
+            ]
+            for run in runs
+        ]
+        heads = [tr("State"), tr("Task"), tr("Trainer"), tr("Steps"), tr("Best"), tr("Started"), tr("Tags")]
+        return [(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
+
+
+def html_of(markdown: str) -> str:
+    """A note as the inside of a page."""
+    document = QTextDocument()
+    document.setMarkdown(markdown, QTextDocument.MarkdownFeature.MarkdownNoHTML)
+    found = re.search(r"<body[^>]*>(.*)</body>", document.toHtml(), re.DOTALL)
+    text = found[1] if found else ""
+    return re.sub(r' style="[^"]*"', "", text)  # fonts and margins are the page's

@@ -1,0 +1,359 @@
+"""Ways of looking at curves: undone and done again, kept under a name."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypedDict
+
+import msgspec
+import shiboken6
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QDockWidget,
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QMainWindow,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.features.curves.plots import PARTS, PlotChoices
+from gui.features.runs.controller import RunsController
+from gui.kit.labels import button, label
+from gui.kit.settings import LAYOUT_VERSION, Settings
+from gui.kit.words import tr
+from gui.state.metric_series import X_AXES
+from gui.state.notices import Notices
+from gui.state.seed_groups import SPREADS
+from gui.state.session import Navigation, Place, Session
+from gui.state.telemetry import TelemetryModel
+
+REST_MS = 300
+"""A drag of the smoothing slider is one change, not fifty."""
+MOST_STEPS = 100
+Snapshot = tuple[Any, ...]
+
+
+class ViewHistory(QObject):
+    changed = Signal()
+    """Whether there is a step back or forth may have changed."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        docks: Iterable[QDockWidget],
+        telemetry: TelemetryModel,
+        plots: PlotChoices,
+        session: Session,
+    ) -> None:
+        super().__init__(window)
+        self._window, self._telemetry, self._plots = window, telemetry, plots
+        self._past: list[Snapshot] = []
+        self._future: list[Snapshot] = []
+        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest.timeout.connect(self._on_rest)
+        self._now = self._take()
+        for dock in docks:
+            dock.visibilityChanged.connect(self._on_dock)
+            dock.dockLocationChanged.connect(self._on_dock)
+            dock.topLevelChanged.connect(self._on_dock)
+        for signal in (telemetry.view_changed, telemetry.pins_changed, plots.changed):
+            signal.connect(self._rest.start)
+        session.mode_changed.connect(self._on_mode)
+
+    # -- noticing ---------------------------------------------------------------------------
+
+    def _on_dock(self, *_: object) -> None:
+        if not shiboken6.isValid(self._window):
+            return  # docks are told of the end of their window, too
+        if self._window.isVisible() and not self._window.isMinimized():
+            self._rest.start()
+
+    def _on_mode(self, *_: object) -> None:
+        """Docks that a mode brings or takes are no choice of the layout."""
+        self.settle()
+        QTimer.singleShot(0, self, self.forget_difference)
+
+    def settle(self) -> None:
+        """Take what changed a moment ago as a step of its own."""
+        if self._rest.isActive():
+            self._rest.stop()
+            self._on_rest()
+
+    def forget_difference(self) -> None:
+        """What is on show now is where the next step begins."""
+        self._rest.stop()
+        self._now = self._take()
+
+    def _on_rest(self) -> None:
+        new = self._take()
+        if new != self._now:
+            self._past = [*self._past[1 - MOST_STEPS :], self._now]
+            self._future.clear()
+            self._now = new
+            self.changed.emit()
+
+    # -- steps ------------------------------------------------------------------------------
+
+    def undo(self) -> None:
+        self.settle()
+        if self._past:
+            self._future.append(self._now)
+            self._put(self._past.pop())
+
+    def redo(self) -> None:
+        self.settle()
+        if self._future:
+            self._past.append(self._now)
+            self._put(self._future.pop())
+
+    def undo_refusal(self) -> str:
+        return "" if self._past or self._rest.isActive() else tr("Nothing on show was changed")
+
+    def redo_refusal(self) -> str:
+        return "" if self._future else tr("Nothing was undone")
+
+    def _take(self) -> Snapshot:
+        view, plots = self._telemetry, self._plots
+        return (
+            bytes(self._window.saveState(LAYOUT_VERSION).data()),
+            (view.x_axis, view.smoothing, view.x_range, view.spread, view.trims_outliers, view.smoothing_kind),
+            tuple(view.pinned),
+            plots.state(),
+        )
+
+    def _put(self, wanted: Snapshot) -> None:
+        """Bring back those parts that differ, in the order in which they build on each other."""
+        layout, (x_axis, smoothing, x_range, spread, trims, kind), pinned, plots = wanted
+        if layout != self._now[0]:
+            self._window.restoreState(layout, LAYOUT_VERSION)
+        view = self._telemetry
+        view.set_x_axis(x_axis)
+        view.set_smoothing(smoothing)
+        view.set_x_range(x_range)
+        view.set_spread(spread)
+        view.set_trims_outliers(trims)
+        view.set_smoothing_kind(kind)
+        if list(pinned) != view.pinned:
+            view.set_pinned(list(pinned))
+        self._plots.put_state(plots)
+        self._rest.stop()
+        self._now = (layout, *self._take()[1:])
+        self.changed.emit()
+        QTimer.singleShot(0, self, self.forget_difference)
+
+
+KEY = "curves/views"
+MOST = 100
+"""Views that are kept; the oldest go first."""
+
+
+class View(TypedDict, total=False):
+    """Axes, smoothing, plots and runs that were on show; an older app knew fewer of them."""
+
+    axis: str
+    smoothing: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    kind: str
+    spread: str
+    outliers: bool
+    focus: str
+    pinned: list[str]
+    filter: str
+    plot_filter: str
+    plots: dict[str, list[str]]
+
+
+class SavedViews(QObject):
+    changed = Signal()
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._views: dict[str, dict[str, Any]] = {}
+        for name, view in settings.decoded(KEY, dict[str, msgspec.Raw], {}).items():
+            with contextlib.suppress(msgspec.MsgspecError, RecursionError):  # one, not all of them
+                self._views[name] = dict(msgspec.json.decode(view, type=View))
+
+    def names(self) -> list[str]:
+        return list(self._views)
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """What `put` was given; nothing of a view that is not there."""
+        return self._views.get(name, {})
+
+    def put(self, name: str, view: dict[str, Any]) -> None:
+        """Keep a view, in the place of one of the same name."""
+        kept = {other: old for other, old in self._views.items() if other != name}
+        self._keep({**dict(list(kept.items())[1 - MOST :]), name: view})
+
+    def drop(self, name: str) -> None:
+        self._keep({other: view for other, view in self._views.items() if other != name})
+
+    def _keep(self, views: dict[str, dict[str, Any]]) -> None:
+        self._views = views
+        self._settings.set(KEY, json.dumps(views))
+        self.changed.emit()
+
+
+class ViewsController(QObject):
+    def __init__(
+        self,
+        views: SavedViews,
+        telemetry: TelemetryModel,
+        plots: PlotChoices,
+        runs: RunsController,
+        navigation: Navigation,
+        notices: Notices,
+    ) -> None:
+        super().__init__()
+        self.views, self._telemetry, self._plots = views, telemetry, plots
+        self._runs, self._navigation, self._notices = runs, navigation, notices
+        self.filter_text: Callable[[], str] = str
+        self.set_filter: Callable[[str], None] = lambda text: None
+        """The table's; both are its dock's to give."""
+        self.plot_filter: Callable[[], str] = str
+        self.set_plot_filter: Callable[[str], None] = lambda text: None
+        """That of the plots, which the page of curves has."""
+
+    def save(self, name: str) -> None:
+        """Keep what is on show under a name; nothing where the name is empty."""
+        if not (name := name.strip()):
+            return
+        model = self._telemetry
+        self.views.put(
+            name,
+            {
+                "axis": model.x_axis,
+                "smoothing": model.smoothing,
+                "kind": model.smoothing_kind,
+                "spread": model.spread,
+                "outliers": model.trims_outliers,
+                "focus": model.focus,
+                "pinned": model.pinned,
+                "filter": self.filter_text(),
+                "plot_filter": self.plot_filter(),
+                "plots": dict(zip(PARTS, map(list, self._plots.state()), strict=True)),
+            },
+        )
+
+    def open(self, name: str) -> None:
+        """Bring back what was on show; of its runs those that are still there."""
+        view, model = self.views[name], self._telemetry
+        if view.get("axis") in X_AXES:
+            model.set_x_axis(view["axis"])
+        if isinstance(view.get("smoothing"), int | float):
+            model.set_smoothing(view["smoothing"])
+        model.set_smoothing_kind(str(view.get("kind", "")))
+        if view.get("spread") in SPREADS:
+            model.set_spread(view["spread"])
+        model.set_trims_outliers(bool(view.get("outliers")))
+        self._plots.put_state(_plots(view.get("plots")))
+        self.set_filter(str(view.get("filter", "")))
+        self.set_plot_filter(str(view.get("plot_filter", "")))
+        pinned = [name for name in _list(view.get("pinned")) if isinstance(name, str)]
+        wanted = list(dict.fromkeys(filter(None, [str(view.get("focus", "")), *pinned])))
+        if known := self._runs.known(wanted):
+            self._runs.show(known[0])
+        self._runs.show_all(self._runs.known(pinned))
+        if gone := len(wanted) - len(known):
+            self._notices.tell(
+                tr("The view {name}", name=name), tr("{count} of its runs are not here any more", count=gone), "warn"
+            )
+        self._navigation.show(Place.CURVES)
+
+
+def _plots(found: Any) -> tuple[tuple[str, ...], ...]:
+    """As `PlotChoices.put_state` wants them; a part that an older app did not have is empty."""
+    parts = found if isinstance(found, dict) else {}
+    return tuple(tuple(map(str, _list(parts.get(name)))) for name in PARTS)
+
+
+def _list(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else []
+
+
+MOST_LETTERS = 60
+
+
+class ViewsDialog(QDialog):
+    def __init__(
+        self, parent: QWidget, views: SavedViews, save: Callable[[str], object], show: Callable[[str], object]
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("viewsDialog")
+        self.setWindowTitle(tr("Saved views"))
+        self._views, self._save, self._show = views, save, show
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(8)
+        text = tr("Axes, smoothing, plots, the runs on show and both filters")
+        column.addWidget(label(text, "muted"))
+        self.list = QListWidget()
+        self.list.setObjectName("viewsList")
+        self.list.setAccessibleName(tr("Saved views"))
+        self.list.itemActivated.connect(lambda _: self.accept())
+        self.list.currentRowChanged.connect(lambda _: self._on_row())
+        column.addWidget(self.list, 1)
+        row = QHBoxLayout()
+        self.name = QLineEdit()
+        self.name.setObjectName("viewName")
+        self.name.setAccessibleName(tr("Name of the view"))
+        self.name.setPlaceholderText(tr("Name of the view"))
+        self.name.setMaxLength(MOST_LETTERS)
+        self.name.textChanged.connect(lambda _: self._on_row())
+        self.keep = button(tr("Save what is on show"), "saveViewButton", clicked=self._on_save)
+        row.addWidget(self.name, 1)
+        row.addWidget(self.keep)
+        column.addLayout(row)
+        row = QHBoxLayout()
+        self.drop = button(tr("Delete"), "deleteViewButton", clicked=self._on_drop)
+        self.open_it = button(tr("Open"), "openViewButton", primary=True, clicked=self.accept)
+        row.addWidget(self.drop)
+        row.addStretch(1)
+        row.addWidget(button(tr("Close"), clicked=self.reject))
+        row.addWidget(self.open_it)
+        column.addLayout(row)
+        views.changed.connect(self._fill)
+        self._fill()
+        (self.list if self.list.count() else self.name).setFocus()
+        self.resize(440, 360)
+
+    def _fill(self) -> None:
+        self.list.clear()
+        self.list.addItems(self._views.names())
+        self.list.setCurrentRow(self.list.count() - 1)
+        self._on_row()
+
+    def _chosen(self) -> str:
+        item = self.list.currentItem()
+        return item.text() if item is not None else ""
+
+    def _on_row(self) -> None:
+        nothing = "" if self._chosen() else tr("No view is saved yet")
+        for one in (self.drop, self.open_it):
+            one.setEnabled(not nothing)
+            one.setToolTip(nothing)
+        name = self.name.text().strip()
+        self.keep.setEnabled(bool(name))
+        (self.keep if name else self.open_it).setDefault(True)  # Return presses it
+        is_old = name in self._views.names()
+        self.keep.setToolTip(
+            tr("The view of this name is replaced") if is_old else "" if name else tr("Type a name first")
+        )
+
+    def _on_save(self) -> None:
+        self._save(self.name.text())
+        self.name.clear()
+
+    def _on_drop(self) -> None:
+        self._views.drop(self._chosen())
+
+    def accept(self) -> None:
+        if name := self._chosen():
+            self._show(name)
+            super().accept()

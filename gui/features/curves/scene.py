@@ -1,0 +1,319 @@
+"""What one plot shows of the runs on show: decimated curves, and values at a place on the x axis.
+
+Pure numbers. What was computed for a run is kept until that run or the view changes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from gui.features.curves.plots import PlotSpec
+from gui.state.metric_series import CLOCK, DECAYING, Array, decimate, nearest
+from gui.state.run_history import RunTelemetry
+from gui.state.seed_groups import SeedGroup
+from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.records import EvalRecord
+
+Entry = RunTelemetry | SeedGroup
+SMALL_SHARE = 0.25
+"""A share of steps that never exceeds this would be a flat line on an axis up to 1."""
+OUTLIERS, BULK_ROOM = 0.05, 0.25
+"""Share of the values at either end that may lie outside, and room around the others."""
+RAW, SMOOTH, REST = "raw", "smooth", "rest"
+"""As measured; smoothed; of a group of seeds, its longest run past the end of the mean."""
+MOST_WHOLE = 5
+"""Runs whose lines are told apart by colour and dashes. Of more, and of several with bands, a plot
+shows its first line: the quantiles or causes of each would be a thicket in which nobody can say
+which is which."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """A curve ready to draw. `run` and `line` count from 0 within the plot."""
+
+    run_id: str
+    metric: str
+    layer: str
+    run: int
+    line: int
+    kind: object
+    x: Array
+    y: Array
+    low: float
+    high: float
+    """Extremes of y and of the band; inf and -inf of a line without points."""
+    band: tuple[Array, Array, Array] | None = None
+    """f64[places] each: x, lower and upper edge of what the runs of a group cover."""
+
+
+class PlotLines:
+    """The lines of one plot, computed piece by piece so that no turn takes long."""
+
+    def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
+        self.spec, self.model = spec, model
+        self._known: dict[str, tuple[object, list[Line]]] = {}
+        """By run: the state of its records that its lines were computed from, and those."""
+        self._measured: set[str] = set()
+        """Runs that have a point of one of the lines: they keep it."""
+        self.by_run: list[list[Line]] = []
+        """The lines of each run; the same list as long as nothing about that run changed."""
+        self.runs: list[Entry] = []
+        """Those that `find_runs` found last."""
+        self.is_alone = True
+        """Whether one run or group at most on show has records, in this plot or in others: then its
+        lines have colours of their own."""
+        self.computed = 0
+        """Lines that were computed so far; a test counts them."""
+        self._view: object = None
+        self._next = 0
+        """Run with which the next call goes on; those before it were brought up to date."""
+
+    def find_runs(self) -> list[Entry]:
+        """Look for the runs on show that have a point of any of the lines, the focus first."""
+        wanted = [metric for metric, _ in self.spec.lines]
+        found, measured = self.model.entries(), self._measured
+        for run in found:
+            if run.run_id not in measured and any(map(run.table.has, wanted)):
+                measured.add(run.run_id)
+        self.runs = [run for run in found if run.run_id in measured]
+        self.is_alone = sum(bool(run.table.names) for run in found) <= 1
+        return self.runs
+
+    def compute(self, runs: list[Entry], low: float, high: float, columns: int, deadline: float) -> bool:
+        """Bring `by_run` up to date for this range of x. False when time ran out before."""
+        model = self.model
+        smoothing = (model.smoothing, model.smoothing_kind)
+        view = (model.x_axis, smoothing, low, high, columns, len(runs), self.is_alone)
+        first = self._next if view == self._view else 0
+        if view != self._view:
+            self._known.clear()
+        self._view, self._next = view, 0
+        is_over = False
+        for index, run in enumerate(runs[first:], first):
+            state = (run.table.version, run.table.rewinds, index)
+            known = self._known.get(run.run_id)
+            if known is None or known[0] != state:
+                if is_over:
+                    self._next = index
+                    return False
+                self._known[run.run_id] = (state, self._lines_of(run, index, low, high, columns))
+                is_over = time.perf_counter() > deadline  # one more, so that it ends
+        if first:  # once more through all: one of those before may have grown meanwhile
+            return self.compute(runs, low, high, columns, deadline)
+        if len(self._known) > len(runs):
+            shown = {run.run_id for run in runs}
+            self._known = {name: known for name, known in self._known.items() if name in shown}
+        self.by_run = [self._known[run.run_id][1] for run in runs]
+        return True
+
+    def shown_lines(self) -> list[tuple[int, str, str]]:
+        """(place, metric, name) of the lines that are drawn of the runs on show."""
+        every = [(place, *line) for place, line in enumerate(self.spec.lines)]
+        has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
+        if self.is_alone if has_bands else len(self.runs) <= MOST_WHOLE:
+            return every
+        return [line for line in every if line[1] == self.spec.metric] or every
+
+    def _layers(self, index: int) -> tuple[str, ...]:
+        """The curve as measured lies behind the smoothed one, of the focus and a single line."""
+        if isinstance(self.runs[index], SeedGroup):
+            return SMOOTH, REST
+        if self.model.smoothing > 0 and index == 0 and len(self.spec.lines) == 1:
+            return RAW, SMOOTH
+        return (SMOOTH,)
+
+    def _weight(self, layer: str) -> float:
+        return 0.0 if layer == RAW else self.model.smoothing
+
+    def _lines_of(self, run: Entry, index: int, low: float, high: float, columns: int) -> list[Line]:
+        return [
+            self._line(run, metric, layer, index, line, (low, high), columns)
+            for line, metric, _ in self.shown_lines()
+            for layer in self._layers(index)
+        ]
+
+    def _line(
+        self, run: Entry, metric: str, layer: str, index: int, line: int, x_range: tuple[float, float], columns: int
+    ) -> Line:
+        self.computed += 1
+        weight = self._weight(layer)
+        smoothing = self.model.smoothing_kind
+        is_rest = layer == REST
+        curve = run.rest if is_rest and isinstance(run, SeedGroup) else run.curve
+        x, y = curve(metric, self.model.x_axis, weight, smoothing)
+        x, y = decimate(x, y, *x_range, columns)
+        kind: object = (self.model.x_axis, weight, run.table.rewinds, index, line)
+        if smoothing != DECAYING and weight > 0:
+            kind = (kind, smoothing, run.table.version)  # a new point moved those before it
+        low, high = (float(y.min()), float(y.max())) if len(y) else (math.inf, -math.inf)
+        band = None
+        if isinstance(run, SeedGroup):
+            kind = (kind, run.table.version, run.spread)  # any place of a mean may have moved
+        if isinstance(run, SeedGroup) and not is_rest:
+            band = _within(run.band(metric, self.model.x_axis, weight, smoothing), *x_range)
+            if len(band[0]):
+                low, high = min(low, float(band[1].min())), max(high, float(band[2].max()))
+        return Line(run.run_id, metric, layer, index, line, kind, x, y, low, high, band)
+
+    # -- ranges -----------------------------------------------------------------------------
+
+    def first_x(self, runs: list[Entry]) -> float:
+        """Where the axis begins: at zero, or with the first record by the clock."""
+        if self.model.x_axis != CLOCK:
+            return 0.0
+        columns = [run.table.column(CLOCK) for run in runs]
+        return min([float(x[0]) for x in columns if len(x)], default=0.0)
+
+    def last_x(self, runs: list[Entry]) -> float:
+        """Where the longest of the runs is by now."""
+        columns = [run.table.column(self.model.x_axis) for run in runs]
+        return max([float(x[-1]) for x in columns if len(x)], default=1.0)
+
+    def y_range(self, further: list[Array], *, log: bool) -> tuple[float, float]:
+        """Room for every line and for `further` values."""
+        lines = [line for lines in self.by_run for line in lines]
+        extremes = [(line.low, line.high) for line in lines if line.low <= line.high]
+        if log:
+            values = [line.y for line in lines]
+            values += [edge for line in lines if line.band for edge in line.band[1:]]
+            positive = (y[y > 0] for y in values)
+            extremes = [(float(y.min()), float(y.max())) for y in positive if len(y)]
+            further = [y[y > 0] for y in further]
+        if self.model.trims_outliers and lines and not log:
+            extremes = [_bulk(lines)] if any(len(line.y) for line in lines) else []
+        extremes += [(float(y.min()), float(y.max())) for y in further if len(y)]
+        if not extremes:
+            return (0.1, 1.0) if log else (0.0, 1.0)
+        low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
+        if log:
+            return low / 1.25, high * 1.25
+        if self.spec.is_share:
+            is_small = high <= SMALL_SHARE and not self.spec.is_fixed
+            return padded(0.0, max(high, 1e-6) if is_small else 1.0)
+        return padded(low, high)
+
+    # -- values -----------------------------------------------------------------------------
+
+    def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
+        """The measurement nearest to x, the newest for None; None where the run was not there.
+
+        Past a run's end, or before its first record, nothing was measured.
+        """
+        places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
+        if not len(values):
+            return None
+        if x is None:
+            return float(values[-1])
+        before = 0.0 if self.model.x_axis == CLOCK else float(places[0]) * 0.5  # counted from zero
+        if x > places[-1] or x < places[0] - before:
+            return None
+        return float(values[nearest(places, x)])
+
+    def _owner(self, run: Entry, metric: str, x: float | None) -> Entry:
+        """Return whose value it is at x: of a group, past the mean's end, its longest run's."""
+        if isinstance(run, SeedGroup) and x is not None:
+            places, _ = run.curve(metric, self.model.x_axis)
+            if len(places) and x > places[-1]:
+                return run.longest(metric, self.model.x_axis)
+        return run
+
+    def band_at(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
+        """Between what the runs of a group are there; None of one run, or where they are not."""
+        if not isinstance(run, SeedGroup):
+            return None
+        places, low, high = run.band(metric, self.model.x_axis)
+        if not len(places) or not places[0] <= x <= places[-1]:
+            return None
+        here = nearest(places, x)
+        return float(low[here]), float(high[here])
+
+    def last_before(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
+        """Return where a run that is not at x was measured last, and what; else None."""
+        places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
+        if not len(places) or x <= places[-1]:
+            return None
+        return float(places[-1]), float(values[-1])
+
+    def rows_at(self, x: float) -> list[tuple[int, int, str, float, tuple[float, float] | None]]:
+        """(run, line, name, value, band) of every line measured there, the highest first."""
+        found = []
+        runs = self.runs
+        for index, run in enumerate(runs):
+            for line, metric, words in self.shown_lines():
+                value = self.value_at(run, metric, x)
+                if value is not None:
+                    owner = self._owner(run, metric, x)
+                    is_named = len(runs) > 1 or owner is not run
+                    name = self.model.label(owner.run_id) if is_named else words
+                    if is_named and len(self.spec.lines) > 1:
+                        name = f"{name} {words}"
+                    found.append((index, line, name, value, self.band_at(run, metric, x)))
+        return sorted(found, key=lambda row: -row[3])
+
+    def to_csv(self) -> str:
+        """Every point of every run on show, not only what is drawn."""
+        names = [metric for metric, _ in self.spec.lines]
+        rows = ["run," + self.model.x_axis + "," + ",".join(names)]
+        entries = self.model.entries()
+        members = [run.members if isinstance(run, SeedGroup) else [run] for run in entries]
+        for run in itertools.chain.from_iterable(members):
+            columns = [run.table.raw(name) for name in (self.model.x_axis, *names)]
+            rows += [
+                ",".join([run.run_id, *(_cell(value) for value in values)]) for values in zip(*columns, strict=True)
+            ]
+        return "\n".join(rows) + "\n"
+
+
+def _bulk(lines: list[Line]) -> tuple[float, float]:
+    """Where all but the extreme values of the lines lie, with some room."""
+    low, high = np.quantile(np.concatenate([line.y for line in lines]), (OUTLIERS, 1 - OUTLIERS))
+    room = BULK_ROOM * (high - low)
+    return (
+        max(float(low - room), min(line.low for line in lines)),
+        min(float(high + room), max(line.high for line in lines)),
+    )
+
+
+def _within(band: tuple[Array, Array, Array], low: float, high: float) -> tuple[Array, Array, Array]:
+    """The part of a band between two places, and one place more on either side."""
+    first = max(0, int(band[0].searchsorted(low)) - 1)
+    last = int(band[0].searchsorted(high, side="right")) + 1
+    x, floor, top = band
+    return x[first:last], floor[first:last], top[first:last]
+
+
+def _cell(value: float) -> str:
+    """A number in a CSV file; nothing where it was not measured."""
+    return "" if np.isnan(value) else f"{value:.10g}"
+
+
+def padded(low: float, high: float) -> tuple[float, float]:
+    room = (high - low) * 0.08
+    if high - low < 1e-3 * abs(high):  # as good as constant: ticks would all read the same
+        room = abs(high) * 0.1
+    room = room or 1.0  # nothing but zeros
+    return low - room, high + room
+
+
+def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[float, float]:
+    """The old range while the new one fits well: a plot that breathes must be drawn anew."""
+    if old is None:
+        return new
+    fits = old[0] <= new[0] and new[1] <= old[1]
+    return old if fits and new[1] - new[0] >= 0.6 * (old[1] - old[0]) else new
+
+
+def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
+    """Greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
+    the run's tasks together."""
+    task = metric.partition("/")[2]
+    return [
+        record
+        for record in run.evals
+        if record.mode == "greedy" and record.is_part == bool(task) and task in ("", record.task)
+    ]

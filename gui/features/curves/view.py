@@ -1,0 +1,382 @@
+"""Curves: every plot as a small multiple, by group; one of them fills the page when asked."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.features.curves.card import NOTHING, WAITING, PlotCard
+from gui.features.curves.page import CurveControls, PlotBoard, PlotKeys, PlotSection, show_plot_menu
+from gui.features.curves.plots import (
+    MORE,
+    PAGES,
+    TASKS,
+    CurvesController,
+    PlotSpec,
+    every_spec,
+    further_specs,
+    spec_by_name,
+)
+from gui.features.curves.reports import to_png, to_svg
+from gui.kit import object_names as names
+from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.labels import label
+from gui.kit.text_search import TextSearch
+from gui.kit.words import tr
+from gui.state.compiling import Compiling, CompilingCard
+from gui.state.seed_groups import SPREADS
+from gui.state.telemetry import TelemetryModel
+
+LEAST_WIDTH = 232
+"""Pixels of a small multiple."""
+HEAD_ROOM, SPREAD_WIDTH = 40, 260
+"""Pixels around the controls above the plots; of the list of ways to show seeds."""
+SEARCH_WIDTHS = 104, 280
+"""Least and most of the filter: an expression is long."""
+MAKE_S = 0.01
+"""Longest that one turn goes on making plots: each is two dozen parts."""
+PINNED, ADDED, OTHER = "pinned", "added", "other"
+SECTIONS = {PINNED: "Pinned", "tasks": TASKS, **PAGES, OTHER: MORE, ADDED: "Added"}
+"""Titles of groups by their names; those of other trainers' metrics are called as they are."""
+
+
+class CurvesView(QWidget):
+    def __init__(
+        self, model: TelemetryModel, curves: CurvesController, compiling: Compiling, actions: ActionRegistry
+    ) -> None:
+        super().__init__()
+        self._model, self._curves, self._actions = model, curves, actions
+        self._choices = curves.choices
+        self.setObjectName(names.CURVES_VIEW)
+        self.board = PlotBoard(model, self._choices, self, self.cards_in_front)
+        self._sections: dict[str, PlotSection] = {}
+        self.large: PlotCard | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._head())
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._page())
+        self._stack.addWidget(self._large_page())
+        self._empty = label(tr(NOTHING), "muted")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(self._empty)
+        self._keys = PlotKeys(self._choices, self._scroll, self._small)
+        self.compiling_card = CompilingCard(compiling, lambda: model.focus, "curvesCompiling")
+        self.compiling_card.turned.connect(lambda is_on: self._later.start())
+        self._stack.addWidget(self.compiling_card)
+        column.addWidget(self._stack, 1)
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._arrange_in_front)
+        for signal in (model.focus_changed, model.pins_changed, model.run_told):
+            signal.connect(lambda *_: self._later.start())
+        self._choices.changed.connect(self._later.start)
+        self._choices.maximised.connect(self._on_maximised)
+        curves.draw, curves.on_page = self._draw, self._on_page
+        self.arrange()
+
+    # -- parts ------------------------------------------------------------------------------
+
+    def _head(self) -> QWidget:
+        head = QWidget()
+        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, head)
+        self._rows.setContentsMargins(12, 6, 12, 6)
+        self._rows.setSpacing(8)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.back = action_button(self._actions["allPlots"], "allPlotsButton")
+        self.add = QComboBox()
+        self.add.setObjectName("addPlotBox")
+        self.add.setAccessibleName(tr("Add a plot by the name of its metric"))
+        self.add.setPlaceholderText(tr("Add a plot"))
+        self.add.setEditable(False)
+        self.add.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.add.setMinimumContentsLength(4)
+        self.add.activated.connect(self._on_add)
+        row.addWidget(self.back)
+        self.spread = QComboBox()
+        self.spread.setObjectName("spreadBox")
+        self.spread.setAccessibleName(tr("Runs that differ in their seed alone"))
+        self.spread.setToolTip(tr("Runs on show that differ in nothing but their seed become one curve"))
+        self.spread.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.spread.setMinimumContentsLength(12)
+        self.spread.view().setMinimumWidth(SPREAD_WIDTH)
+        self.spread.setMaximumWidth(SPREAD_WIDTH)
+        self.spread.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        for spread, words in SPREADS.items():
+            self.spread.addItem(tr(words), spread)
+        self.spread.activated.connect(lambda: self._model.set_spread(str(self.spread.currentData())))
+        self._model.view_changed.connect(self._show_spread)
+        self._show_spread()
+        self.search = QLineEdit()
+        self.search.setObjectName("plotFilter")
+        self.search.setAccessibleName(tr("Filter plots"))
+        self.search.setPlaceholderText(tr("Filter plots"))
+        self.search.setToolTip(tr("Words, -without, wild*cards, regular|expressions"))
+        self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(SEARCH_WIDTHS[0])
+        self.search.setMaximumWidth(SEARCH_WIDTHS[1])
+        self.search.textChanged.connect(lambda _: self._later.start())
+        row.addWidget(self.search, 3)
+        row.addWidget(self.add)
+        row.addWidget(self.spread, 2)
+        row.addStretch(1)
+        self._rows.addLayout(row)
+        self._rows.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
+        return head
+
+    def _fit_head(self) -> None:
+        """What is chosen goes above what is adjusted where they have no room side by side."""
+        beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        items = map(self._rows.itemAt, range(self._rows.count()))
+        needed = sum(item.sizeHint().width() for item in items if item is not None)
+        self._rows.setDirection(beside if needed + HEAD_ROOM <= self.width() else below)
+
+    def _show_spread(self) -> None:
+        self.spread.setCurrentIndex(self.spread.findData(self._model.spread))
+
+    def _page(self) -> QWidget:
+        body = QWidget()
+        body.setObjectName("scrollBody")
+        self._column = QVBoxLayout(body)
+        self._column.setContentsMargins(0, 0, 0, 12)
+        self._column.setSpacing(4)
+        self._column.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setWidget(body)
+        return self._scroll
+
+    def _large_page(self) -> QWidget:
+        page = QWidget()
+        page.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._large_column = QVBoxLayout(page)
+        self._large_column.setContentsMargins(0, 0, 0, 8)
+        return page
+
+    # -- which plots ------------------------------------------------------------------------
+
+    def cards_in_front(self) -> list[PlotCard]:
+        if self.large is not None:
+            return [self.large]
+        return [card for section in self._sections.values() for card in section.cards]
+
+    def _small(self) -> list[PlotCard]:
+        """The plots of the page in their order, less those of closed groups."""
+        items = (self._column.itemAt(place) for place in range(self._column.count()))
+        found = (item.widget() for item in items if item is not None)
+        return [card for one in found if isinstance(one, PlotSection) for card in one.cards]
+
+    def measured(self) -> list[str]:
+        """Every scalar of the runs on show."""
+        runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
+        return list({name: True for run in runs if run is not None for name in run.table.names})
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._arrange_in_front()
+
+    def _arrange_in_front(self) -> None:
+        """Behind other tabs there is nothing to arrange: that waits until this one is shown."""
+        if self.isVisible():
+            self.arrange()
+
+    def arrange(self) -> None:
+        """Show the plots of what is measured, where the person wants them.
+
+        Plots that were never shown are made in later turns once this one took long.
+        """
+        measured, chosen, is_whole = self.measured(), [], True
+        deadline, most = time.perf_counter() + MAKE_S, len(self.board.cards) + 1
+        columns = max(1, self._scroll.viewport().width() // LEAST_WIDTH)
+        groups = self._groups(measured)
+        for group in [*groups, *(group for group in self._sections if group not in groups)]:
+            by_name = {spec.metric: spec for spec in groups.get(group, ())}
+            wanted = list(by_name) if group == PINNED else self._choices.ordered(list(by_name))
+            shown = [name for name in wanted if not self._choices.is_hidden(name)]
+            is_folded = self._choices.is_folded(group)
+            drawn = [] if is_folded else shown
+            cards = []
+            for name in drawn:
+                is_late = time.perf_counter() > deadline and len(self.board.cards) >= most
+                if name in self.board.cards or not is_late:
+                    cards.append(self._card(by_name[name]))
+            section = self._section(group)
+            section.place(cards, columns)
+            section.show_count(len(shown), is_folded=is_folded)
+            chosen += shown
+            is_whole = is_whole and len(cards) == len(drawn)
+        self._keys.settle()
+        self._offer([name for name in measured if name not in chosen])
+        if not is_whole:
+            self._later.start()
+        if self.large is None:
+            self.compiling_card.refresh()
+            waiting = self._model.waits.get(self._model.focus) or tr(WAITING)
+            self._empty.setText(waiting if self._model.focus else tr(NOTHING))
+            if measured and self.search.text() and not chosen:
+                self._empty.setText(tr("No plot is called so"))
+                self._stack.setCurrentIndex(2)
+                return
+            self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
+
+    def _groups(self, measured: list[str]) -> dict[str, list[PlotSpec]]:
+        """The plots that the filter finds by group, the groups in their order.
+
+        Metrics of other trainers are grouped by what stands before their first slash.
+        """
+        found, choices = set(measured), self._choices
+        specs = [*every_spec(), *further_specs(measured)]
+        specs = [spec for spec in specs if any(name in found for name, _ in spec.lines)]
+        added = [spec_by_name(name) for name in choices.added if name in found]
+        groups: dict[str, list[PlotSpec]] = {name: [] for name in SECTIONS if name != ADDED}
+        search = TextSearch(self.search.text().split())
+        for spec in (*specs, *added):
+            group = ADDED if spec in added else spec.group
+            if group == OTHER and "/" in spec.metric:
+                group = spec.metric.partition("/")[0] + "/"
+            if search.finds(_words(spec, group)):
+                groups.setdefault(group, []).append(spec)
+        pinned = {spec.metric: spec for group in groups.values() for spec in group}
+        order = [name for name in choices.pinned if name in pinned]
+        for group, own in groups.items():
+            groups[group] = [spec for spec in own if spec.metric not in order]
+        return {**groups, PINNED: [pinned[name] for name in order]}
+
+    def _on_page(self) -> list[tuple[str, list[str]]]:
+        """Title and plots of each group, less those that are hidden, closed or filtered out."""
+        shown = self._groups(self.measured()).items()
+        found = [
+            (_title(group), [spec.metric for spec in specs if not self._choices.is_hidden(spec.metric)])
+            for group, specs in shown
+            if not self._choices.is_folded(group)
+        ]
+        order = self._choices.ordered
+        pinned = self._choices.pinned
+        return [
+            (title, metrics if set(metrics) <= set(pinned) else order(metrics)) for title, metrics in found if metrics
+        ]
+
+    def _section(self, group: str) -> PlotSection:
+        """The section of a group, made where it stands when it is first asked for."""
+        if group not in self._sections:
+            made = self._sections[group] = PlotSection(_title(group))
+            made.toggled.connect(lambda: self._choices.toggle_folded(group))
+            self._column.insertWidget(self._place_of(group), made)
+        return self._sections[group]
+
+    def _card(self, spec: PlotSpec) -> PlotCard:
+        card = self.board.cards.get(spec.metric)
+        if card is None:
+            card = self.board.make_card(spec)
+            card.show_axis()
+            card.can_move = True
+            card.maximise_wanted.connect(lambda: self._curves.maximise(spec.metric))
+            card.menu_wanted.connect(lambda place: self._menu(spec.metric, place))
+            card.dropped.connect(lambda moved: self._on_dropped(moved, spec.metric))
+        card.show_spec(spec)
+        return card
+
+    def _offer(self, unshown: list[str]) -> None:
+        rest = sorted(unshown)
+        if rest != [self.add.itemText(index) for index in range(self.add.count())]:
+            self.add.clear()
+            self.add.addItems(rest)
+            self.add.setCurrentIndex(-1)
+
+    def _place_of(self, group: str) -> int:
+        """Where a new section goes: those of other trainers by their names, before added plots."""
+        later = [other for other in sorted(self._sections) if other.endswith("/") and other > group]
+        later = later if group.endswith("/") else []
+        if ADDED in self._sections:
+            later.append(ADDED)
+        return self._column.indexOf(self._sections[later[0]]) if later else self._column.count() - 1
+
+    def _on_add(self, index: int) -> None:
+        name = self.add.itemText(index)
+        self.add.setCurrentIndex(-1)
+        if self._choices.is_hidden(name):
+            self._choices.set_hidden(name, False)
+        else:
+            self._choices.add(name)
+
+    def _menu(self, metric: str, place) -> None:  # type: ignore[no-untyped-def]
+        show_plot_menu(self, self._actions, self._choices, metric, place)
+
+    def _on_dropped(self, moved: str, on: str) -> None:
+        for section in self._sections.values():
+            shown = [card.spec.metric for card in section.cards]
+            if moved in shown and on in shown:
+                self._choices.move(moved, on, shown)
+
+    # -- one fills the page -----------------------------------------------------------------
+
+    def _on_maximised(self, metric: str) -> None:
+        has_keys = isinstance(self.window().focusWidget(), PlotCard)
+        if self.large is not None:
+            self._large_column.removeWidget(self.large)
+            self.large.deleteLater()
+            self.large = None
+            self.board.cards.pop("", None)
+        self.search.setVisible(not metric)
+        self.add.setVisible(not metric)  # on this page it would add to one that is out of sight
+        if metric:
+            self.large = self.board.make_card(spec_by_name(metric, self.measured()), key="")
+            self.large.show_axis()
+            self.large.maximise_wanted.connect(lambda: self._choices.maximise(""))
+            self.large.menu_wanted.connect(lambda place: self._menu(metric, place))
+            self._large_column.addWidget(self.large)
+            self.large.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            self._stack.setCurrentIndex(1)
+            self._large_column.activate()
+        else:
+            self.arrange()
+        for card in self.cards_in_front():
+            if has_keys and card.spec.metric == self._choices.current:
+                card.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _draw(self, metric: str, kind: str) -> bytes:
+        """A plot as a file's bytes; as large as it is on show, or as when it fills the page."""
+        large = self.large if self.large and self.large.isVisible() else None
+        card = large if large and large.spec.metric == metric else None
+        card = card or PlotCard(spec_by_name(metric, self.measured()), self._model)
+        if card is not self.large:
+            card.show_axis()
+            card.log_y = self._choices.is_log(metric)
+            card.set_file_size(640, 360)
+        card.redraw()
+        if kind == "csv":
+            return card.to_csv().encode()
+        return to_png(card) if kind == "png" else to_svg(card)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_head()
+        self._later.start()
+
+
+def _title(group: str) -> str:
+    return tr(SECTIONS[group]) if group in SECTIONS else group.removesuffix("/")
+
+
+def _words(spec: PlotSpec, group: str) -> str:
+    """What a filter looks at, in small letters: title, group, names of the lines."""
+    names = (spec.title, tr(SECTIONS.get(group, "")), *(name for name, _ in spec.lines))
+    return " ".join(names).lower()

@@ -1,0 +1,63 @@
+"""The disk: what runs take of it, archives that make room, runs that come back from them."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QMainWindow
+
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.disk.controller import ArchivesController
+from gui.features.disk.dialog import DiskDialog
+from gui.features.runs.controller import RunsController
+from gui.features.runs.model import RunList
+from gui.kit.actions import ActionRegistry
+from gui.kit.words import tr
+from gui.state.context import Context, Feature
+from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.run_record import RunRecord
+
+
+def feature(context: Context) -> Feature:
+    archives = context.add(
+        ArchivesController(context.bridge, context[RunList], context[CheckpointsController], context.notices)
+    )
+    define_disk(context.actions, archives, context[RunsController], context.telemetry, context.window)
+    return Feature(ends=[archives.close])
+
+
+def define_disk(
+    registry: ActionRegistry,
+    archives: ArchivesController,
+    runs: RunsController,
+    telemetry: TelemetryModel,
+    window: QMainWindow,
+) -> None:
+    def in_focus() -> list[RunRecord]:
+        return runs.in_focus()
+
+    follows = (telemetry.focus_changed, telemetry.run_told, archives.changed)
+    registry.add(
+        "archiveRun",
+        tr("Archive the run"),
+        lambda: archives.archive([run.run_id for run in in_focus()]),
+        tip=tr(
+            "Into one file, which is compared before its folder goes; all trials of a folded"
+            " sweep. The filter's word archived finds it again"
+        ),
+        refusal=lambda: archives.archive_refusal(in_focus()),
+        follows=follows,
+    )
+    registry.add(
+        "restoreRun",
+        tr("Restore the archived run"),
+        lambda: archives.restore_run(in_focus()),
+        refusal=lambda: archives.restore_refusal(in_focus()),
+        is_there=lambda: not archives.restore_refusal(in_focus()),
+        follows=follows,
+    )
+    registry.add(
+        "diskUse",
+        tr("Disk use and archives..."),
+        lambda: DiskDialog(window, archives).open(),
+        short=tr("Free space..."),
+        tip=tr("What each run takes; archive old ones, bring them back"),
+    )

@@ -1,0 +1,224 @@
+"""The disk: what runs take of it, archives that make room, and runs that come back from them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+
+from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.runs.model import RunList
+from gui.kit.labels import size_text
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.notices import Notices
+from trainer_core.service import Job, RunChanged, run_job
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import ARCHIVED, RunRecord, is_archived
+
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRow:
+    """Sizes are in bytes."""
+
+    run: RunRecord
+    label: str
+    total: int
+    checkpoints: int
+
+    @property
+    def is_movable(self) -> bool:
+        """Only what has ended, and is there, can be archived."""
+        return self.run.state.is_end and self.total > 0
+
+
+def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None = None) -> list[DiskRow]:
+    """The rule of `dmglab archive --older-than DAYS --keep N`: the newest `keep` are spared."""
+    ended = sorted((row for row in rows if row.is_movable), key=lambda row: row.run.finished_at)
+    spared = ended[: len(ended) - keep] if keep else ended
+    limit = (now or time.time()) - days * DAY_S
+    return [row for row in spared if row.run.finished_at < limit]
+
+
+CLOSE_S = 3.0
+"""How long the end of a tool that was killed is waited for."""
+
+
+class ArchivesController(QObject):
+    changed = Signal()
+    """Rows, free space or what is under way."""
+
+    def __init__(self, bridge: Bridge, runs: RunList, checkpoints: CheckpointsController, notices: Notices) -> None:
+        super().__init__()
+        self._bridge, self._runs = bridge, runs
+        self._checkpoints, self._notices = checkpoints, notices
+        self.rows: list[DiskRow] = []
+        """The largest first."""
+        self.working = ""
+        """What is under way, in words; empty when nothing is."""
+        self._job: Job | None = None
+        self._task: asyncio.Task[dict[str, Any]] | None = None
+        self._cancelled = False
+        bridge.run_changed.connect(self._on_run_changed)
+
+    @property
+    def free_bytes(self) -> int:
+        try:
+            return shutil.disk_usage(self._bridge.home.root).free
+        except OSError:
+            return 0
+
+    @property
+    def folder(self) -> Path:
+        return self._bridge.home.archives
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def measure(self) -> None:
+        """Ask what each run takes."""
+        if not self.working:
+            self._tell(tr("Measuring"))
+            self._bridge.spawn(
+                self._tool("disk", "--json"), title=tr("Disk"), then=self._on_measured, failed=self._on_failed
+            )
+
+    def _on_measured(self, result: dict[str, Any]) -> None:
+        known = self._bridge.service.runs
+        rows = [
+            DiskRow(known[row["run_id"]], self._runs.label(row["run_id"]), row["bytes"], row["checkpoints"])
+            for row in result["runs"]
+            if row["run_id"] in known
+        ]
+        self.rows = sorted(rows, key=lambda row: -row.total)
+        self._tell("")
+
+    # -- making room ------------------------------------------------------------------------
+
+    def archive(self, run_ids: list[str]) -> None:
+        """Write each run into one file, compare that, and remove the run's folder."""
+        if run_ids and not self.working:
+            self._cancelled = False
+            self._tell(tr("Archiving"))
+            self._bridge.spawn(
+                self._archive_all(run_ids), title=tr("Archive"), then=self._on_archived, failed=self._on_failed
+            )
+
+    async def _archive_all(self, run_ids: list[str]) -> tuple[int, int]:
+        """How many were archived, and how many bytes smaller they are now."""
+        saved = done = 0
+        for number, run_id in enumerate(run_ids, 1):
+            self._tell(tr("Archiving {number} of {count}", number=number, count=len(run_ids)))
+            try:
+                found = await self._tool("archive", run_id, "--remove")
+            except LabError as error:
+                if self._cancelled:
+                    break
+                raise LabError(f"{run_id}: {error}") from None
+            row = found["runs"][0]
+            saved += row["bytes"] - row["archive_bytes"]
+            done += 1
+        return done, saved
+
+    def _on_archived(self, result: tuple[int, int]) -> None:
+        done, saved = result
+        self._tell("")
+        if done:
+            self._notices.tell(
+                tr("Archived"),
+                tr("{done} runs, {saved} free again", done=done, saved=size_text(saved)),
+                "good",
+                tr("Open folder"),
+                self.open_folder,
+            )
+        self.measure()
+
+    def cancel(self) -> None:
+        """End what is under way; the run that it was about stays as it was."""
+        self._cancelled = True
+        if self._job is not None:
+            self._job.cancel()
+
+    async def close(self) -> None:
+        """End what is under way, and wait until its process is gone."""
+        self.cancel()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=CLOSE_S)
+
+    def restore(self, file: Path) -> None:
+        """Bring an archived run back, every file compared with its hash."""
+        if not self.working:
+            self._tell(tr("Restoring {name}", name=file.name))
+            self._bridge.spawn(
+                self._tool("restore", str(file)), title=tr("Restore"), then=self._on_restored, failed=self._on_failed
+            )
+
+    def _on_restored(self, result: dict[str, Any]) -> None:
+        self._tell("")
+        for run_id in result["restored"]:
+            self._notices.tell(tr("Restored"), run_id, "good")
+            self._checkpoints.look_at(run_id)
+        self.measure()
+
+    def open_folder(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder)))
+
+    # -- the run in focus -------------------------------------------------------------------
+
+    def archive_refusal(self, runs: list[RunRecord]) -> str:
+        """Why these runs cannot be archived now; empty when they can."""
+        if not runs:
+            return tr("Select a run first")
+        if not all(run.state.is_end for run in runs):
+            return tr("It has not ended")
+        if any(map(is_archived, runs)):
+            return tr("It is archived already")
+        return self.working
+
+    def restore_refusal(self, runs: list[RunRecord]) -> str:
+        """Why these runs cannot be restored now; empty when the one can."""
+        if len(runs) != 1 or not is_archived(runs[0]):
+            return tr("It is not archived")
+        return self.working
+
+    def restore_run(self, runs: list[RunRecord]) -> None:
+        self.restore(Path(runs[0].reason.removeprefix(ARCHIVED)))
+
+    # -- the tool ---------------------------------------------------------------------------
+
+    async def _tool(self, verb: str, *words: str) -> dict[str, Any]:
+        argv = [sys.executable, "-m", "trainer_core.cli.main", verb, *words, "--home", str(self._bridge.home.root)]
+        try:
+            self._task = asyncio.ensure_future(run_job(argv, on_start=self._on_start))
+            return await self._task
+        finally:
+            self._job = self._task = None
+
+    def _on_start(self, job: Job) -> None:
+        self._job = job
+
+    def _on_failed(self, reason: str) -> None:
+        self._tell("")
+        if not self._cancelled:
+            self._bridge.problem.emit(tr("Disk"), reason)
+            self.measure()
+
+    def _tell(self, working: str) -> None:
+        self.working = working
+        self.changed.emit()
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        """An archived run's checkpoints are no cards any more; a restored one's are."""
+        run = notice.record
+        if is_archived(run):
+            self._checkpoints.model.drop_missing(run.run_id)

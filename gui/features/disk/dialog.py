@@ -1,0 +1,216 @@
+"""Disk use: what each run takes, which are old, archive and restore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.features.disk.controller import DiskRow, old_rows
+from gui.kit.labels import ago, button, label, size_text, spin_box
+from gui.kit.words import tr
+from gui.state.run_words import WORDS
+from trainer_core.lab.task_lists import short_task
+
+COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
+NARROW = {"State": 84, "Ended": 104, "Best": 60, "Checkpoints": 96, "Total": 76}
+"""Pixels; the others share what is left."""
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+DAYS, KEEP = 30, 20
+
+
+class Archives(Protocol):
+    """What the dialog asks for; a controller does it."""
+
+    changed: Any
+    rows: list[DiskRow]
+    working: str
+
+    @property
+    def free_bytes(self) -> int: ...
+    @property
+    def folder(self) -> Path: ...
+    def measure(self) -> None: ...
+    def archive(self, run_ids: list[str]) -> None: ...
+    def restore(self, file: Path) -> None: ...
+    def cancel(self) -> None: ...
+
+
+class DiskDialog(QDialog):
+    """Nothing is removed that is not in an archive which was read back and compared."""
+
+    def __init__(self, parent: QWidget, archives: Archives) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("diskDialog")
+        self.setWindowTitle(tr("Disk use"))
+        self._archives = archives
+        self._shown: list[DiskRow] = []
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(8)
+        self.told = label("", "muted")
+        column.addWidget(self.told)
+        self.table = self._make_table()
+        column.addWidget(self.table, 1)
+        column.addLayout(self._retention())
+        column.addLayout(self._buttons())
+        self.resize(720, 460)
+        archives.changed.connect(self.renew)
+        self.finished.connect(lambda: archives.changed.disconnect(self.renew))
+        archives.measure()
+        self.renew()
+
+    def _make_table(self) -> QTableWidget:
+        table = QTableWidget(0, len(COLUMNS))
+        table.setObjectName("diskTable")
+        table.setAccessibleName(tr("Runs by size"))
+        table.setHorizontalHeaderLabels([tr(name) for name in COLUMNS])
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setTabKeyNavigation(False)
+        table.setShowGrid(False)
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(24)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for place, name in enumerate(COLUMNS):
+            if name in NARROW:
+                table.setColumnWidth(place, NARROW[name])
+            else:
+                header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
+            if place >= COLUMNS.index("Best"):
+                head = QTableWidgetItem(tr(name))
+                head.setTextAlignment(_RIGHT)
+                table.setHorizontalHeaderItem(place, head)
+        table.itemSelectionChanged.connect(self._on_selection)
+        return table
+
+    def _retention(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.days = spin_box("diskDays", tr("Days since the end"), 0, 3650, DAYS)
+        self.keep = spin_box("diskKeep", tr("Newest runs that stay"), 0, 10_000, KEEP)
+        row.addWidget(label(tr("Ended more than"), "muted"))
+        row.addWidget(self.days)
+        row.addWidget(label(tr("days ago, but not the newest"), "muted"))
+        row.addWidget(self.keep)
+        row.addWidget(button(tr("Select"), "diskSelectOld", clicked=self.select_old))
+        row.addStretch(1)
+        return row
+
+    def _buttons(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.archive_button = button(
+            tr("Archive"),
+            "diskArchive",
+            primary=True,
+            clicked=self._archive,
+            tip=tr("Each run becomes one file, which is read back before the run's folder goes"),
+        )
+        self.cancel_button = button(tr("Cancel"), "diskCancel", clicked=self._archives.cancel)
+        self.restore_button = button(tr("Restore..."), "diskRestore", clicked=self._restore)
+        row.addWidget(self.archive_button)
+        row.addWidget(self.cancel_button)
+        row.addWidget(self.restore_button)
+        row.addStretch(1)
+        row.addWidget(button(tr("Close"), "diskClose", clicked=self.accept))
+        return row
+
+    # -- following --------------------------------------------------------------------------
+
+    def renew(self) -> None:
+        """Show what the controller knows now."""
+        archives = self._archives
+        if archives.rows is not self._shown:
+            self._fill(archives.rows)
+        total = size_text(sum(row.total for row in archives.rows))
+        free = size_text(archives.free_bytes)
+        self.told.setText(
+            archives.working
+            or tr(
+                "{count} runs take {total}; {free} of the disk are free",
+                count=len(archives.rows),
+                total=total,
+                free=free,
+            )
+        )
+        self.cancel_button.setVisible(bool(archives.working))
+        self.restore_button.setEnabled(not archives.working)
+        self.restore_button.setToolTip(archives.working)
+        self._on_selection()
+
+    def _fill(self, rows: list[DiskRow]) -> None:
+        self._shown = rows
+        self.table.setRowCount(len(rows))
+        for place, row in enumerate(rows):
+            run = row.run
+            texts = (
+                row.label,
+                short_task(run.task),
+                tr(WORDS[run.state]),
+                ago(run.finished_at) if run.finished_at else "",
+                f"{run.best_success_rate:.0%}" if run.best_success_rate else "",
+                size_text(row.checkpoints),
+                size_text(row.total),
+            )
+            for index, text in enumerate(texts):
+                item = QTableWidgetItem(text)
+                item.setToolTip(run.run_id if row.is_movable else run.reason or run.run_id)
+                if not row.is_movable:
+                    item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsSelectable)
+                if index >= COLUMNS.index("Best"):
+                    item.setTextAlignment(_RIGHT)
+                self.table.setItem(place, index, item)
+
+    def chosen(self) -> list[DiskRow]:
+        rows = {index.row() for index in self.table.selectedIndexes()}
+        return [self._shown[row] for row in sorted(rows)]
+
+    def select_old(self) -> None:
+        """Select what the rule of days and newest runs would archive."""
+        old = {row.run.run_id for row in old_rows(self._shown, self.days.value(), self.keep.value())}
+        self.table.clearSelection()
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.MultiSelection)
+        for place, row in enumerate(self._shown):
+            if row.run.run_id in old:
+                self.table.selectRow(place)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self._on_selection()
+
+    def _on_selection(self) -> None:
+        chosen = self.chosen()
+        self.archive_button.setEnabled(bool(chosen) and not self._archives.working)
+        size = size_text(sum(row.total for row in chosen))
+        self.archive_button.setText(
+            tr("Archive {count}, {size}", count=len(chosen), size=size) if chosen else tr("Archive")
+        )
+
+    def _archive(self) -> None:
+        self._archives.archive([row.run.run_id for row in self.chosen()])
+
+    def _restore(self) -> None:
+        self._ask(self._archives.restore)
+
+    def _ask(self, then: Callable[[Path], object]) -> None:
+        folder = str(self._archives.folder)
+        path, _ = QFileDialog.getOpenFileName(
+            self, tr("Restore a run"), folder, tr("Archives (*.tar.gz);;All files (*)")
+        )
+        if path:
+            then(Path(path))

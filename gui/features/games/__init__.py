@@ -1,0 +1,110 @@
+"""Games: those that we ship and those that a person opened; play one at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu
+
+from gui.features.games.controller import LibraryController
+from gui.features.games.model import RomCard, RomLibrary
+from gui.features.games.view import GamesView
+from gui.features.play.ahead import PlayAhead
+from gui.features.play.controller import PlayController
+from gui.kit.actions import ActionRegistry
+from gui.kit.dialogs import begin_folder
+from gui.kit.words import tr
+from gui.state.context import RECENT, Context, Feature, TabSpec
+from gui.state.session import Place
+from trainer_core.lab.roms import rom_in
+
+
+def feature(context: Context) -> Feature:
+    model = context.add(RomLibrary(context.home, context.settings))
+    library = context.add(
+        LibraryController(
+            context.bridge,
+            context.session,
+            model,
+            context[PlayController],
+            context.navigation,
+            context.notices,
+            context.palette,
+        )
+    )
+    library.looked_for.connect(context[PlayAhead].prepare_for_person)
+    define_games(context.actions, library, context.window)
+
+    recent = context.menus[RECENT] = QMenu(tr(RECENT), context.window)
+    recent.setToolTipsVisible(True)
+    recent.aboutToShow.connect(lambda: fill_recent(recent, model.recent(), library.play))
+
+    def take(path: Path) -> bool:
+        library.open_rom((rom_in(path) if path.is_dir() else None) or path)
+        return True
+
+    return Feature(
+        tabs=[TabSpec(Place.GAMES, lambda: GamesView(library, context.actions))], open_home=model.reload, take_path=take
+    )
+
+
+def define_games(registry: ActionRegistry, library: LibraryController, window: QMainWindow) -> None:
+    add, chosen = registry.add, (library.library.selection_changed,)
+    library.file_wanted.connect(partial(_ask_rom, window))
+    add(
+        "openRom",
+        tr("Open ROM..."),
+        library.ask_open,
+        "Ctrl+Shift+O",
+        tip=tr("Play a Game Boy game of your own; the file stays where it is"),
+    )
+    add("showGames", tr("Games"), library.show, "Ctrl+Shift+G", tip=tr("Every game there is to play"))
+    add(
+        "playRom",
+        tr("Play the chosen game"),
+        library.play_selected,
+        short=tr("Play"),
+        refusal=library.refusal,
+        follows=chosen,
+    )
+    add(
+        "locateRom",
+        tr("Locate the chosen game..."),
+        library.locate_selected,
+        short=tr("Locate..."),
+        tip=tr("Say where its file is now"),
+        refusal=library.locate_refusal,
+        follows=chosen,
+    )
+    add(
+        "forgetRom",
+        tr("Take the chosen game off the list"),
+        library.forget_selected,
+        short=tr("Forget"),
+        tip=tr("Take it off the list; the file stays"),
+        refusal=library.locate_refusal,
+        follows=chosen,
+    )
+
+
+def _ask_rom(window: QMainWindow, title: str, then: object) -> None:
+    """Ask for a ROM file; `then` gets its path unless the person cancels."""
+    path, _ = QFileDialog.getOpenFileName(
+        window, title, begin_folder(), tr("Game Boy ROMs (*.gb *.gbc);;All files (*)")
+    )
+    if path:
+        then(Path(path))  # type: ignore[operator]
+
+
+def fill_recent(menu: QMenu, cards: Sequence[RomCard], play: Callable[[str], None]) -> None:
+    """List the games that were played last; `play` gets the key of the one that is chosen."""
+    menu.clear()
+    for card in cards:
+        action = menu.addAction(card.title.replace("&", "&&"))
+        action.setToolTip(card.problem or str(card.path))
+        action.setEnabled(not card.problem)
+        action.triggered.connect(lambda _, key=card.key: play(key))
+    if not cards:
+        menu.addAction(tr("No game was played yet")).setEnabled(False)

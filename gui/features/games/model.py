@@ -1,0 +1,178 @@
+"""The games that a person has: those that we ship, those that were opened, ROMs inside archives."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.kit.settings import Settings
+from gui.kit.words import tr
+from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.roms import MAX_ROM_BYTES, ROM_SUFFIXES, Register, RegisteredRom, read_register
+from trainer_core.wire.decoding import open_zip, parsing
+from trainer_core.wire.errors import LabError, shown
+from trainer_core.wire.regular_files import is_regular, open_regular
+
+MAGIC = b"PK\x03\x04"
+
+
+def is_zip(path: Path) -> bool:
+    """Whether a file begins as a zip archive does, whatever it is called."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def roms_in(path: Path) -> list[str]:
+    """Names of the ROMs in an archive; empty for one that cannot be read."""
+    try:
+        with parsing(path), open_regular(path) as file, open_zip(file) as archive:
+            return [
+                found.filename
+                for found in archive.infolist()
+                if PurePosixPath(found.filename).suffix.lower() in ROM_SUFFIXES and found.file_size <= MAX_ROM_BYTES
+            ]
+    except LabError:
+        return []
+
+
+def unpack(path: Path, name: str) -> Path:
+    """Write the ROM `name` beside its archive; where it lies. Nothing that is there is replaced.
+
+    Raises LabError for an archive that is damaged or locked, OSError for a place that cannot be
+    written.
+    """
+    with (
+        parsing(tr("{path}: cannot be unpacked", path=path)),
+        open_regular(path) as file,
+        open_zip(file) as archive,
+        archive.open(name) as member,
+    ):
+        data = member.read(MAX_ROM_BYTES + 1)  # whatever the archive's list promises
+    plain = PurePosixPath(name.replace("\\", "/")).name
+    place = path.with_name(plain)
+    is_there = place != path and place.is_file() and place.stat().st_size == len(data)
+    if is_there and place.read_bytes() == data:
+        return place
+    try:
+        with place.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise LabError(tr("{place} is there already and is another file; move it, then unpack", place=place)) from None
+    except OSError:
+        place.unlink(missing_ok=True)
+        raise
+    return place
+
+
+KEPT = 100
+"""Games whose order of play is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class RomCard:
+    key: str
+    """SHA-256, or the path of a game that we ship."""
+    path: Path
+    title: str
+    facts: str
+    warnings: tuple[str, ...] = ()
+    shipped: bool = False
+    problem: str = ""
+    """Why it cannot be played now; empty when its file is there."""
+
+
+class RomLibrary(QObject):
+    """Rows of what `dmglab rom add` registered; files stay where they are."""
+
+    changed = Signal()
+    selection_changed = Signal()
+
+    def __init__(self, home: HomePaths, settings: Settings) -> None:
+        super().__init__()
+        self._home, self._settings = home, settings
+        self.cards: list[RomCard] = []
+        self.selected = ""
+        """Key of the card that is chosen."""
+        self.error = ""
+        """Why the register cannot be read; empty when it can."""
+
+    def reload(self) -> None:
+        self.error = ""
+        try:
+            register = read_register(self._home)
+        except LabError as error:
+            register, self.error = Register({}, {}), str(error)
+        found = [_card(sha256, rom) for sha256, rom in register.roms.items()]
+        found += [_bad_card(name, reason) for name, (_, reason) in register.bad.items()]
+        found += [_shipped(path) for path in sorted(ASSETS.glob("games/*/*.gb"))]
+        recent = {key: place for place, key in enumerate(self._recent())}
+        self.cards = sorted(found, key=lambda card: (recent.get(card.key, KEPT), card.shipped))
+        if self.card(self.selected) is None:
+            self.selected = self.cards[0].key if self.cards else ""
+        self.changed.emit()
+        self.selection_changed.emit()
+
+    def card(self, key: str) -> RomCard | None:
+        return next((card for card in self.cards if card.key == key), None)
+
+    def card_of(self, path: Path) -> RomCard | None:
+        return next((card for card in self.cards if card.path == path), None)
+
+    def recent(self, most: int = 10) -> list[RomCard]:
+        """Return the games that were played, the last one first."""
+        found = (self.card(key) for key in self._recent())
+        return [card for card in found if card is not None][:most]
+
+    def select(self, key: str) -> None:
+        if key != self.selected:
+            self.selected = key
+            self.selection_changed.emit()
+
+    def note_played(self, key: str) -> None:
+        """It comes first from now on."""
+        keys = [key, *(other for other in self._recent() if other != key)][:KEPT]
+        self._settings.set("library/recent", "\n".join(keys))
+        self.selected = key
+        self.reload()
+
+    def thumbnail(self, key: str) -> Path:
+        """Where the picture of a game is kept, a PNG; it may not be there yet."""
+        name = hashlib.sha256(key.encode()).hexdigest()[:24]
+        return self._home.root / "library" / f"{name}.png"
+
+    def _recent(self) -> list[str]:
+        return [key for key in self._settings.text("library/recent").split("\n") if key]
+
+
+def _card(sha256: str, rom: RegisteredRom) -> RomCard:
+    path = Path(rom.path)
+    parts = [rom.mapper, tr("{value} KiB", value=rom.size >> 10) if rom.size else ""]
+    parts.append(tr("{value} KiB of cartridge RAM", value=rom.ram_size >> 10) if rom.ram_size >= 1024 else "")
+    return RomCard(
+        key=sha256,
+        path=path,
+        title=rom.title.strip() or path.stem,
+        facts=", ".join(part for part in parts if part),
+        warnings=rom.warnings,
+        problem="" if is_regular(path) else tr("{path} is not there", path=path),
+    )
+
+
+def _bad_card(name: str, reason: str) -> RomCard:
+    """An entry of roms.json that names no ROM; a path of its own keeps it apart from the others."""
+    title = tr("Bad entry {name}", name=shown(name, 16))
+    return RomCard(key=name, path=Path(shown(name)), title=title, facts="", problem=reason)
+
+
+def _shipped(path: Path) -> RomCard:
+    title = path.stem.replace("_", " ").title()
+    size = path.stat().st_size >> 10
+    return RomCard(
+        key=str(path), path=path, title=title, facts=tr("{size} KiB, comes with DMG Lab", size=size), shipped=True
+    )

@@ -1,0 +1,108 @@
+"""The games tab: what there is to play, with pictures; open another, find one that moved."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from gui.features.games.controller import LibraryController
+from gui.features.games.model import RomCard
+from gui.kit import object_names as names
+from gui.kit import theme
+from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.labels import ElidedLabel, label, set_role
+from gui.kit.words import tr
+
+PICTURE = QSize(160, 144)
+_KEY = Qt.ItemDataRole.UserRole
+
+
+class GamesView(QWidget):
+    def __init__(self, controller: LibraryController, actions: ActionRegistry) -> None:
+        super().__init__()
+        self.setObjectName(names.GAMES_VIEW)
+        self._controller, self._library = controller, controller.library
+        self.list = QListWidget()
+        self.list.setObjectName(names.GAME_LIST)
+        self.list.setAccessibleName(tr("Games, the latest first; Enter plays"))
+        self.list.setViewMode(QListWidget.ViewMode.IconMode)
+        self.list.setResizeMode(QListWidget.ResizeMode.Adjust)
+        self.list.setMovement(QListWidget.Movement.Static)
+        self.list.setIconSize(PICTURE)
+        self.list.setGridSize(QSize(PICTURE.width() + 24, PICTURE.height() + 40))
+        self.list.setWordWrap(True)
+        self.list.currentItemChanged.connect(self._on_current)
+        self.list.itemActivated.connect(lambda item: controller.play(item.data(_KEY)))
+        self.title = label("")
+        self.facts = ElidedLabel("", "muted")
+        self.note = ElidedLabel("", "muted")
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        for action, name in (
+            ("playRom", names.PLAY_ROM_BUTTON),
+            ("locateRom", names.LOCATE_ROM_BUTTON),
+            ("forgetRom", names.FORGET_ROM_BUTTON),
+        ):
+            row.addWidget(action_button(actions[action], name, primary=action == "playRom"))
+        row.addStretch(1)
+        row.addWidget(action_button(actions["openRom"], names.OPEN_ROM_BUTTON))
+        below = QVBoxLayout()
+        below.setContentsMargins(12, 8, 12, 8)
+        below.setSpacing(4)
+        for widget in (self.title, self.facts, self.note):
+            below.addWidget(widget)
+        below.addLayout(row)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.list, 1)
+        column.addLayout(below)
+        self._library.changed.connect(self._reload)
+        self._library.selection_changed.connect(self._show_selected)
+        self._reload()
+
+    def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().showEvent(event)
+        self._library.reload()
+        self._controller.look()
+
+    def _reload(self) -> None:
+        self.list.blockSignals(True)
+        self.list.clear()
+        for card in self._library.cards:
+            item = QListWidgetItem(self._picture(card), card.title)
+            item.setData(_KEY, card.key)
+            item.setToolTip(card.problem or str(card.path))
+            if card.problem:
+                item.setForeground(Qt.GlobalColor.gray)
+            self.list.addItem(item)
+        self.list.blockSignals(False)
+        self._show_selected()
+
+    def _picture(self, card: RomCard) -> QIcon:
+        found = self._controller.picture_of(card)
+        if found is None:
+            blank = QPixmap(PICTURE)
+            blank.fill(theme.current().raised)
+            return QIcon(blank)
+        icon, shown = QIcon(), QPixmap.fromImage(found.scaled(PICTURE))
+        icon.addPixmap(shown)
+        icon.addPixmap(shown, QIcon.Mode.Selected)  # else it is tinted
+        return icon
+
+    def _on_current(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            self._library.select(item.data(_KEY))
+
+    def _show_selected(self) -> None:
+        library = self._library
+        card = library.card(library.selected)
+        for row in range(self.list.count()):
+            if card is not None and self.list.item(row).data(_KEY) == card.key:
+                self.list.setCurrentRow(row)
+        self.title.setText(card.title if card else tr("No game yet"))
+        self.facts.setText(f"{card.facts}   {card.path}" if card else library.error)
+        problem = card.problem if card else ""
+        self.note.setText(problem or ("; ".join(card.warnings) if card else ""))
+        set_role(self.note, "role", "error" if problem else "warn")

@@ -1,0 +1,53 @@
+"""The league: unlike players on one task, in one table."""
+
+from __future__ import annotations
+
+from gui.features.league.controller import LeagueController
+from gui.features.league.view import LeagueView
+from gui.features.replay.controller import ReplayController
+from gui.kit.actions import ActionRegistry
+from gui.kit.words import tr
+from gui.state.context import Context, Feature, TabSpec
+from gui.state.session import Place
+
+
+def feature(context: Context) -> Feature:
+    league = context.add(
+        LeagueController(
+            context.bridge, context.session, context.navigation, context[ReplayController], context.checkpoints
+        )
+    )
+    define_league(context.actions, league)
+    return Feature(tabs=[TabSpec(Place.LEAGUE, lambda: LeagueView(league, context.actions))])
+
+
+def define_league(registry: ActionRegistry, league: LeagueController) -> None:
+    add, told = registry.add, (league.changed,)
+    add("showLeague", tr("League"), league.show, tip=tr("Unlike players in one table"))
+    add(
+        "leagueStart",
+        tr("Play the league"),
+        league.toggle,
+        short=lambda: tr("Stop") if league.is_busy else tr("Play"),
+        tip=tr("Every player plays the test starts; again: stop"),
+        refusal=league.refusal,
+        is_on=lambda: league.is_busy,
+        follows=told,
+    )
+    add(
+        "leagueAdd",
+        tr("Add the checkpoint to the league"),
+        league.add_checkpoint,
+        short=tr("Add checkpoint"),
+        refusal=league.add_refusal,
+        follows=told,
+    )
+    add(
+        "leagueReplay",
+        tr("Play back the league's player"),
+        league.replay,
+        short=tr("Play back"),
+        tip=tr("Its first episode, in the Replay tab"),
+        refusal=league.replay_refusal,
+        follows=told,
+    )

@@ -1,0 +1,155 @@
+"""A league in a process of its own: who plays, how far it is, the table that came out."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.features.replay.controller import ReplayController
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.checkpoints import CheckpointList
+from gui.state.session import Navigation, Place, Session
+from trainer_core.service import Job, run_job
+
+MAX_EPISODES = 16
+
+
+class LeagueController(QObject):
+    """`dmglab league --record` on the chosen policy's tasks, else the session's; the rows stay
+    until the next one."""
+
+    changed = Signal()
+    progressed = Signal(float)
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        session: Session,
+        navigation: Navigation,
+        replay: ReplayController,
+        checkpoints: CheckpointList,
+    ) -> None:
+        super().__init__()
+        self._bridge, self._session = bridge, session
+        self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
+        self.rows: list[dict[str, Any]] = []
+        """Of league.json, best first."""
+        self.task = self.error = ""
+        """Of the rows; why the last league has none."""
+        self.chosen = -1
+        self.players = "random"
+        """As on the command line, spaces between; marks around what has spaces itself."""
+        self._job: Job | None = None
+        self._busy = False
+        session.task_changed.connect(lambda task: self.changed.emit())
+        checkpoints.selection_changed.connect(self.changed)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._busy
+
+    @property
+    def next_task(self) -> str:
+        """What a league that begins now is played on: the chosen policy's tasks if it plays."""
+        card = self._checkpoints.selected
+        plays = card is not None and f"checkpoint={card.folder}" in self.players
+        return card.task if card is not None and plays else self._session.task
+
+    def show(self) -> None:
+        self._navigation.show(Place.LEAGUE)
+
+    def set_players(self, text: str) -> None:
+        self.players = text
+        self.changed.emit()
+
+    def add_checkpoint(self) -> None:
+        """Let the checkpoint that is chosen in the app take part."""
+        card = self._checkpoints.selected
+        if card is not None:
+            player = shlex.quote(f"checkpoint={card.folder}")
+            self.set_players(f"{self.players} {player}".strip())
+
+    def add_refusal(self) -> str:
+        return "" if self._checkpoints.selected is not None else tr("Pick a checkpoint first")
+
+    def refusal(self) -> str:
+        """Why none can begin; empty while one can, or can be stopped."""
+        if self._busy:
+            return ""
+        try:
+            players = shlex.split(self.players)
+        except ValueError:
+            return tr("A quotation mark is not closed")
+        if not players:
+            return tr("Name at least one player")
+        options = [player for player in players if player.startswith("-")]
+        return tr("{what} is no player", what=options[0]) if options else ""
+
+    def toggle(self) -> None:
+        """Begin a league, or stop the one under way."""
+        if self._job is not None:
+            self._job.cancel()
+        elif not self._busy:
+            self._begin()
+
+    def _begin(self) -> None:
+        argv = [
+            sys.executable,
+            "-m",
+            "trainer_core.cli.main",
+            "league",
+            *shlex.split(self.players),
+            "--task",
+            self.next_task,
+            "--episodes",
+            str(MAX_EPISODES),
+            "--record",
+            "--home",
+            str(self._bridge.home.root),
+        ]
+        self._busy, self.error = True, ""
+        self.task, self.rows, self.chosen = self.next_task, [], -1
+        self.changed.emit()
+        self._bridge.spawn(
+            run_job(argv, on_progress=self.progressed.emit, on_start=self._on_job, partial=True),
+            then=self._on_done,
+            failed=self._on_failed,
+        )
+
+    def _on_job(self, job: Job) -> None:
+        self._job = job
+
+    def _on_done(self, result: dict[str, Any]) -> None:
+        self._job, self._busy = None, False
+        self.rows = list(result.get("rows", ()))
+        self.changed.emit()
+
+    def _on_failed(self, reason: str) -> None:
+        self._job, self._busy = None, False
+        self.error = tr("Stopped") if reason == "cancelled" else reason
+        self.changed.emit()
+
+    # -- an entry ---------------------------------------------------------------------------
+
+    def choose(self, row: int) -> None:
+        if row != self.chosen:
+            self.chosen = row
+            self.changed.emit()
+
+    def replay_refusal(self) -> str:
+        if not 0 <= self.chosen < len(self.rows):
+            return tr("Pick a player in the table first")
+        if not self.rows[self.chosen].get("recording"):
+            return tr("No episode of this player was recorded")
+        return ""
+
+    def replay(self) -> None:
+        """Show the first episode of the chosen player in the Replay tab."""
+        if not self.replay_refusal():
+            self._replay.load(Path(self.rows[self.chosen]["recording"]))
+            self._navigation.show(Place.REPLAY)

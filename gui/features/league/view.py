@@ -1,0 +1,176 @@
+"""The league: unlike players on one task, in one table; any entry can be played back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QProgressBar,
+    QStackedWidget,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.features.league.controller import LeagueController
+from gui.kit import object_names as names
+from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.labels import ElidedLabel, label, set_role
+from gui.kit.words import tr
+from trainer_core.lab.task_lists import is_several, short_task
+
+
+class LeagueView(QWidget):
+    def __init__(self, controller: LeagueController, actions: ActionRegistry) -> None:
+        super().__init__()
+        self.setObjectName(names.LEAGUE_VIEW)
+        self._controller = controller
+        self.players = QLineEdit()
+        self.players.setObjectName(names.LEAGUE_PLAYERS)
+        self.players.setAccessibleName(tr("Players of the league"))
+        self.players.setToolTip(tr("random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://..."))
+        self.players.textEdited.connect(controller.set_players)
+        self.table = QTableWidget(0, 8)
+        self.table.setObjectName(names.LEAGUE_TABLE)
+        self.table.setAccessibleName(tr("Players of the league, best first"))
+        self.table.setHorizontalHeaderLabels(
+            [
+                tr("Player"),
+                tr("Task"),
+                tr("Episodes"),
+                tr("Success"),
+                tr("Median steps"),
+                tr("Mean return"),
+                tr("s/step"),
+                tr("Note"),
+            ]
+        )
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.verticalHeader().hide()
+        self.table.setWordWrap(False)
+        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        for stretched in (0, 7):
+            header.setSectionResizeMode(stretched, QHeaderView.ResizeMode.Stretch)
+        self.table.currentCellChanged.connect(lambda row, *_: controller.choose(row))
+        self.table.cellDoubleClicked.connect(lambda *_: controller.replay())
+        self.caption = ElidedLabel("", "muted")
+        self.progress = QProgressBar()
+        self.progress.setRange(0, 100)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedWidth(96)
+        self.progress.setAccessibleName(tr("Progress of the league"))
+        controller.progressed.connect(lambda share: self.progress.setValue(round(100 * share)))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.table)
+        told = label(
+            tr(
+                "A league lets players of any kind play the same starts of one task, and ranks them: "
+                "your checkpoints, random play, your recordings.\n\n"
+                "Name players below or press Add checkpoint, then press Play."
+            ),
+            "muted",
+            wrap=True,
+        )
+        told.setObjectName("leagueEmpty")
+        told.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        told.setMargin(24)
+        self._stack.addWidget(told)
+        column.addWidget(self._stack, 1)
+        below = QVBoxLayout()
+        below.setContentsMargins(12, 8, 12, 8)
+        below.setSpacing(8)
+        for layout in (self._players_row(actions), self._control_row(actions)):
+            below.addLayout(layout)
+        column.addLayout(below)
+        controller.changed.connect(self._refresh)
+        self._rows: list[dict[str, Any]] | None = None
+        self._refresh()
+
+    def _players_row(self, actions: ActionRegistry) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.players, 1)
+        row.addWidget(action_button(actions["leagueAdd"], "leagueAddButton"))
+        return row
+
+    def _control_row(self, actions: ActionRegistry) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.caption, 1)
+        row.addWidget(self.progress)
+        row.addWidget(action_button(actions["leagueReplay"], "leagueReplayButton"))
+        row.addWidget(action_button(actions["leagueStart"], "leagueStartButton", primary=True))
+        return row
+
+    def _refresh(self) -> None:
+        controller = self._controller
+        if self.players.text() != controller.players:
+            self.players.setText(controller.players)
+        self.players.setEnabled(not controller.is_busy)
+        self.progress.setVisible(controller.is_busy)
+        if not controller.is_busy:
+            self.progress.setValue(0)
+        self.caption.setText(self._caption())
+        self._stack.setCurrentIndex(0 if controller.rows else 1)
+        set_role(self.caption, "role", "error" if controller.error else "muted")
+        if self._rows is not controller.rows:
+            self._rows = controller.rows
+            self._fill(controller.rows)
+
+    def _caption(self) -> str:
+        controller = self._controller
+        if controller.error:
+            return controller.error
+        if controller.is_busy:
+            return tr("Playing {task}...", task=controller.task)
+        if controller.rows:
+            return tr("On the test starts of {task}", task=controller.task)
+        return tr("Every player plays the test starts of {task}", task=controller.next_task)
+
+    def _fill(self, rows: list[dict[str, Any]]) -> None:
+        self.table.blockSignals(True)
+        self.table.clearContents()
+        self.table.setRowCount(len(rows))
+        self.table.setColumnHidden(1, not is_several(self._controller.task))
+        for number, row in enumerate(rows):
+            cells = (
+                short_name(str(row["player"])),
+                short_task(str(row.get("task", ""))),
+                str(row["episodes"]),
+                f"{row['success_rate']:.3f}",
+                f"{row['median_steps_to_goal']:g}" if row["success_rate"] else "-",
+                f"{row['mean_return']:.3f}",
+                f"{row['seconds_per_step']:.3f}",
+                str(row["error"] or row["note"]),
+            )
+            for column, text in enumerate(cells):
+                item = QTableWidgetItem(text)
+                item.setToolTip(text if column else str(row["player"]))
+                if 1 < column < 7:
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                self.table.setItem(number, column, item)
+        self.table.blockSignals(False)
+
+
+def short_name(player: str) -> str:
+    """`kind=demos` of `kind=/a/b/demos`; of a checkpoint its run's last letters as well."""
+    kind, _, where = player.partition("=")
+    if "/" not in where or "://" in where:
+        return player
+    path = Path(where)
+    run = f"{path.parents[1].name[-4:]}/" if path.parent.name == "checkpoints" else ""
+    return f"{kind}={run}{path.name}"

@@ -1,0 +1,100 @@
+"""The log: standard error of trainers and players, state changes, lines that were no records."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QGuiApplication, QTextCursor
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+
+from gui.kit import object_names as names
+from gui.kit import theme
+from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.containers import Dock
+from gui.kit.labels import icon_button
+from gui.kit.words import tr
+from gui.state.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
+
+FLUSH_MS = 250
+BUSY_MS = 25
+SLICE = 100
+"""Lines inserted at once: 10 ms. More wait for the next turn, so that pictures keep moving."""
+
+
+class LogDock(Dock):
+    """Takes lines from the buffer in slices; stays put when it was scrolled up."""
+
+    def __init__(self, buffer: LogBuffer, actions: ActionRegistry) -> None:
+        super().__init__(tr("Log"), names.LOG_DOCK)
+        self._buffer = buffer
+        self.view = QPlainTextEdit()
+        self.view.setObjectName(names.LOG_VIEW)
+        self.view.setAccessibleName(tr("Log"))
+        self.view.setReadOnly(True)
+        self.view.setMaximumBlockCount(MAX_LINES)
+        self.view.setFont(theme.mono_font())
+        self.view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.view.setPlaceholderText(tr("Nothing was logged yet"))
+        self.view.setTabChangesFocus(True)
+        self.view.setStyleSheet("QPlainTextEdit { border: none; border-radius: 0; }")
+        self.level = QComboBox()
+        self.level.setObjectName("logLevel")
+        self.level.setAccessibleName(tr("Least level shown"))
+        self.level.addItems([tr(level) for level in LEVELS])
+        self.level.currentIndexChanged.connect(self._rebuild)
+        self.search = QLineEdit()
+        self.search.setObjectName("logFind")
+        self.search.setAccessibleName(tr("Show only lines that contain this"))
+        self.search.setPlaceholderText(tr("Filter"))
+        self.search.setClearButtonEnabled(True)
+        self.search.setFixedWidth(120)
+        self.search.textChanged.connect(self._rebuild)
+        for widget in (self.level, self.search):
+            self.head.addWidget(widget)
+        file = action_button(actions["openLog"], "openLogButton")
+        file.setProperty("role", "small")
+        self.head.addWidget(file)
+        self.head.addWidget(icon_button("copy", tr("Copy the log"), clicked=self._copy))
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.view)
+        self.setWidget(body)
+        self._timer = QTimer(self, interval=FLUSH_MS)
+        self._timer.timeout.connect(self.flush)
+        self._timer.start()
+
+    def flush(self) -> None:
+        """Show the next slice of what is new."""
+        taken = self._buffer.take_new(SLICE)
+        lines = [f"{line.clock}  {line.text}" for line in taken if self._shows(line)]
+        if lines:
+            self._append(lines)
+        self._timer.setInterval(BUSY_MS if len(taken) >= SLICE else FLUSH_MS)
+
+    def _append(self, lines: list[str]) -> None:
+        bar = self.view.verticalScrollBar()
+        follows = bar.value() >= bar.maximum() - 2
+        place = bar.value()
+        cursor = QTextCursor(self.view.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        blank = self.view.document().isEmpty()
+        before = self.view.document().blockCount()
+        cursor.insertText(("" if blank else "\n") + "\n".join(lines))
+        if follows:
+            bar.setValue(bar.maximum())
+        else:
+            # Blocks that fell off the top move the text up; stay with the same lines.
+            dropped = max(0, before + len(lines) - MAX_LINES - blank)
+            bar.setValue(max(0, place - dropped))
+
+    def _shows(self, line: LogLine) -> bool:
+        wanted = self.search.text().lower()
+        return line.level >= self.level.currentIndex() and wanted in line.text.lower()
+
+    def _rebuild(self) -> None:
+        self._buffer.start_over()
+        self.view.clear()
+        self.flush()
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.view.toPlainText())

@@ -1,0 +1,13 @@
+"""Memory: where a game keeps what, how that changes, and what lies in video memory."""
+
+from __future__ import annotations
+
+from gui.features.memory.controller import MemoryController
+from gui.features.memory.dock import MemoryDock
+from gui.features.play.controller import PlayController
+from gui.state.context import Context, DockSpec, Feature
+
+
+def feature(context: Context) -> Feature:
+    memory = context.add(MemoryController(context.bridge, context[PlayController]))
+    return Feature(docks=[DockSpec(lambda: MemoryDock(memory, context.palette), "Shift+F6")])

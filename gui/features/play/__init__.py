@@ -1,0 +1,154 @@
+"""Play: one Game Boy in real time under a policy or a person; save slots, sound, keys, gamepad."""
+
+from __future__ import annotations
+
+from gui.features.play.ahead import SETTING as PLAY_AHEAD
+from gui.features.play.ahead import PlayAhead
+from gui.features.play.controller import PlayController
+from gui.features.play.gamepad import Gamepad
+from gui.features.play.keys import PLAY_KEYS, GameKeys, GameKeysPage
+from gui.features.play.live import LiveView
+from gui.features.play.saliency import SaliencyController
+from gui.features.play.slots import SlotsController
+from gui.features.play.sound import SoundController
+from gui.features.play.strip import PlayStrip
+from gui.kit.actions import ActionRegistry
+from gui.kit.words import tr
+from gui.state.context import Choice, Context, Feature, TabSpec
+from gui.state.session import Place
+
+
+def feature(context: Context) -> Feature:
+    playing = context.add(PlayController(context.bridge, context.session, context.navigation, context.log))
+    slots = context.add(SlotsController(context.bridge, playing, context.notices, context.palette))
+    sound = context.add(SoundController(playing, context.settings))
+    saliency = context.add(SaliencyController(playing))
+    keys = context.add(GameKeys(context.settings))
+    gamepad = context.add(Gamepad())
+    actions = context.actions
+    ahead = context.add(PlayAhead(context.bridge, context.checkpoints, playing, context.settings))
+    define_playing(actions, playing)
+    define_slots(actions, slots, playing)
+    define_sound(actions, sound)
+    define_saliency(actions, saliency)
+
+    def make_live() -> LiveView:
+        strip = PlayStrip(playing, slots, sound, actions)
+        return LiveView(
+            playing,
+            context.session,
+            context.navigation,
+            context.palette,
+            context.checkpoints,
+            strip,
+            keys,
+            gamepad,
+            context.notices,
+            saliency,
+        )
+
+    def finish() -> None:
+        context.appearance.screen_changed.connect(context[LiveView].screen_view.recolor)
+
+    return Feature(
+        tabs=[TabSpec(Place.LIVE, make_live)],
+        finish=finish,
+        ends=[playing.end, playing.player.ahead.end],
+        choices=[
+            Choice(
+                PLAY_AHEAD,
+                tr("Start a player while a checkpoint is selected or a ROM is looked for"),
+                tr(
+                    "It loads torch and the kernels before you press Deploy, so that the agent is seen "
+                    "seconds earlier. It holds about 350 MB until ten minutes have passed."
+                ),
+                changed=ahead.on_setting,
+            )
+        ],
+        settings_pages=[(tr("Game"), lambda: GameKeysPage(keys, gamepad))],
+        keys=[(tr(key), tr("Game: {words}", words=tr(words))) for key, words in PLAY_KEYS],
+    )
+
+
+def define_playing(registry: ActionRegistry, playing: PlayController) -> None:
+    add, refusal, state = registry.add, playing.refusal, (playing.changed,)
+
+    add("playGame", tr("Play the game"), playing.play_game, "Ctrl+G")
+    add(
+        "playPause",
+        lambda: tr("Go on") if playing.paused else tr("Pause"),
+        playing.toggle_pause,
+        tip=tr("Pause or go on (Space)"),
+        symbol=lambda: "play" if playing.paused else "pause",
+        refusal=refusal,
+        follows=state,
+    )
+    add("playStep", tr("One step"), playing.step, tip=tr("One step (.)"), symbol="step", refusal=refusal, follows=state)
+    add("playRestart", tr("New episode"), playing.restart, symbol="restart", refusal=refusal, follows=state)
+    add("endPlayer", tr("End the player"), playing.stop, symbol="stop", refusal=refusal, follows=state)
+    add(
+        "record",
+        lambda: tr("Stop recording") if playing.recording else tr("Record"),
+        playing.toggle_record,
+        "Ctrl+R",
+        short=lambda: tr("Stop") if playing.recording else tr("Record"),
+        tip=tr("Keep the pictures and buttons for a replay"),
+        is_on=lambda: playing.recording,
+        refusal=playing.solo_refusal,
+        follows=state,
+    )
+
+
+def define_slots(registry: ActionRegistry, slots: SlotsController, playing: PlayController) -> None:
+    add, changed = registry.add, (slots.changed,)
+    add(
+        "saveSlot",
+        lambda: tr("Save state, slot {current}", current=slots.current),
+        slots.save,
+        "F5",
+        refusal=playing.solo_refusal,
+        follows=changed,
+    )
+    add(
+        "loadSlot",
+        lambda: tr("Load state, slot {current}", current=slots.current),
+        slots.load,
+        "F9",
+        refusal=slots.load_refusal,
+        follows=changed,
+    )
+    add("undoLoad", tr("Take the load back"), slots.undo, "Shift+F9", refusal=slots.undo_refusal, follows=changed)
+    add(
+        "recordEpisode",
+        tr("Recordings end with the episode"),
+        lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
+        tip=tr("Else they go on until you stop them, ten minutes at most"),
+        is_on=lambda: playing.until == "episode",
+        follows=(playing.changed,),
+    )
+
+
+def define_sound(registry: ActionRegistry, sound: SoundController) -> None:
+    registry.add(
+        "mute",
+        tr("Sound off"),
+        sound.toggle_mute,
+        "Ctrl+Shift+M",
+        tip=tr("No sound is made at all"),
+        is_on=lambda: sound.is_muted,
+        follows=(sound.changed,),
+    )
+
+
+def define_saliency(registry: ActionRegistry, saliency: SaliencyController) -> None:
+    registry.add(
+        "saliency",
+        tr("What the policy looks at"),
+        saliency.toggle,
+        "Ctrl+Shift+H",
+        short=tr("Saliency"),
+        tip=tr("Heat where covering the picture changes the policy's mind most"),
+        is_on=lambda: saliency.is_on,
+        refusal=saliency.refusal,
+        follows=(saliency.changed,),
+    )

@@ -1,0 +1,470 @@
+"""Watching and playing: the state behind the live view, over the PlayerService."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.log_buffer import MAX_LINES, LogBuffer
+from gui.state.session import Mode, Navigation, Session
+from trainer_core.lab.arc_games import is_arc
+from trainer_core.lab.recording import MANIFEST, Recording
+from trainer_core.lab.roms import ROM_SUFFIXES, find_game_again, is_for_color_only
+from trainer_core.service import PlayerService
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError, ProtocolError
+from trainer_core.wire.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
+from trainer_core.wire.playing import PlayerConfig, PolicyMode
+
+SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
+"""What the speed control offers; 0 is as fast as possible."""
+ENDED_AFTER = 3
+"""So many pictures that are not recorded mean that the player ended the recording itself."""
+
+
+class PlayController(QObject):
+    """One player at a time. Widgets read `status`, `paused`, `recording` and call the verbs."""
+
+    frames_changed = Signal(object)
+    """Path of the frames.bin to show, or None."""
+    changed = Signal()
+    played = Signal(object)
+    stood = Signal(object)
+    """A VersusEvent: how two policies stand that play side by side."""
+    looked = Signal(object)
+    """A SaliencyEvent: what the policy looks at as the step begins."""
+    thought = Signal(object)
+    """A PolicyEvent: what the policy thinks of the step that begins."""
+    sounded = Signal(object)
+    """A SoundEvent: whether the player's sound is heard."""
+    mind_told = Signal(object)
+    """A BeliefsEvent of an agent that has a mind."""
+    recorded = Signal(object)
+    """Folder of a finished recording."""
+    started = Signal()
+    """Another player shows its first picture."""
+    pictured = Signal()
+    """Another picture is on show."""
+    rom_refused = Signal(str)
+    """Why a person's ROM cannot be played; what played before goes on."""
+
+    def __init__(self, bridge: Bridge, session: Session, navigation: Navigation, log: LogBuffer) -> None:
+        super().__init__()
+        self._bridge, self._session, self._navigation = bridge, session, navigation
+        self._log = log
+        self.player = PlayerService(bridge.home)
+        self.player.on_event = self._on_event
+        self.player.on_end = self._on_end
+        self.player.on_output = self._on_output
+        navigation.plays = lambda: self.is_active or bool(self.busy)
+        self.busy = ""
+        """What is under way, for a person; empty when nothing is."""
+        self.error = ""
+        self.paused = False
+        self.recording = False
+        self.taken_over = False
+        self.rewinding = self.is_turbo = False
+        self.until: commands.RecordUntil = "stopped"
+        """What ends a recording that is begun next."""
+        self.recorded_frames = 0
+        self.note = ""
+        """How the game stands, in its own words; empty for a Game Boy's."""
+        self.hung = ""
+        """Why the game's processor will never run again; empty while it may."""
+        self.is_color_only = False
+        """Whether the ROM that plays was made for a Game Boy Color only."""
+        self.speed = 1.0
+        self.checkpoint = ""
+        self.policy_mode: PolicyMode = "leave_loops"
+        self._starting: asyncio.Task[None] | None = None
+        self._capturing = asyncio.Lock()
+        """One at a time: each has to know whether the game was paused before it."""
+        self._mask = 0
+        self.picture: np.ndarray | None = None
+        """u8[H, W] that the live view shows; None before there is one."""
+        self.frame = 0
+        """Its number since the player began."""
+        self._unrecorded = 0
+        """Pictures since the last that was recorded; one may be on its way when it begins."""
+        self._record_asked = False
+        session.mode_changed.connect(self._on_mode)
+        session.task_changed.connect(self._on_task)
+        session.rom_changed.connect(self._on_rom)
+
+    @property
+    def is_active(self) -> bool:
+        return self.player.is_active
+
+    @property
+    def request(self) -> PlayerConfig | None:
+        return self.player.config
+
+    @property
+    def is_human(self) -> bool:
+        """Whether the player under way was started for a person."""
+        return self.request is not None and self.request.mode == "human"
+
+    @property
+    def is_rom(self) -> bool:
+        """Whether a bare ROM plays, without a task."""
+        return self.request is not None and self.request.task.lower().endswith(ROM_SUFFIXES)
+
+    @property
+    def is_versus(self) -> bool:
+        """Whether two policies play side by side."""
+        return self.request is not None and bool(self.request.rival)
+
+    def refusal(self) -> str:
+        """Why nothing can be asked of a player; empty when one plays."""
+        return "" if self.is_active else tr("Nothing plays")
+
+    def solo_refusal(self) -> str:
+        """Why what is for one game is impossible; empty when one plays."""
+        return tr("Two policies play side by side") if self.is_versus else self.refusal()
+
+    # -- starting ---------------------------------------------------------------------------
+
+    def play_game(self) -> None:
+        """A person plays the task's game; when one does already, the game gets the keyboard."""
+        self._session.set_mode(Mode.HUMAN)
+        self._navigation.show_game()
+        if self.is_human and self.request and self.request.task == self._session.game:
+            self._navigation.game_wanted.emit()
+        else:
+            self.play_human()
+
+    def play_human(self) -> None:
+        """A person plays the session's ROM or task."""
+        self._start(PlayerConfig(task=self._session.game, mode="human", speed=self.speed))
+
+    def deploy(self, task: str, checkpoint: Path, rival: str = "") -> None:
+        """Let a checkpoint play; when one plays the same task already, only its weights change.
+
+        With the checkpoint folder `rival` the two play side by side.
+        """
+        self.checkpoint = str(checkpoint)
+        now = self.request
+        same = now is not None and now.task == task and now.mode == self.policy_mode and not now.rival and not rival
+        if same and not self._is_starting and self.player.can_load(checkpoint):
+            self._begin(tr("Loading {name}", name=checkpoint.name))
+            work = self._accepted(self.player.load(checkpoint))
+            self._bridge.spawn(work, then=lambda ack: self._end_busy(), failed=self._fail)
+            return
+        self._start(
+            PlayerConfig(task=task, checkpoint=str(checkpoint), rival=rival, mode=self.policy_mode, speed=self.speed)
+        )
+
+    def _start(self, request: PlayerConfig) -> None:
+        """Start a player; one that is still starting is not wanted any more, and ends unheard."""
+        self._forget_start()
+        self._begin(tr("Starting the player"))
+        self._starting = self._bridge.spawn(
+            self._start_player(request), failed=lambda reason: self._fail_start(request, reason)
+        )
+
+    @property
+    def _is_starting(self) -> bool:
+        """Whether another player is about to take over from the one that plays now."""
+        return self._starting is not None and not self._starting.done()
+
+    def _forget_start(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            self._starting = None
+
+    async def _start_player(self, request: PlayerConfig) -> None:
+        before = self.player.directory
+        await self.player.start(request)
+        was_recording = self.recording
+        self.paused = self.recording = self.taken_over = False
+        self.rewinding = self.is_turbo = False
+        self._mask, self.hung = 0, ""
+        self.is_color_only = self.is_rom and is_for_color_only(Path(request.task))
+        self._end_busy()
+        self.frames_changed.emit(self.player.frames_path)
+        self.started.emit()
+        if was_recording:
+            self._tell_last(before)
+
+    def stop(self) -> None:
+        self._bridge.spawn(self.end(), title=tr("The player did not stop"))
+
+    async def end(self) -> None:
+        """End the player, and one that is still starting."""
+        self._forget_start()
+        before, was_recording = self.player.directory, self.recording
+        await self.player.stop()
+        self.paused = self.recording = self.taken_over = False
+        self.busy = ""
+        self.frames_changed.emit(None)
+        self.changed.emit()
+        if was_recording:
+            self._tell_last(before)
+
+    def _tell_last(self, player: Path | None) -> None:
+        """Tell of the recording that the player with this folder kept as it ended."""
+        done = player.glob(f"recordings/*/{MANIFEST}") if player else ()
+        if newest := max(done, default=None):
+            self.recorded.emit(newest.parent)
+
+    # -- while it plays ---------------------------------------------------------------------
+
+    def toggle_pause(self) -> None:
+        """Stand still, or go on; a second press counts before the first is answered."""
+        if self.is_active:
+            self.paused = not self.paused
+            self.changed.emit()
+            self.ask(commands.Pause if self.paused else commands.Unpause)
+
+    def step(self) -> None:
+        if self.paused:
+            self.ask(commands.StepOnce)
+        else:
+            self.toggle_pause()
+
+    def set_speed(self, speed: float) -> None:
+        self.speed = speed
+        if not self.is_turbo:  # else the key that is held would do nothing any more
+            self.player.send(commands.SetSpeed, value=speed)
+        self.changed.emit()
+
+    def shift_speed(self, step: int) -> None:
+        index = SPEEDS.index(self.speed) if self.speed in SPEEDS else SPEEDS.index(1.0)
+        self.set_speed(SPEEDS[min(max(index + step, 0), len(SPEEDS) - 1)])
+
+    def turbo(self, on: bool) -> None:
+        """As fast as possible for as long as a key is held."""
+        if on == self.is_turbo:
+            return
+        self.is_turbo = on
+        self.player.send(commands.SetSpeed, value=0.0 if on else self.speed)
+
+    def restart(self) -> None:
+        self.ask(commands.Restart)
+
+    def rewind(self, on: bool) -> None:
+        """Backwards for as long as a key is held."""
+        if on != self.rewinding and (not self.solo_refusal() or not on):
+            self.rewinding = on
+            self.player.send(commands.Rewind, on=on)
+            self.changed.emit()
+
+    def hold(self, mask: int) -> None:
+        """The buttons that a person holds now."""
+        if mask != self._mask:
+            self._mask = mask
+            self.player.send(commands.SetButtons, mask=mask)
+
+    def click(self, x: int, y: int) -> None:
+        """A pixel of the picture; only ARC games take clicks."""
+        if self.request is not None and is_arc(self.request.task):
+            self.ask(commands.Click, x=x, y=y)
+
+    def take_over(self, human: bool) -> None:
+        """Hybrid: the person takes the buttons, or hands them back."""
+        is_hybrid = self._session.mode is Mode.HYBRID and not self.solo_refusal()
+        if human != self.taken_over and is_hybrid:
+            self.taken_over = human
+            if not human:
+                self.hold(0)
+            self.player.send(commands.Takeover, human=human)
+            self.changed.emit()
+
+    def note_frame(self, info: FrameInfo, picture: np.ndarray | None = None) -> None:
+        """What is on show now.
+
+        A player ends a recording itself when its episode ends or it is full; fetch it then.
+        """
+        self.picture, self.frame = picture, info.frame
+        self._unrecorded = 0 if info.flags & FLAG_RECORDING else self._unrecorded + 1
+        if self.recording and self._unrecorded >= ENDED_AFTER:
+            self.toggle_record()
+        self.pictured.emit()
+
+    def toggle_record(self) -> None:
+        if self._record_asked:
+            return
+        on, self._record_asked = not self.recording, True
+
+        def done(ack: records.AckEvent) -> None:
+            self._record_asked = False
+            self.recording, self.recorded_frames, self._unrecorded = on, 0, 0
+            if not on and ack.detail:
+                folder = Path(ack.detail)
+                if not folder.is_absolute() and self.player.directory is not None:
+                    folder = self.player.directory / folder
+                self.recorded.emit(folder)
+
+        self.ask(commands.Record, done, on=on, until=self.until)
+
+    def set_until(self, until: commands.RecordUntil) -> None:
+        self.until = until
+        self.changed.emit()
+
+    async def capture(
+        self, kind: type[commands.Command], *, hold: bool = False, **fields: Any
+    ) -> tuple[records.AckEvent, np.ndarray]:
+        """Ask something of the game while it stands still; the ack, and the picture it showed.
+
+        Then it goes on, unless it was paused or is to `hold`. Raises LabError.
+        """
+        self.rewind(False)  # the game would go on backwards though it is paused
+        async with self._capturing:
+            was_paused = self.paused
+            await self._accepted(self.player.request(commands.Pause))
+            self.paused = True
+            try:
+                ack = await self._accepted(self.player.request(kind, **fields))
+                picture = self._picture()
+            finally:
+                if not was_paused and not hold and self.is_active:
+                    await self.player.request(commands.Unpause)
+                    self.paused = False
+                self.changed.emit()
+        return ack, picture
+
+    def _picture(self) -> np.ndarray:
+        """u8[144, 160] that the player showed last. Raises ProtocolError."""
+        if self.player.frames_path is None:
+            raise ProtocolError("nothing plays")
+        reader = FrameReader(self.player.frames_path)
+        try:
+            found, shape = reader.latest(), reader.shape
+        finally:
+            reader.close()
+        if found is None or shape.format != FORMAT_SHADE:
+            raise ProtocolError("the player shows no picture of a Game Boy")
+        return np.frombuffer(found[2], np.uint8).reshape(shape.height, shape.width).copy()
+
+    def load_state(self, path: Path, then: Callable[[], None]) -> None:
+        """Go on from a saved state; a file that is none of this game changes nothing."""
+        self.ask(commands.LoadState, lambda ack: then(), tr("The state was not loaded"), path=str(path))
+
+    def play_on(self, about: Recording, folder: Path, frame: int, branch: bool = False) -> None:
+        """A person goes on from a frame of the recording in `folder`; the game waits there, paused.
+
+        As a `branch` it is recorded, the recording's beginning included.
+        """
+        try:
+            task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
+        except LabError as error:
+            self._bridge.problem.emit(tr("This recording cannot be played on"), str(error))
+            return
+        self._session.set_mode(Mode.HUMAN)
+        self._navigation.show_game()
+        self._bridge.spawn(self._play_on(task, folder, frame, branch), failed=self._fail)
+
+    async def _play_on(self, task: str, recording: Path, frame: int, branch: bool) -> None:
+        self._forget_start()
+        if not self.is_human or self.request is None or self.request.task != task:
+            self._begin(tr("Starting the player"))
+            await self._start_player(PlayerConfig(task=task, mode="human", speed=self.speed))
+        await self._accepted(self.player.request(commands.Pause))
+        self.paused = True
+        asked = self.player.request(
+            commands.PlayOn, timeout_s=120.0, recording=str(recording), frame=frame, branch=branch
+        )
+        await self._accepted(asked)
+        self.recording, self.recorded_frames = branch, frame + 1 if branch else 0
+        self.changed.emit()
+
+    def undo_load(self) -> None:
+        self.ask(commands.UndoLoad)
+
+    def ask(
+        self,
+        command_type: type[commands.Command],
+        then: Callable[[records.AckEvent], object] | None = None,
+        title: str = "",
+        **fields: Any,
+    ) -> None:
+        """Send a command; `then` gets the ack of a player that obeyed, a banner says a refusal."""
+        if not self.is_active:
+            return
+
+        def done(ack: records.AckEvent) -> None:
+            if then is not None:
+                then(ack)
+            self.changed.emit()
+
+        work = self._accepted(self.player.request(command_type, **fields))
+        self._bridge.spawn(work, then=done, failed=lambda reason: self._fail(reason, title))
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _on_task(self, task: str) -> None:
+        if self._session.mode is Mode.HUMAN and self.request and self.request.task != task:
+            self.play_game()
+
+    def _on_rom(self, rom: str) -> None:
+        if rom:
+            self.play_game()
+
+    def _on_mode(self, mode: Mode) -> None:
+        if mode is not Mode.HUMAN and self.is_human:
+            self.stop()
+
+    async def _accepted(self, asked: Awaitable[records.AckEvent]) -> records.AckEvent:
+        ack = await asked
+        if not ack.ok:
+            raise LabError(ack.detail or tr("the player refused"))
+        return ack
+
+    def _begin(self, what: str) -> None:
+        self.busy, self.error = what, ""
+        self.changed.emit()
+
+    def _end_busy(self) -> None:
+        self.busy = ""
+        self.changed.emit()
+
+    def _fail(self, reason: str, title: str = "") -> None:
+        self._record_asked = False
+        self.busy, self.error = "", reason
+        self._bridge.problem.emit(title or tr("The player"), reason)
+        self.changed.emit()
+
+    def _fail_start(self, request: PlayerConfig, reason: str) -> None:
+        if request.mode != "human" or not request.task.lower().endswith(ROM_SUFFIXES):
+            self._fail(reason)
+            return
+        self.busy, self.error = "", reason
+        self.rom_refused.emit(reason)
+        self.changed.emit()
+
+    def _on_event(self, event: records.Event) -> None:
+        if isinstance(event, records.PlayEvent):
+            self.recorded_frames, self.note = event.recording_frames, event.note
+            if event.hung != self.hung:
+                self.hung = event.hung
+                self.changed.emit()
+            self.played.emit(event)
+        elif isinstance(event, records.PolicyEvent):
+            self.thought.emit(event)
+        elif isinstance(event, records.SaliencyEvent):
+            self.looked.emit(event)
+        elif isinstance(event, records.VersusEvent):
+            self.stood.emit(event)
+        elif isinstance(event, records.SoundEvent):
+            self.sounded.emit(event)
+        elif isinstance(event, records.BeliefsEvent):
+            self.mind_told.emit(event)
+        elif isinstance(event, records.ErrorRecord) and event.kind == "recording":
+            self._bridge.problem.emit(tr("Recording"), event.message)
+        elif isinstance(event, records.StateEvent) and self.busy and event.detail:
+            self._begin(event.detail)
+
+    def _on_output(self, lines: list[str]) -> None:
+        self._log.add_all([f"player: {line}" for line in lines[-MAX_LINES:]])
+
+    def _on_end(self, reason: str) -> None:
+        self.paused = self.recording = self.taken_over = False
+        self.frames_changed.emit(None)
+        self._fail(reason)

@@ -1,0 +1,157 @@
+"""The gamepad as signals: found, lost, a button down, a button up; through SDL2 where it is there."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+STICK = 16_000
+"""Of 32,767: further than this the left stick counts as the cross."""
+
+
+class SdlPads:
+    """The first gamepad that is there."""
+
+    def __init__(self) -> None:
+        """Loads SDL, some 0.2 s. Raises ImportError or OSError where it cannot be used."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it tells where it found the library
+            import sdl2
+        self._sdl: Any = sdl2
+        self._pad: Any = None
+        if sdl2.SDL_InitSubSystem(sdl2.SDL_INIT_GAMECONTROLLER) != 0:
+            raise OSError(sdl2.SDL_GetError().decode(errors="replace"))
+        sdl2.SDL_GameControllerEventState(sdl2.SDL_IGNORE)
+        sdl2.SDL_JoystickEventState(sdl2.SDL_IGNORE)
+        self._names = {
+            number: sdl2.SDL_GameControllerGetStringForButton(number).decode()
+            for number in range(sdl2.SDL_CONTROLLER_BUTTON_MAX)
+        }
+
+    def name(self) -> str:
+        """Of the gamepad that is open; looks for one if none is. Empty where there is none."""
+        sdl = self._sdl
+        sdl.SDL_GameControllerUpdate()
+        if self._pad is not None and not sdl.SDL_GameControllerGetAttached(self._pad):
+            sdl.SDL_GameControllerClose(self._pad)
+            self._pad = None
+        if self._pad is None:
+            for index in range(sdl.SDL_NumJoysticks()):
+                if sdl.SDL_IsGameController(index):
+                    self._pad = sdl.SDL_GameControllerOpen(index) or None
+                    break
+        if self._pad is None:
+            return ""
+        return (sdl.SDL_GameControllerName(self._pad) or b"gamepad").decode(errors="replace")
+
+    def held(self) -> set[str]:
+        """SDL's names of the buttons that are held now; the left stick is the cross too."""
+        sdl, pad = self._sdl, self._pad
+        if pad is None:
+            return set()
+        held = {name for number, name in self._names.items() if sdl.SDL_GameControllerGetButton(pad, number)}
+        for axis, low, high in (
+            (sdl.SDL_CONTROLLER_AXIS_LEFTX, "dpleft", "dpright"),
+            (sdl.SDL_CONTROLLER_AXIS_LEFTY, "dpup", "dpdown"),
+        ):
+            place = sdl.SDL_GameControllerGetAxis(pad, axis)
+            if abs(place) > STICK:
+                held.add(low if place < 0 else high)
+        return held
+
+    def close(self) -> None:
+        if self._pad is not None:
+            self._sdl.SDL_GameControllerClose(self._pad)
+            self._pad = None
+        self._sdl.SDL_QuitSubSystem(self._sdl.SDL_INIT_GAMECONTROLLER)
+
+
+READ_MS = 8
+"""Twice a frame while a gamepad is there."""
+LOOK_MS = 500
+"""How often one is looked for while none is."""
+
+
+class Pads(Protocol):
+    def name(self) -> str: ...
+
+    def held(self) -> set[str]: ...
+
+    def close(self) -> None: ...
+
+
+class Gamepad(QObject):
+    """Silent where no library or no gamepad is. It reads only between `listen` and `rest`."""
+
+    found = Signal(str)
+    """Name of a gamepad that is there now."""
+    lost = Signal(str)
+    """It is gone; its buttons were let go before."""
+    button = Signal(str, bool)
+    """SDL's name of a button; whether it went down."""
+
+    def __init__(self, open_pads: Callable[[], Pads] = SdlPads) -> None:
+        super().__init__()
+        self._open_pads = open_pads
+        self._pads: Pads | None = None
+        self._opening: threading.Thread | None = None
+        self.why_not = ""
+        """Why no gamepad can be used at all; empty while that is not known."""
+        self.name = ""
+        self._held: set[str] = set()
+        self._timer = QTimer(self, interval=LOOK_MS)
+        self._timer.timeout.connect(self._look)
+
+    def listen(self) -> None:
+        """A game is on show. The library is loaded in a thread: the window goes on meanwhile."""
+        if self.why_not or self._timer.isActive():
+            return
+        if self._opening is None:
+            self._opening = threading.Thread(target=self._open, daemon=True)
+            self._opening.start()
+        self._timer.start()
+
+    def rest(self) -> None:
+        """No game is on show: buttons are let go, nothing is read."""
+        self._timer.stop()
+        self._release_all()
+
+    def _open(self) -> None:
+        try:
+            self._pads = self._open_pads()
+        except (ImportError, OSError) as error:
+            self.why_not = str(error) or type(error).__name__
+
+    def _look(self) -> None:
+        if self.why_not:
+            self._timer.stop()
+            return
+        if self._pads is None:
+            return
+        name = self._pads.name()
+        if name != self.name:
+            self._on_other(name)
+        held = self._pads.held()
+        gone, new, self._held = self._held - held, held - self._held, held
+        for button in sorted(gone):
+            self.button.emit(button, False)
+        for button in sorted(new):
+            self.button.emit(button, True)
+
+    def _on_other(self, name: str) -> None:
+        before, self.name = self.name, name
+        self._timer.setInterval(READ_MS if name else LOOK_MS)
+        if before:
+            self._release_all()
+            self.lost.emit(before)
+        if name:
+            self.found.emit(name)
+
+    def _release_all(self) -> None:
+        held, self._held = self._held, set()
+        for button in sorted(held):
+            self.button.emit(button, False)

@@ -1,0 +1,300 @@
+"""Keys and gamepad buttons of the game: what each does, what a person made of that, its page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+
+from gui.features.play.gamepad import Gamepad
+from gui.kit.labels import button, label, set_role
+from gui.kit.settings import Settings
+from gui.kit.words import tr
+from trainer_core.wire.buttons import MASK_BITS
+
+_KEY = Qt.Key
+
+
+@dataclass(frozen=True, slots=True)
+class PlayAct:
+    """One thing that a key or a gamepad button does while the game has the keyboard."""
+
+    name: str
+    words: str
+    keys: tuple[int, ...] = ()
+    """Qt.Key values; the first one may be changed, the others go with it."""
+    pad: tuple[str, ...] = ()
+    """Names that SDL gives the buttons of its game controllers."""
+
+    @property
+    def is_button(self) -> bool:
+        """Whether it is one of the Game Boy's own."""
+        return self.name in MASK_BITS
+
+
+PLAY_ACTS = (
+    PlayAct("up", "Up", (_KEY.Key_Up,), ("dpup",)),
+    PlayAct("down", "Down", (_KEY.Key_Down,), ("dpdown",)),
+    PlayAct("left", "Left", (_KEY.Key_Left,), ("dpleft",)),
+    PlayAct("right", "Right", (_KEY.Key_Right,), ("dpright",)),
+    PlayAct("a", "A", (_KEY.Key_Z,), ("b", "y")),
+    PlayAct("b", "B", (_KEY.Key_X,), ("a", "x")),
+    PlayAct("start", "START", (_KEY.Key_Return, _KEY.Key_Enter), ("start",)),
+    PlayAct("select", "SELECT", (_KEY.Key_Backspace,), ("back",)),
+    PlayAct("pause", "Pause, go on", (_KEY.Key_Space,), ("guide",)),
+    PlayAct("step", "One step while paused", (_KEY.Key_Period,)),
+    PlayAct("faster", "Faster", (_KEY.Key_Plus, _KEY.Key_Equal)),
+    PlayAct("slower", "Slower", (_KEY.Key_Minus,)),
+    PlayAct("normal", "Game Boy speed", (_KEY.Key_0,)),
+    PlayAct("turbo", "Hold for full speed", (_KEY.Key_Shift,), ("rightshoulder",)),
+    PlayAct("rewind", "Hold to rewind", (_KEY.Key_R,), ("leftshoulder",)),
+    PlayAct("take_over", "Hold to take over (Hybrid)", (_KEY.Key_Tab, _KEY.Key_Backtab)),
+    PlayAct("leave", "Leave the screen", (_KEY.Key_Escape,)),
+)
+"""A gamepad's right-hand button is A and its lower one B, as on a Game Boy."""
+ACT_OF_NAME = {act.name: act for act in PLAY_ACTS}
+
+PLAY_KEYS = (
+    ("Arrows", "direction"),
+    ("Z, X", "A, B"),
+    ("Enter", "START"),
+    ("Backspace", "SELECT"),
+    ("Space", "pause"),
+    (".", "one step while paused"),
+    ("+  -  0", "faster, slower, normal"),
+    ("Shift", "hold for full speed"),
+    ("R", "hold to rewind"),
+    ("Tab", "hold to take over (Hybrid)"),
+    ("Esc", "leave the screen"),
+)
+"""Keys that are the game's while its screen has the focus, as they come."""
+
+
+class Joypad:
+    """Which buttons are held. Opposite directions cannot both be held, as on the real cross."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[str, object]] = []
+        """(button, what holds it): a key and the gamepad may hold the same one."""
+
+    @property
+    def mask(self) -> int:
+        order = [name for name, _ in self._held]
+        held = set(order)
+        for first, second in (("left", "right"), ("up", "down")):
+            if first in held and second in held:
+                held.discard(min(first, second, key=order.index))
+        return sum(1 << MASK_BITS.index(name) for name in held)
+
+    def press(self, name: str, by: object = None) -> None:
+        """`name` is one of MASK_BITS."""
+        if (name, by) not in self._held:
+            self._held.append((name, by))
+
+    def release(self, name: str, by: object = None) -> None:
+        if (name, by) in self._held:
+            self._held.remove((name, by))
+
+    def release_all(self) -> None:
+        self._held.clear()
+
+
+KEYS, PAD = "play/key/", "play/pad/"
+"""Where settings keep a choice, before the act's name."""
+
+
+class GameKeys(QObject):
+    """Each key and each gamepad button does one thing."""
+
+    changed = Signal()
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._keys: dict[str, tuple[int, ...]] = {}
+        self._pad: dict[str, tuple[str, ...]] = {}
+        self._read()
+
+    def act_of_key(self, key: int) -> str:
+        """Name of the PlayAct that a Qt.Key stands for; empty for none."""
+        return next((name for name, keys in self._keys.items() if key in keys), "")
+
+    def act_of_pad(self, button: str) -> str:
+        """The same for SDL's name of a gamepad button."""
+        return next((name for name, buttons in self._pad.items() if button in buttons), "")
+
+    def key_words(self, act: str) -> str:
+        return ", ".join(QKeySequence(key).toString() or "Shift" for key in self._keys[act][:1])
+
+    def pad_words(self, act: str) -> str:
+        return ", ".join(self._pad[act])
+
+    def set_key(self, act: str, key: int) -> None:
+        """Give an act another key. Raises ValueError when the key is another act's."""
+        holder = self.act_of_key(key)
+        if holder and holder != act:
+            raise ValueError(holder)
+        self._keep(KEYS, act, str(int(key)), (int(key),) == ACT_OF_NAME[act].keys[:1])
+
+    def set_pad(self, act: str, button: str) -> None:
+        """The same for a button of the gamepad."""
+        holder = self.act_of_pad(button)
+        if holder and holder != act:
+            raise ValueError(holder)
+        self._keep(PAD, act, button, (button,) == ACT_OF_NAME[act].pad)
+
+    def reset(self) -> None:
+        """Everything as it came."""
+        for act in PLAY_ACTS:
+            self._settings.remove(KEYS + act.name)
+            self._settings.remove(PAD + act.name)
+        self._read()
+
+    def _keep(self, kind: str, act: str, value: str, is_default: bool) -> None:
+        if is_default:
+            self._settings.remove(kind + act)
+        else:
+            self._settings.set(kind + act, value)
+        self._read()
+
+    def _read(self) -> None:
+        """Choices first: what they take is no other act's any more."""
+        chosen_keys, chosen_pad = set(), set()
+        self._keys, self._pad = {}, {}
+        for act in PLAY_ACTS:
+            key = _key_of(self._settings.text(KEYS + act.name))
+            if key and key not in chosen_keys:
+                self._keys[act.name] = (key,)
+                chosen_keys.add(key)
+            if (button := self._settings.text(PAD + act.name)) and button not in chosen_pad:
+                self._pad[act.name] = (button,)
+                chosen_pad.add(button)
+        for act in PLAY_ACTS:
+            self._keys.setdefault(act.name, tuple(int(key) for key in act.keys if int(key) not in chosen_keys))
+            self._pad.setdefault(act.name, tuple(one for one in act.pad if one not in chosen_pad))
+        self.changed.emit()
+
+
+def _key_of(text: str) -> int:
+    """The Qt.Key in a setting; 0 where it holds none."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 10  # what Qt's int takes
+    return int(text) if is_number and QKeySequence(int(text)).toString() else 0
+
+
+def is_bindable(key: int) -> bool:
+    """Whether a key can be given to an act: a lone Control or Alt belongs to shortcuts."""
+    return key not in (Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown, 0)
+
+
+class GameKeysPage(QWidget):
+    """Choose a row, press *Change*, then the key or the gamepad's button; Esc leaves it."""
+
+    def __init__(self, keys: GameKeys, gamepad: Gamepad) -> None:
+        super().__init__()
+        self._keys, self._gamepad = keys, gamepad
+        self._is_waiting = False
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        self.table = QTableWidget(len(PLAY_ACTS), 3)
+        self.table.setObjectName("gameKeysTable")
+        self.table.setAccessibleName(tr("Keys and gamepad buttons of the game"))
+        self.table.setHorizontalHeaderLabels([tr("Does"), tr("Key"), tr("Gamepad")])
+        self.table.verticalHeader().hide()
+        self.table.setShowGrid(False)
+        self.table.setTabKeyNavigation(False)
+        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        column.addWidget(self.table, 1)
+        row = QHBoxLayout()
+        self.change = button(tr("Change"), "changeGameKeyButton", clicked=self._wait)
+        self.change.installEventFilter(self)
+        row.addWidget(self.change)
+        row.addWidget(button(tr("All as they came"), "resetGameKeysButton", clicked=keys.reset))
+        row.addStretch(1)
+        column.addLayout(row)
+        self.told = label("", "muted", wrap=True)
+        self.told.setObjectName("gameKeysTold")
+        column.addWidget(self.told)
+        keys.changed.connect(self._fill)
+        gamepad.button.connect(self._on_pad)
+        self._fill()
+        self.table.selectRow(0)
+        self._tell(self._pad_words())
+
+    def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().showEvent(event)
+        self._gamepad.listen()
+
+    def hideEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().hideEvent(event)
+        self._gamepad.rest()  # the live view listens again when it gets the focus
+
+    def _pad_words(self) -> str:
+        if self._gamepad.why_not:
+            return tr("No gamepad can be used: {why}", why=self._gamepad.why_not)
+        name = self._gamepad.name
+        return tr("Gamepad: {name}", name=name) if name else tr("No gamepad is connected.")
+
+    def _fill(self) -> None:
+        for row, act in enumerate(PLAY_ACTS):
+            words = (tr(act.words), self._keys.key_words(act.name), self._keys.pad_words(act.name))
+            for column, text in enumerate(words):
+                self.table.setItem(row, column, QTableWidgetItem(text))
+
+    def _chosen(self) -> str:
+        return PLAY_ACTS[max(0, self.table.currentRow())].name
+
+    def _wait(self) -> None:
+        self._is_waiting = True
+        self.change.setFocus()
+        self._tell(tr("Press the key or the gamepad button; Esc keeps what there is."))
+
+    def eventFilter(self, watched, event) -> bool:  # type: ignore[no-untyped-def]
+        if self._is_waiting and event.type() == QEvent.Type.FocusOut:
+            self._is_waiting = False
+            self._tell(self._pad_words())
+        if self._is_waiting and event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress):
+            event.accept()
+            if event.type() == QEvent.Type.KeyPress:
+                self._on_key(event)
+            return True
+        return super().eventFilter(watched, event)
+
+    def _on_key(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if not is_bindable(key):
+            return
+        self._is_waiting = False
+        if key == Qt.Key.Key_Escape and self._chosen() != "leave":
+            self._tell(self._pad_words())
+            return
+        try:
+            self._keys.set_key(self._chosen(), key)
+        except ValueError as clash:
+            self._refuse(QKeySequence(key).toString(), str(clash))
+        else:
+            self._tell(self._pad_words())
+
+    def _on_pad(self, name: str, pressed: bool) -> None:
+        if not (self._is_waiting and pressed):
+            return
+        self._is_waiting = False
+        try:
+            self._keys.set_pad(self._chosen(), name)
+        except ValueError as clash:
+            self._refuse(name, str(clash))
+        else:
+            self._tell(self._pad_words())
+
+    def _refuse(self, what: str, holder: str) -> None:
+        words = tr(ACT_OF_NAME[holder].words)
+        self._tell(tr("{what} is already: {words}", what=what, words=words), "warn")
+
+    def _tell(self, text: str, role: str = "muted") -> None:
+        set_role(self.told, "role", role)
+        self.told.setText(text)

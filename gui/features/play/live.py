@@ -1,0 +1,217 @@
+"""The live view: a deployed policy or a person at one Game Boy, in Game Boy time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from gui.features.play.controller import PlayController
+from gui.features.play.gamepad import Gamepad
+from gui.features.play.input import PlayInput
+from gui.features.play.keys import GameKeys
+from gui.features.play.saliency import SaliencyController
+from gui.features.play.strip import PlayStrip
+from gui.kit import object_names as names
+from gui.kit.labels import count_text
+from gui.kit.screen import FrameSource, Palette, Screen, best_columns, tile
+from gui.kit.words import tr
+from gui.state.checkpoints import CheckpointList
+from gui.state.notices import Notices
+from gui.state.session import Mode, Navigation, Session
+from trainer_core.lab.task_lists import split_tasks
+from trainer_core.wire.frames import FrameInfo
+
+FRAME_MS = 16
+TIGHT_HEIGHT = 480
+"""Of the view: under it the controls draw together, so that the game keeps twice its size."""
+
+
+class LiveView(QWidget):
+    """Keys reach the joypad only while the screen has the focus."""
+
+    def __init__(
+        self,
+        playing: PlayController,
+        session: Session,
+        navigation: Navigation,
+        palette: Palette,
+        checkpoints: CheckpointList,
+        strip: PlayStrip,
+        keys: GameKeys,
+        gamepad: Gamepad,
+        notices: Notices,
+        saliency: SaliencyController,
+    ) -> None:
+        super().__init__()
+        self._playing, self._session, self._navigation = playing, session, navigation
+        self._checkpoints, self._gamepad = checkpoints, gamepad
+        self.source = FrameSource()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.screen_view = Screen(palette, names.LIVE_VIEW, tr("Game screen"))
+        self.input = PlayInput(self.screen_view, playing, session, keys, gamepad, notices)
+        self.input.focused.connect(self.refresh)
+        self.screen_view.pixel_clicked.connect(playing.click)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.screen_view)
+        self._welcome: QWidget = self.screen_view
+        column.addWidget(self._stack, 1)
+        self.strip = strip
+        column.addWidget(strip)
+        self._timer = QTimer(self, interval=FRAME_MS)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._on_frame)
+        self.info = FrameInfo()
+        saliency.found.connect(self.screen_view.show_overlay)
+        playing.frames_changed.connect(self._on_frames)
+        playing.changed.connect(self.refresh)
+        session.mode_changed.connect(lambda mode: self.refresh())
+        navigation.welcome_changed.connect(lambda is_shown: self.refresh())
+        navigation.game_wanted.connect(self._on_game_wanted)
+        self.refresh()
+
+    def place_welcome(self, page: QWidget) -> None:
+        """Show this page in place of the game's screen until something runs."""
+        self._welcome = page
+        self._stack.addWidget(page)
+        self.refresh()
+
+    # -- pictures ---------------------------------------------------------------------------
+
+    def _on_frames(self, path: object) -> None:
+        self.source.open(path)  # type: ignore[arg-type]
+        if path is None:
+            self.screen_view.clear()
+        else:
+            self._navigation.leave_welcome()
+            self._on_game_wanted()
+        self.refresh()
+
+    def _on_game_wanted(self) -> None:
+        self.screen_view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_frame(self) -> None:
+        found = self.source.latest()
+        if found is None:
+            self.screen_view.settle()
+            return
+        info, pictures = found
+        self.screen_view.show_picture(self._arranged(pictures))
+        if info.who == 1 or self._playing.rewinding:
+            self.screen_view.show_overlay(None)  # what the policy looked at was another picture
+        self._playing.note_frame(info, pictures[0])
+        if (
+            (info.buttons, info.who, info.flags, info.action)
+            != (self.info.buttons, self.info.who, self.info.flags, self.info.action)
+            or info.frame // 12 != self.info.frame // 12
+            or self._playing.paused
+        ):
+            self.info = info
+            self.strip.write(info, self._session.mode)
+
+    def _arranged(self, pictures: np.ndarray) -> np.ndarray:
+        """The picture, or those of two policies side by side."""
+        if len(pictures) == 1:
+            return pictures[0]
+        room = (self.screen_view.width(), self.screen_view.height())
+        return tile(pictures, best_columns(len(pictures), pictures.shape[1:3], room))
+
+    def resizeEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().resizeEvent(event)
+        self.strip.set_tight(self.height() < TIGHT_HEIGHT)
+
+    def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().showEvent(event)
+        self._timer.start()
+        self._hear_gamepad()
+
+    def hideEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().hideEvent(event)
+        self._timer.stop()
+        self._gamepad.rest()
+
+    # -- texts ------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        playing = self._playing
+        welcome = self._navigation.welcome and not playing.busy
+        self._stack.setCurrentWidget(self._welcome if welcome else self.screen_view)
+        self.strip.setVisible(not welcome)
+        self.strip.refresh()
+        self.strip.what.setText(self._what_plays())
+        if playing.request is not None and playing.is_versus:
+            pair = (playing.request.checkpoint, playing.request.rival)
+            self.strip.board.set_names(*(self._name_of(Path(found)) for found in pair))
+        self.screen_view.hint = self._hint()
+        self.screen_view.update()
+        self._hear_gamepad()
+
+    def _hear_gamepad(self) -> None:
+        if self.isVisible() and self._playing.is_active:
+            self._gamepad.listen()
+        else:
+            self._gamepad.rest()
+
+    def _what_plays(self) -> str:
+        """Task, steps and success of the checkpoint at the buttons, or who else is."""
+        request = self._playing.request
+        if request is None:
+            return ""
+        if request.mode == "human":
+            name = Path(request.task).name if self._playing.is_rom else request.task
+            if self._playing.is_color_only:
+                return tr("For the Game Boy Color only; {name}, you play", name=name)
+            return tr("{value}, you play", value=name)
+        if request.rival:
+            return tr("{task}, two policies from the same starts", task=request.task)
+        row = self._checkpoints.row_of(Path(self._playing.checkpoint))
+        if row < 0:
+            return f"{request.task}, {Path(self._playing.checkpoint).name}"
+        card = self._checkpoints.cards[row]
+        tasks = len(split_tasks(card.task))
+        one_of = tr(" (one of its {count} tasks: choose at the left)", count=tasks)
+        return tr(
+            "{task}, success {rate}, {algo} after {count_text} steps",
+            task=request.task + (one_of if tasks > 1 else ""),
+            algo=card.algo,
+            count_text=count_text(card.env_steps),
+            rate=card.rate_words(request.policy_mode),
+        )
+
+    def _name_of(self, checkpoint: Path) -> str:
+        """Of one of two policies: run, steps and success."""
+        row = self._checkpoints.row_of(checkpoint)
+        if row < 0:
+            return checkpoint.name
+        card = self._checkpoints.cards[row]
+        return tr(  # what tells two checkpoints apart comes first: the end may be cut off
+            "{count_text} steps, {algo}, {run}",
+            run=card.run_id[-4:],
+            algo=card.algo,
+            count_text=count_text(card.env_steps),
+        )
+
+    def _hint(self) -> str:
+        playing = self._playing
+        if playing.busy:
+            return f"{playing.busy}..."
+        if playing.error and not playing.is_active:
+            return playing.error
+        if not playing.is_active:
+            if self._session.mode is Mode.HUMAN:
+                return tr("Press Human again, or Play > Play the game, to start")
+            return tr("Pick a checkpoint and press Deploy")
+        if playing.rewinding:
+            return tr("Rewinding")
+        if playing.hung:
+            return tr("The game has crashed: {why}. R rewinds", why=playing.hung)
+        if playing.paused:
+            return tr("Paused: Space goes on, . steps")
+        human = self._session.mode is Mode.HUMAN
+        if human and not self.screen_view.hasFocus():
+            return tr("Click to play")
+        return ""

@@ -1,0 +1,65 @@
+"""What the policy at the buttons looks at: asked for while it is on show, of each new player."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from gui.features.play.controller import PlayController
+from gui.kit.words import tr
+from trainer_core.wire import commands
+from trainer_core.wire.records import SaliencyEvent
+
+
+class SaliencyController(QObject):
+    """Off, a player computes nothing of it."""
+
+    changed = Signal()
+    found = Signal(object)
+    """f32[rows, columns] over the picture on show, or None."""
+
+    def __init__(self, playing: PlayController) -> None:
+        super().__init__()
+        self._playing = playing
+        self.is_on = self._comes_back = False
+        playing.looked.connect(self._on_looked)
+        playing.started.connect(self._on_started)
+        playing.changed.connect(self.changed)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a single policy plays."""
+        return not self._playing.solo_refusal() and not self._playing.is_human
+
+    def refusal(self) -> str:
+        if refusal := self._playing.solo_refusal():
+            return refusal
+        return tr("You play: a policy must be at the buttons") if self._playing.is_human else ""
+
+    def toggle(self) -> None:
+        if self.is_on:
+            self._set(False)
+            self._playing.ask(commands.ShowSaliency, on=False)
+        else:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._playing.ask(commands.ShowSaliency, lambda ack: self._set(True), on=True)
+
+    def _on_started(self) -> None:
+        """What was asked for is asked of each player that can tell; others only interrupt it."""
+        was_on = self.is_on or self._comes_back
+        self._set(False)
+        self._comes_back = was_on and not self.is_possible
+        if was_on and self.is_possible:
+            self._ask()
+
+    def _set(self, on: bool) -> None:
+        self.is_on = on
+        if not on:
+            self.found.emit(None)
+        self.changed.emit()
+
+    def _on_looked(self, event: SaliencyEvent) -> None:
+        if len(event.weights) == event.rows * event.columns:
+            self.found.emit(np.array(event.weights, np.float32).reshape(event.rows, event.columns))

@@ -1,0 +1,136 @@
+"""How loud the game is, and the button whose menu has the volume, the switch and the channels."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QSlider, QToolButton, QWidget, QWidgetAction
+
+from gui.features.play.controller import PlayController
+from gui.kit.actions import ActionRegistry
+from gui.kit.labels import label
+from gui.kit.settings import Settings
+from gui.kit.words import tr
+from trainer_core.wire import commands
+from trainer_core.wire.records import SoundEvent
+
+CHANNELS = ("pulse 1", "pulse 2", "wave", "noise")
+ALL = 0b1111
+
+
+class SoundController(QObject):
+    """Muted, no sound is made at all."""
+
+    changed = Signal()
+
+    def __init__(self, playing: PlayController, settings: Settings) -> None:
+        super().__init__()
+        self._playing, self._settings = playing, settings
+        self.volume = min(1.0, max(0.0, settings.number("sound/volume", 0.5)))
+        self.is_muted = settings.flag("sound/muted", False)
+        self.channels = int(settings.number("sound/channels", ALL)) & ALL
+        self.reason = ""
+        """Why nothing is heard though it should be; empty where it is, or nobody knows yet."""
+        playing.started.connect(self._on_started)
+        playing.sounded.connect(self._on_sounded)
+
+    def set_volume(self, volume: float) -> None:
+        """`volume` 0 to 1; moving it ends the silence."""
+        self.volume = volume
+        self._settings.set("sound/volume", volume)
+        self._set_muted(volume <= 0)
+
+    def toggle_mute(self) -> None:
+        self._set_muted(not self.is_muted)
+
+    def toggle_channel(self, channel: int) -> None:
+        """`channel` 0 to 3."""
+        self.channels ^= 1 << channel
+        self._settings.set("sound/channels", self.channels)
+        self._send()
+
+    def is_heard(self, channel: int) -> bool:
+        return bool(self.channels >> channel & 1)
+
+    def name(self) -> str:
+        """For the button: without a device it must not look as if it were on."""
+        if self.is_muted:
+            return tr("Sound off")
+        return tr("No sound") if self.reason else tr("Sound")
+
+    def words(self) -> str:
+        """For the button's tooltip."""
+        if self.is_muted:
+            return tr("The sound is off")
+        if self.reason:
+            return tr("Nothing is heard: {reason}", reason=self.reason)
+        return tr("Volume {volume:.0%}", volume=self.volume)
+
+    def _set_muted(self, muted: bool) -> None:
+        self.is_muted = muted
+        self._settings.set("sound/muted", muted)
+        self._send()
+
+    def _on_started(self) -> None:
+        if not self.is_muted:
+            self._send()
+
+    def _on_sounded(self, event: SoundEvent) -> None:
+        self.reason = "" if event.device else event.reason
+        self.changed.emit()
+
+    def _send(self) -> None:
+        volume = 0.0 if self.is_muted else self.volume
+        self._playing.player.send(commands.SetSound, volume=volume, channels=self.channels)
+        self.changed.emit()
+
+
+class SoundButton(QToolButton):
+    def __init__(self, sound: SoundController, actions: ActionRegistry) -> None:
+        super().__init__()
+        self._sound = sound
+        self.setObjectName("soundButton")
+        self.setText(tr("Sound"))
+        self.setAccessibleName(tr("Sound"))
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self)
+        menu.addAction(actions["mute"])
+        menu.addAction(self._volume_row(menu))
+        menu.addSeparator()
+        self._channels: list[QAction] = []
+        for channel, name in enumerate(CHANNELS):
+            action = menu.addAction(tr(name).capitalize())
+            action.setCheckable(True)
+            action.triggered.connect(partial(self._on_channel, channel))
+            self._channels.append(action)
+        self.setMenu(menu)
+        sound.changed.connect(self._refresh)
+        self._refresh()
+
+    def _volume_row(self, menu: QMenu) -> QWidgetAction:
+        row = QWidget()
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(12, 4, 12, 4)
+        layout.addWidget(label(tr("Volume"), "muted"))
+        self.volume = QSlider(Qt.Orientation.Horizontal)
+        self.volume.setObjectName("volumeSlider")
+        self.volume.setAccessibleName(tr("Volume of the game"))
+        self.volume.setRange(0, 100)
+        self.volume.setMinimumWidth(120)
+        self.volume.setValue(round(100 * self._sound.volume))
+        self.volume.valueChanged.connect(lambda value: self._sound.set_volume(value / 100))
+        layout.addWidget(self.volume)
+        action = QWidgetAction(menu)
+        action.setDefaultWidget(row)
+        return action
+
+    def _on_channel(self, channel: int) -> None:
+        self._sound.toggle_channel(channel)
+
+    def _refresh(self) -> None:
+        for channel, action in enumerate(self._channels):
+            action.setChecked(self._sound.is_heard(channel))
+        self.setToolTip(self._sound.words())
+        self.setText(self._sound.name())

@@ -1,0 +1,197 @@
+"""Replay: recordings played back, compared, exported, used as demonstrations."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QMainWindow
+
+from gui.features.play.controller import PlayController
+from gui.features.replay.controller import CLIP_SUFFIXES, ReplayController
+from gui.features.replay.demonstrations import Demonstrations, DemoSheet
+from gui.features.replay.export_sheet import ExportSheet
+from gui.features.replay.pictures import PicturesController
+from gui.features.replay.view import ReplayView
+from gui.kit.actions import ActionRegistry
+from gui.kit.dialogs import begin_folder
+from gui.kit.words import tr
+from gui.state.appearance import Appearance
+from gui.state.context import Context, Feature, TabSpec
+from gui.state.session import Navigation, Place
+from trainer_core.lab.roms import rom_in
+
+
+def feature(context: Context) -> Feature:
+    playing, actions, window = context[PlayController], context.actions, context.window
+    replay = context.add(ReplayController(context.bridge, playing, context.log, context.navigation, context.notices))
+    pictures = context.add(
+        PicturesController(context.bridge, playing, replay, context.navigation, context.notices, context.palette)
+    )
+    demonstrations = context.add(Demonstrations(context.bridge, replay, context.notices))
+    define_replay(actions, replay, window)
+    define_demonstrations(actions, demonstrations, replay, window)
+    define_export(actions, replay, context.appearance, window)
+    define_pictures(actions, pictures, playing, replay, context.navigation)
+
+    def finish() -> None:
+        view, recolored = context[ReplayView], context.appearance.screen_changed
+        for shown in (view, *view.beside):
+            recolored.connect(shown.screen_view.recolor)
+        recolored.connect(view.strip.update)
+
+    def take(path: Path) -> bool:
+        found = rom_in(path) is None if path.is_dir() else path.suffix.lower() in CLIP_SUFFIXES
+        if found:
+            context.navigation.show(Place.REPLAY)
+            replay.open(path)
+        return found
+
+    return Feature(
+        tabs=[TabSpec(Place.REPLAY, lambda: ReplayView(replay, actions, context.palette))],
+        finish=finish,
+        open_home=replay.reload,
+        take_path=take,
+    )
+
+
+def define_replay(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:
+    add, changed = registry.add, (replay.changed,)
+
+    def refusal() -> str:
+        return tr("{name} is still being opened", name=replay.opening) if replay.opening else ""
+
+    add(
+        "openReplay",
+        tr("Open a recording, GIF or movie..."),
+        partial(_ask_clip, window, replay),
+        "Ctrl+Shift+Y",
+        short=tr("Open..."),
+        tip=tr("Rollouts, recordings, GIF and APNG, input movies of PyBoy and VisualBoyAdvance"),
+        refusal=refusal,
+        follows=changed,
+    )
+    add(
+        "openReplayFolder",
+        tr("Open a folder in the replay..."),
+        partial(_ask_folder, window, replay),
+        tip=tr("A recording, a rollout, or the receipt of a failed run"),
+        refusal=refusal,
+        follows=changed,
+    )
+    replay.rom_wanted.connect(partial(_ask_rom_of, window, replay))
+
+
+def define_demonstrations(
+    registry: ActionRegistry, demos: Demonstrations, replay: ReplayController, window: QMainWindow
+) -> None:
+    def ask() -> None:
+        if replay.replay is not None:
+            DemoSheet(window, demos.tasks(), len(replay.replay), demos.add).open()
+
+    registry.add(
+        "useAsDemo",
+        tr("Use as a demonstration..."),
+        ask,
+        short=tr("Demonstrate..."),
+        tip=tr("Keep it with a task: training may begin along it"),
+        refusal=demos.refusal,
+        follows=(replay.changed,),
+    )
+
+
+def define_pictures(
+    registry: ActionRegistry,
+    pictures: PicturesController,
+    playing: PlayController,
+    replay: ReplayController,
+    navigation: Navigation,
+) -> None:
+    registry.add(
+        "savePicture",
+        tr("Save the picture"),
+        pictures.save,
+        "F10",
+        tip=tr("The game's picture as a PNG, and on the clipboard"),
+        refusal=pictures.refusal,
+        follows=(playing.changed, playing.started, replay.changed, navigation.place_changed),
+    )
+
+
+def define_export(
+    registry: ActionRegistry, replay: ReplayController, appearance: Appearance, window: QMainWindow
+) -> None:
+    registry.add(
+        "exportGif",
+        lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
+        lambda: replay.toggle_export(appearance.screen),
+        "Ctrl+E",
+        short=lambda: tr("Cancel") if replay.is_exporting else tr("Export GIF"),
+        refusal=replay.export_refusal,
+        follows=(replay.changed,),
+    )
+    registry.add(
+        "playOn",
+        tr("Play on from this frame"),
+        replay.play_on,
+        "Ctrl+Shift+R",
+        short=tr("Play on"),
+        tip=tr("Take over where the recording was in the frame on show"),
+        refusal=replay.replay_refusal,
+        follows=(replay.changed,),
+    )
+
+    def ask() -> None:
+        if replay.replay is not None:
+            place = Path.home() / replay.replay.folder.name
+            ExportSheet(window, len(replay.replay), place, has_mp4(), appearance.screen, replay.export_as).open()
+
+    def refusal() -> str:
+        return tr("An export is under way") if replay.is_exporting else replay.export_refusal()
+
+    registry.add(
+        "exportAs",
+        tr("Export the recording as..."),
+        ask,
+        "Ctrl+Shift+E",
+        short=tr("Export..."),
+        tip=tr("GIF, APNG, MP4 or PNGs; range, speed, scale and colours"),
+        refusal=refusal,
+        follows=(replay.changed,),
+    )
+
+
+def has_mp4() -> bool:
+    """Whether there is a program that encodes MP4."""
+    found = importlib.util.find_spec("imageio_ffmpeg") is not None
+    return shutil.which("ffmpeg") is not None or found
+
+
+def _ask_clip(window: QMainWindow, replay: ReplayController) -> None:
+    path, _ = QFileDialog.getOpenFileName(
+        window,
+        tr("Open in the replay"),
+        begin_folder(),
+        tr("Pictures and movies (*.gif *.apng *.png *.replay *.vbm *.json *.jsonl);;All files (*)"),
+    )
+    if path:
+        replay.open(Path(path))
+
+
+def _ask_folder(window: QMainWindow, replay: ReplayController) -> None:
+    path = QFileDialog.getExistingDirectory(window, tr("Open in the replay"), begin_folder())
+    if path:
+        replay.open(Path(path))
+
+
+def _ask_rom_of(window: QMainWindow, replay: ReplayController, movie: Path) -> None:
+    rom, _ = QFileDialog.getOpenFileName(
+        window,
+        tr("The game of {name}", name=movie.name),
+        begin_folder(),
+        tr("Game Boy ROMs (*.gb *.gbc);;All files (*)"),
+    )
+    if rom:
+        replay.open(movie, rom)

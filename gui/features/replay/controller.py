@@ -1,0 +1,274 @@
+"""Recordings: which there are, those on show, what is opened as one, and exports."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+
+from gui.features.play.controller import PlayController
+from gui.features.replay.model import Replay, recording_name
+from gui.kit.words import tr
+from gui.state.bridge import Bridge, cause_of
+from gui.state.log_buffer import LogBuffer
+from gui.state.notices import FILE_OPENED, Notices
+from gui.state.session import Navigation, Place
+from trainer_core.lab.recording import MANIFEST, list_recordings
+from trainer_core.service import Job, run_job
+from trainer_core.wire.errors import ProtocolError
+
+MOST_OFFERED = 50
+MOST_BESIDE = 3
+CLIP_SUFFIXES = (".gif", ".apng", ".png", ".replay", ".vbm", ".json", ".jsonl")
+"""What a dropped file may end in to be opened in the replay; a folder may be called anything."""
+
+
+class ReplayController(QObject):
+    changed = Signal()
+    """The list of recordings, or whether a GIF is being made."""
+    loaded = Signal()
+    """Another recording is on show."""
+    progressed = Signal(float)
+    """Share of the GIF that is made, 0 to 1."""
+    rom_wanted = Signal(object)
+    """Path of an input movie whose game is not known."""
+    exported = Signal(object)
+    """Path of a finished GIF."""
+
+    def __init__(
+        self, bridge: Bridge, playing: PlayController, log: LogBuffer, navigation: Navigation, notices: Notices
+    ) -> None:
+        super().__init__()
+        self._bridge, self._log, self._playing = bridge, log, playing
+        self.frame = 0
+        """The one on show."""
+        self._navigation, self._notices = navigation, notices
+        self.folders: list[Path] = []
+        """Recordings to choose from, the newest first."""
+        self.replay: Replay | None = None
+        self.beside: list[Replay] = []
+        """Others, shown frame by frame with it."""
+        self.opening = ""
+        """What is being made a recording, empty when nothing is."""
+        self._job: Job | None = None
+        self._was_there = False
+        playing.recorded.connect(self._on_recorded)
+
+    @property
+    def is_exporting(self) -> bool:
+        return self._job is not None
+
+    def reload(self) -> None:
+        """Read which recordings there are; show the newest when none is on show."""
+        found = list_recordings(self._bridge.home.root)[-MOST_OFFERED:]
+        self.folders = list(reversed(found))
+        if self.replay is None and self.folders:
+            self.load(self.folders[0])
+        self.changed.emit()
+
+    def load(self, folder: Path, frame: int | None = None) -> None:
+        """Show a recording, at `frame` or where it says that it is about something."""
+        replay = self._read(folder)
+        if replay is None:
+            return
+        self.replay = replay
+        self.beside = [other for other in self.beside if other.folder != folder]
+        wanted = replay.recording.cursor if frame is None else frame
+        self.frame = min(wanted, len(replay) - 1)
+        self.loaded.emit()
+        self.changed.emit()
+
+    def _read(self, folder: Path) -> Replay | None:
+        try:
+            return Replay(folder)
+        except (ProtocolError, OSError) as error:
+            self._bridge.problem.emit(tr("This recording cannot be shown"), cause_of(error))
+            return None
+
+    def toggle_beside(self, folder: Path) -> None:
+        """Show another recording beside the one on show, or no longer; four at most in all."""
+        left = [other for other in self.beside if other.folder != folder]
+        if len(left) == len(self.beside):
+            if len(left) >= MOST_BESIDE:
+                self._bridge.problem.emit(tr("Four recordings are on show"), tr("take one of them away first"))
+                return
+            other = self._read(folder)
+            left += [other] if other is not None else []
+        self.beside = left
+        self.changed.emit()
+
+    # -- opening what is no recording yet ---------------------------------------------------
+
+    def open(self, path: Path, rom: str = "") -> None:
+        """Show a recording, or make one of a rollout, a GIF, an input movie, a receipt.
+
+        `rom` is the game that a movie's buttons are pressed on; else it is looked for by its hash
+        or its name among those that are known.
+        """
+        self._notices.withdraw(FILE_OPENED)
+        if (path / MANIFEST).is_file():
+            self.load(path)
+            return
+        if self.opening:
+            self._bridge.problem.emit(tr("{name} is still being opened", name=self.opening), tr("wait for it"))
+            return
+        self.opening = path.name
+        home = self._bridge.home.root
+        folder = home / "recordings" / f"{path.stem[:60]}-{time.strftime('%Y%m%d-%H%M%S')}"
+        argv = [
+            sys.executable,
+            "-m",
+            "trainer_core.cli.main",
+            "clip",
+            str(path),
+            "--out",
+            str(folder),
+            "--home",
+            str(home),
+            *(("--rom", rom) if rom else ()),
+        ]
+        self.progressed.emit(0.0)
+        self._bridge.spawn(
+            run_job(argv, on_progress=self.progressed.emit),
+            then=lambda result: self._on_opened(path, result, folder),
+            failed=lambda reason: self._on_not_opened(path, reason),
+        )
+        self.changed.emit()
+
+    def _on_opened(self, path: Path, result: dict[str, Any], folder: Path) -> None:
+        self.opening = ""
+        self._log.add(f"{path} opened as {folder}")
+        self.load(folder)
+        self.reload()
+        if said := str(result.get("note", "")):
+            self._notices.tell(path.name, said, "warn", subject=FILE_OPENED)
+
+    def _on_not_opened(self, path: Path, reason: str) -> None:
+        self.opening = ""
+        self.changed.emit()
+        if "--rom" in reason:
+            self._notices.tell(
+                tr("Which game is {name} of?", name=path.name),
+                reason,
+                "warn",
+                tr("Choose the ROM..."),
+                lambda: self.rom_wanted.emit(path),
+                subject=FILE_OPENED,
+            )
+            return
+        self._log.add(f"{path}: {reason}", 2)
+        self._notices.tell(
+            tr("{name} cannot be shown", name=path.name), reason, "error", command="openReplay", subject=FILE_OPENED
+        )
+
+    def _on_recorded(self, folder: Path) -> None:
+        self.load(folder)
+        self.reload()
+        self._notices.tell(
+            tr("Recorded"),
+            recording_name(folder),
+            "good",
+            tr("Open replay"),
+            lambda: self._navigation.show(Place.REPLAY),
+        )
+
+    def note_seen(self) -> None:
+        """The replay is looked at: nobody has to be told that there is one."""
+        self._notices.withdraw(tr("Recorded"))
+
+    def play_on(self) -> None:
+        """Take over from the frame on show, exactly."""
+        if self.replay is not None:
+            self._playing.play_on(self.replay.recording, self.replay.folder, self.frame)
+
+    def replay_refusal(self) -> str:
+        if self.replay is None:
+            return tr("Record something first")
+        return "" if self.replay.can_play_on else tr("These are pictures only: no game to play")
+
+    # -- exporting --------------------------------------------------------------------------
+
+    def export_refusal(self) -> str:
+        return "" if self.replay is not None or self.is_exporting else tr("Record something first")
+
+    def toggle_export(self, screen: str = "green") -> None:
+        """Make the GIF beside the recording, or cancel the one that is being made.
+
+        `screen` names the colours on show, a key of SCREENS.
+        """
+        if self._job is not None:
+            self._job.cancel()
+        elif self.replay is not None:
+            path = self.replay.folder / "replay.gif"
+            self._run_export("export", path, ["--palette", f"screen-{screen}"])
+
+    def export_as(self, path: Path, options: list[str]) -> None:
+        """Any format of `dmglab export`, in a process of its own, with its options.
+
+        A cancelled or failed one leaves no file.
+        """
+        if self._job is None and self.replay is not None:
+            self._run_export("export", path, options)
+
+    def _run_export(self, tool: str, path: Path, options: list[str]) -> None:
+        assert self.replay is not None
+        argv = [
+            sys.executable,
+            "-m",
+            "trainer_core.cli.main",
+            tool,
+            str(self.replay.folder),
+            "--out",
+            str(path),
+            *options,
+        ]
+        self._was_there = path.exists()
+        self.progressed.emit(0.0)
+        self._bridge.spawn(
+            run_job(argv, on_progress=self.progressed.emit, on_start=self._on_job),
+            then=lambda result: self._on_exported(path),
+            failed=lambda reason: self._on_export_failed(path, reason),
+        )
+
+    def _on_job(self, job: Job) -> None:
+        self._job = job
+        self.changed.emit()
+
+    def _on_exported(self, path: Path) -> None:
+        self._job = None
+        self.changed.emit()
+        kind = path.suffix[1:].upper() or tr("PNGs")
+        self._log.add(f"{kind} written: {path}")
+        self._notices.tell(
+            tr("{kind} written", kind=kind),
+            str(path),
+            "good",
+            tr("Open"),
+            lambda: show_file(path),
+            also=tr("Show folder"),
+            act_also=lambda: show_file(path.parent),
+        )
+        self.exported.emit(path)
+
+    def _on_export_failed(self, path: Path, reason: str) -> None:
+        self._job = None
+        if not self._was_there and path.is_file():
+            path.unlink(missing_ok=True)
+        for partial in path.parent.glob(f".{path.name}.*"):  # what a killed tool left
+            if partial.is_dir():
+                shutil.rmtree(partial, ignore_errors=True)
+            else:
+                partial.unlink(missing_ok=True)
+        self.changed.emit()
+        if reason != "cancelled":
+            self._bridge.problem.emit(tr("Nothing was exported"), reason)
+
+
+def show_file(path: Path) -> None:
+    """Open a file or folder with the desktop's own program."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -1,0 +1,106 @@
+"""Recordings as demonstrations: ways to a goal that training may begin along, and their form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.features.replay.controller import ReplayController
+from gui.kit.labels import button, label, spin_box
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.notices import Notices
+from trainer_core.lab.tasks import list_tasks
+from trainer_core.service import run_job
+
+
+class Demonstrations(QObject):
+    def __init__(self, bridge: Bridge, replay: ReplayController, notices: Notices) -> None:
+        super().__init__()
+        self._bridge, self._replay, self._notices = bridge, replay, notices
+
+    def tasks(self) -> list[str]:
+        """Ids of this home's own tasks of the game that was recorded; shipped ones stay as is."""
+        replay, home = self._replay.replay, self._bridge.home
+        if replay is None or not replay.can_play_on:
+            return []
+        return [
+            task.manifest.id
+            for task in list_tasks(home)
+            if task.folder.is_relative_to(home.tasks) and task.manifest.rom.sha256 == replay.recording.rom_sha256
+        ]
+
+    def refusal(self) -> str:
+        return self._replay.replay_refusal()
+
+    def add(self, task: str, first: int, last: int) -> None:
+        """Keep frames `first` to `last` of the recording on show with a task, up to its goal."""
+        replay = self._replay.replay
+        if replay is None:
+            return
+        argv = [
+            sys.executable, "-m", "trainer_core.cli.main", "task", "demo", str(replay.folder),
+            "--task", task, "--from-frame", str(first), "--to-frame", str(last + 1),
+            "--home", str(self._bridge.home.root),
+        ]  # fmt: skip
+        self._bridge.spawn(
+            run_job(argv),
+            then=lambda found: self._notices.tell(
+                tr("Demonstration kept"),
+                tr(
+                    "{task} reaches its goal in {steps} steps; it has {count} of them now",
+                    task=task,
+                    steps=found["steps"],
+                    count=found["demonstrations"],
+                ),
+                "good",
+            ),
+            failed=lambda reason: self._bridge.problem.emit(tr("No demonstration"), reason),
+        )
+
+
+class DemoSheet(QDialog):
+    def __init__(self, parent: QWidget, tasks: list[str], frames: int, add: Callable[[str, int, int], object]) -> None:
+        """`add` gets task, first and last frame, counted from 0."""
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("demoSheet")
+        self.setWindowTitle(tr("Use as a demonstration"))
+        self._add = add
+        self.task = QComboBox()
+        self.task.setObjectName("demoTask")
+        self.task.setAccessibleName(tr("Task"))
+        self.task.addItems(tasks)
+        self.first = spin_box("demoFirst", tr("From frame"), 1, frames, 1)
+        self.last = spin_box("demoLast", tr("To frame"), 1, frames, frames)
+        form = QFormLayout()
+        form.addRow(tr("Task"), self.task)
+        form.addRow(tr("From frame"), self.first)
+        form.addRow(tr("To frame"), self.last)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(button(tr("Cancel"), "demoCancel", clicked=self.reject))
+        self.agree = button(tr("Keep it"), "demoAgree", primary=True, clicked=self._agree)
+        self.agree.setEnabled(bool(tasks))
+        row.addWidget(self.agree)
+        column = QVBoxLayout(self)
+        if not tasks:
+            column.addWidget(
+                label(
+                    tr(
+                        "There is no task of your own for this game. Make one first: save a start state "
+                        "(F7) and capture a goal (F8) while you play."
+                    ),
+                    wrap=True,
+                )
+            )
+        column.addLayout(form)
+        column.addLayout(row)
+
+    def _agree(self) -> None:
+        first, last = self.first.value(), self.last.value()
+        self._add(self.task.currentText(), first - 1, max(first, last) - 1)
+        self.accept()

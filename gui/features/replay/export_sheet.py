@@ -1,0 +1,137 @@
+"""The export sheet: format, place, scale, palette, range and speed of a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.kit.labels import button, indented, label, spin_box
+from gui.kit.words import tr
+
+FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
+PALETTES = (
+    ("Green screen", "screen-green"),
+    ("Grey screen", "screen-grey"),
+    ("Game Boy Pocket", "screen-pocket"),
+    ("Game Boy Light", "screen-light"),
+    ("Pale greens", "green"),
+    ("Plain greys", "grey"),
+)
+
+
+class ExportSheet(QDialog):
+    """`export` gets the options of `dmglab export` when the person agrees."""
+
+    def __init__(
+        self,
+        parent: QWidget,
+        frames: int,
+        place: Path,
+        has_mp4: bool,
+        screen: str,
+        export: Callable[[Path, list[str]], object],
+    ) -> None:
+        """`frames` of the recording; `place` is where it goes, without a suffix; `screen` has the
+        colours on show."""
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("exportSheet")
+        self.setWindowTitle(tr("Export the recording"))
+        self._export = export
+        self.format = _combo("exportFormat", tr("Format"), FORMATS)
+        if not has_mp4:
+            self.format.removeItem(self.format.findData(".mp4"))
+        self.place = QLineEdit(str(place.with_suffix(".gif")))
+        self.place.setObjectName("exportPlace")
+        self.place.setAccessibleName(tr("Place"))
+        self.place.setMinimumWidth(320)
+        self.format.currentIndexChanged.connect(self._on_format)
+        self.scale = spin_box("exportScale", tr("Screen pixels a pixel"), 1, 8, 3)
+        self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
+        self.palette_box.setCurrentIndex(self.palette_box.findData(f"screen-{screen}"))
+        # Counted from 1, as the replay and the piano roll do.
+        self.first = spin_box("exportFirst", tr("First frame"), 1, frames, 1)
+        self.last = spin_box("exportLast", tr("Last frame"), 1, frames, frames)
+        self.first.valueChanged.connect(self.last.setMinimum)
+        self.speed = indented(QDoubleSpinBox())
+        self.speed.setObjectName("exportSpeed")
+        self.speed.setAccessibleName(tr("Speed"))
+        self.speed.setRange(0.1, 16.0)
+        self.speed.setSingleStep(0.5)
+        self.speed.setValue(1.0)
+        self.speed.setSuffix(" x")
+        self._arrange()
+
+    def _arrange(self) -> None:
+        row = QHBoxLayout()
+        row.addWidget(self.place, 1)
+        row.addWidget(button(tr("Choose..."), "exportChoose", clicked=self._choose))
+        form = QFormLayout()
+        for text, field in (
+            (tr("Format"), self.format),
+            (tr("Place"), row),
+            (tr("Scale"), self.scale),
+            (tr("Colours"), self.palette_box),
+            (tr("From frame"), self.first),
+            (tr("To frame"), self.last),
+            (tr("Speed"), self.speed),
+        ):
+            form.addRow(text, field)
+        below = QHBoxLayout()
+        below.addStretch(1)
+        below.addWidget(button(tr("Cancel"), "exportCancel", clicked=self.reject))
+        export = button(tr("Export"), "exportButton", primary=True, clicked=self._agree)
+        export.setDefault(True)  # Return in any field
+        below.addWidget(export)
+        column = QVBoxLayout(self)
+        column.addLayout(form)
+        if self.format.findData(".mp4") < 0:
+            told = tr("No MP4 here: it needs ffmpeg, or the package imageio-ffmpeg")
+            column.addWidget(label(told, "muted"))
+        column.addLayout(below)
+
+    def _on_format(self) -> None:
+        self.place.setText(str(Path(self.place.text()).with_suffix(self.format.currentData())))
+
+    def _choose(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, tr("Export to"), self.place.text())
+        if path:
+            self.place.setText(str(Path(path).with_suffix(self.format.currentData())))
+
+    def _agree(self) -> None:
+        options = [
+            "--scale",
+            str(self.scale.value()),
+            "--palette",
+            str(self.palette_box.currentData()),
+            "--from-frame",
+            str(self.first.value() - 1),
+            "--to-frame",
+            str(self.last.value() - 1),
+            "--speed",
+            f"{self.speed.value():g}",
+        ]
+        self._export(Path(self.place.text()).expanduser().absolute(), options)
+        self.accept()
+
+
+def _combo(name: str, accessible: str, items: tuple[tuple[str, str], ...]) -> QComboBox:
+    made = QComboBox()
+    made.setObjectName(name)
+    made.setAccessibleName(accessible)
+    for text, value in items:
+        made.addItem(tr(text), value)
+    return made

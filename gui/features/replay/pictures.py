@@ -1,0 +1,108 @@
+"""A picture of the game as a file, and for the clipboard: what is on show, pixel for pixel."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QGuiApplication, QImage
+
+from gui.features.play.controller import PlayController
+from gui.features.replay.controller import ReplayController, show_file
+from gui.kit.screen import Palette, image_of
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.notices import Notices
+from gui.state.session import Navigation, Place
+
+TOLD_MS = 6000
+"""What offers something stays until it is dismissed, over the foot of the game: this may not."""
+
+
+class PicturesController(QObject):
+    """Files lie in `pictures/` of the home, named by game, time and frame; none is replaced."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        playing: PlayController,
+        replay: ReplayController,
+        navigation: Navigation,
+        notices: Notices,
+        palette: Palette,
+    ) -> None:
+        super().__init__()
+        self._bridge, self._playing, self._replay = bridge, playing, replay
+        self._navigation, self._notices, self._palette = navigation, notices, palette
+        self._over = QTimer(self, singleShot=True, interval=TOLD_MS)
+        self._over.timeout.connect(lambda: notices.withdraw(tr("Picture saved")))
+
+    def refusal(self) -> str:
+        if self._shows_replay or self._playing.is_active:
+            return ""
+        return tr("No game is on show")
+
+    @property
+    def _shows_replay(self) -> bool:
+        return self._navigation.place is Place.REPLAY and self._replay.replay is not None
+
+    def save(self) -> None:
+        """The replay's frame while its tab is in front, else the game that plays."""
+        found = self._on_show()
+        if found is None:
+            return
+        game, frame, picture = found
+        folder = self._bridge.home.root / "pictures"
+        name = re.sub(r"[^\w.-]+", "-", Path(game).name)[:60]
+        stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{frame}"
+        path = folder / f"{stem}.png"
+        for number in range(2, 1000):
+            if not path.exists():
+                break
+            path = folder / f"{stem}-{number}.png"
+        image = self._image(picture)
+        QGuiApplication.clipboard().setImage(image)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            saved = image.save(str(path))
+        except OSError:
+            saved = False
+        if not saved:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            where = tr("{folder} cannot be written; the clipboard has it", folder=folder)
+            self._bridge.problem.emit(tr("The picture was not saved"), where)
+            return
+        self._notices.withdraw(tr("Picture saved"))  # many are taken one after the other
+        self._over.start()
+        self._notices.tell(
+            tr("Picture saved"),
+            str(path),
+            "good",
+            tr("Open"),
+            lambda: show_file(path),
+            also=tr("Show folder"),
+            act_also=lambda: show_file(folder),
+        )
+
+    def _on_show(self) -> tuple[str, int, np.ndarray] | None:
+        """Game, frame and picture."""
+        replay = self._replay.replay
+        if self._shows_replay and replay is not None:
+            frame = self._replay.frame
+            return replay.recording.task, frame + 1, replay.picture(frame)
+        request, picture = self._playing.request, self._playing.picture
+        if request is None or picture is None:
+            return None
+        return request.task, self._playing.frame, picture
+
+    def _image(self, picture: np.ndarray) -> QImage:
+        if picture.ndim == 2:
+            return image_of(self._palette, picture)
+        height, width = picture.shape[:2]
+        pixels = np.ascontiguousarray(picture)
+        return QImage(pixels.data, width, height, width * 3, QImage.Format.Format_RGB888).copy()

@@ -1,0 +1,455 @@
+"""The replay: scrub through up to four recordings in lockstep, see what was pressed and paid."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QSlider,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.features.replay.controller import ReplayController
+from gui.features.replay.lane import ActionLane, FilmStrip
+from gui.features.replay.model import Replay, recording_name
+from gui.kit import object_names as names
+from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.icons import icon
+from gui.kit.indicators import JoypadLights
+from gui.kit.labels import ElidedLabel, icon_button, label
+from gui.kit.screen import FrameSource, Palette, Screen
+from gui.kit.words import tr
+from trainer_core.lab.recording import FRAMES_PER_SECOND
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+MOST_BESIDE = 3
+LEAST_CHOICE = 120
+"""Width of the box of recordings with the margins of its row, in a narrow window."""
+ROLL_HEIGHT = 560
+"""Of the tab, for the piano roll and the pictures along the recording both."""
+_CHOICES = {
+    "openReplay": "openReplayButton",
+    "useAsDemo": "useAsDemoButton",
+    "exportAs": "exportAsButton",
+    "exportGif": names.EXPORT_GIF_BUTTON,
+}
+_FIRST_TO_GO = ("useAsDemo", "exportGif", "exportAs")
+"""Buttons that a narrow window leaves to the menus, in this order: none is ever cut."""
+
+
+class Beside(QWidget):
+    """Another recording in lockstep: its picture and its step in words."""
+
+    def __init__(self, palette: Palette, number: int) -> None:
+        super().__init__()
+        self.screen_view = Screen(palette, f"replayBeside{number}", tr("Replay beside"))
+        self.screen_view.setMinimumSize(80, 72)
+        self.caption = ElidedLabel("", "muted")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.screen_view, 1)
+        column.addWidget(self.caption)
+        self.hide()
+
+    def show_frame(self, replay: Replay, frame: int) -> None:
+        """Its last frame stays where the others are longer."""
+        frame = min(frame, len(replay) - 1)
+        self.screen_view.show_picture(replay.picture(frame))
+        said = replay.describe(frame)
+        self.caption.setText(f"{replay.folder.name}   {frame + 1} / {len(replay)}   {said}")
+
+
+class ButtonEditor(QWidget):
+    """The panel in which the buttons of the recording on show are changed. This one never opens."""
+
+    changed = Signal()
+    """Whether it is open, its buttons, what it is busy with."""
+    pictured = Signal()
+    """Its player shows the frame that was asked for last."""
+    frame_picked = Signal(int)
+
+    @property
+    def is_open(self) -> bool:
+        return False
+
+    @property
+    def frames(self) -> int:
+        """Length of the changed recording."""
+        return 0
+
+    @property
+    def fork(self) -> int:
+        """The first frame whose buttons were changed."""
+        return 0
+
+    @property
+    def busy(self) -> str:
+        """What it is doing, in words; empty when it is idle."""
+        return ""
+
+    @property
+    def frames_path(self) -> Path | None:
+        """The player's `frames.bin`, None without a player."""
+        return None
+
+    def seek(self, frame: int) -> None:
+        """Have the player show this frame."""
+
+
+class ReplayView(QWidget):
+    def __init__(self, controller: ReplayController, actions: ActionRegistry, palette: Palette) -> None:
+        super().__init__()
+        self._controller = controller
+        self.frame = 0
+        self._source = FrameSource()
+        self.screen_view = Screen(palette, names.REPLAY_VIEW, tr("Replay"))
+        self.panel = ButtonEditor()
+        self.beside = [Beside(palette, number) for number in range(1, MOST_BESIDE + 1)]
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self._pictures_row(), 1)
+        below = QVBoxLayout()
+        below.setContentsMargins(12, 8, 12, 8)
+        below.setSpacing(4)
+        below.addLayout(self._caption_row())
+        for widget in self._timeline(palette):
+            below.addWidget(widget)
+        below.addLayout(self._control_row(actions))
+        below.addLayout(self._choice_row(actions))
+        column.addLayout(below)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._on_tick)
+        self._played = self._ticked = 0.0
+        controller.loaded.connect(self._on_loaded)
+        controller.changed.connect(self._on_changed)
+        controller.progressed.connect(self._on_progress)
+        self._on_changed()
+
+    def place_editor(self, panel: ButtonEditor) -> None:
+        """Show this panel beside the pictures while it is open."""
+        self._pictures.removeWidget(self.panel)
+        self.panel.deleteLater()
+        self.panel = panel
+        panel.hide()
+        self._pictures.addWidget(panel)
+        panel.frame_picked.connect(self.go_to)
+        panel.changed.connect(self._on_editor)
+        panel.pictured.connect(self._on_pictured)
+
+    # -- parts ------------------------------------------------------------------------------
+
+    def _pictures_row(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(2)
+        row.addWidget(self.screen_view, 1)
+        for other in self.beside:
+            row.addWidget(other, 1)
+        self._pictures = row
+        return row
+
+    def _timeline(self, palette: Palette) -> tuple[QWidget, ...]:
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setObjectName(names.REPLAY_SLIDER)
+        self.slider.setAccessibleName(tr("Frame of the replay"))
+        self.slider.setSingleStep(1)
+        self.slider.setPageStep(24)
+        self.slider.valueChanged.connect(self.show_frame)
+        self.strip = FilmStrip(palette)
+        self.strip.frame_picked.connect(self.slider.setValue)
+        self.lane = ActionLane()
+        self.lane.frame_picked.connect(self.slider.setValue)
+        return self.strip, self.lane, self.slider
+
+    def _caption_row(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.lights = JoypadLights()
+        self.caption = ElidedLabel("", "muted")
+        self.caption.setObjectName("replayCaption")
+        self.position = label("", "muted")
+        row.addWidget(self.lights)
+        row.addWidget(self.caption, 1)
+        row.addWidget(self.position)
+        return row
+
+    def _control_row(self, actions: ActionRegistry) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        self.play = icon_button("play", tr("Play"), "replayPlayButton", flat=False, clicked=self.toggle)
+        self.back = icon_button(
+            "back", tr("One frame back"), "replayBackButton", flat=False, clicked=lambda: self._move(-1)
+        )
+        self.next = icon_button(
+            "step", tr("One frame on"), "replayNextButton", flat=False, clicked=lambda: self._move(1)
+        )
+        for made in (self.back, self.play, self.next):
+            made.setProperty("transport", True)
+            row.addWidget(made)
+        self.speed = QComboBox()
+        self.speed.setObjectName("replaySpeed")
+        self.speed.setAccessibleName(tr("Replay speed"))
+        for value in SPEEDS:
+            self.speed.addItem(f"{value:g}x", value)
+        self.speed.setCurrentIndex(SPEEDS.index(1.0))
+        row.addWidget(self.speed)
+        row.addStretch(1)
+        self.progress = QProgressBar()
+        self.progress.setRange(0, 100)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedWidth(72)
+        self.progress.setAccessibleName(tr("Progress of the export or of what is opened"))
+        self.progress.hide()
+        row.addWidget(self.progress)
+        row.addWidget(action_button(actions["playOn"], "playOnButton"))
+        row.addWidget(action_button(actions["rollOpen"], "rollOpenButton"))
+        return row
+
+    def _choice_row(self, actions: ActionRegistry) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        self.choices = QComboBox()
+        self.choices.setObjectName("recordingBox")
+        self.choices.setAccessibleName(tr("Recording"))
+        self.choices.setMinimumContentsLength(14)
+        self.choices.activated.connect(lambda: self._controller.load(Path(self.choices.currentData())))
+        row.addWidget(self.choices, 1)
+        self.others = QToolButton()
+        self.others.setObjectName("besideButton")
+        self.others.setText(tr("Beside"))
+        self.others.setAccessibleName(tr("Show up to three more recordings in lockstep"))
+        self.others.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.others.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        menu = QMenu(self.others)
+        menu.aboutToShow.connect(self._fill_others)
+        self.others.setMenu(menu)
+        row.addWidget(self.others)
+        self._choice_buttons: dict[str, QPushButton] = {}
+        for name, button in _CHOICES.items():
+            self._choice_buttons[name] = made = action_button(actions[name], button)
+            row.addWidget(made)
+        return row
+
+    def _leave_room(self) -> None:
+        """In a low window the piano roll takes the place of what shows the same buttons."""
+        is_shown = self.panel.isHidden() or self.height() >= ROLL_HEIGHT
+        self.strip.setVisible(is_shown)
+        self.lane.setVisible(is_shown)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._leave_room()
+        row = (self.others, *self._choice_buttons.values())
+        room = self.width() - LEAST_CHOICE - sum(part.sizeHint().width() + 4 for part in row)
+        for name in _FIRST_TO_GO:
+            made = self._choice_buttons[name]
+            made.setVisible(room >= 0)
+            room += made.sizeHint().width() + 4 if room < 0 else 0
+
+    def _fill_others(self) -> None:
+        menu, controller = self.others.menu(), self._controller
+        menu.clear()
+        shown = {other.folder for other in controller.beside}
+        for folder in controller.folders:
+            if controller.replay is not None and folder == controller.replay.folder:
+                continue
+            action = menu.addAction(recording_name(folder))
+            action.setCheckable(True)
+            action.setChecked(folder in shown)
+            action.triggered.connect(lambda checked, folder=folder: controller.toggle_beside(folder))
+
+    # -- showing ----------------------------------------------------------------------------
+
+    def _on_loaded(self) -> None:
+        replay = self._controller.replay
+        assert replay is not None
+        self._stop()
+        self._stretch()
+        frame = self._controller.frame
+        self.slider.setValue(frame)
+        self.show_frame(frame)
+
+    def _stretch(self) -> None:
+        """The timeline is as long as the longest of those on show."""
+        controller = self._controller
+        if controller.replay is None:
+            return
+        frames = max(map(len, (controller.replay, *controller.beside)))
+        if self.panel.is_open:
+            frames = self.panel.frames
+        self.lane.show_replay(controller.replay, frames)
+        self.strip.show_replay(controller.replay, frames)
+        if self.slider.maximum() != frames - 1:
+            frame = self.frame
+            self.slider.setRange(0, frames - 1)
+            self.slider.setValue(min(frame, frames - 1))
+        self._mark(self.frame)
+
+    def go_to(self, frame: int) -> None:
+        """Show this frame, and if it is on show already show it anew."""
+        if self.slider.value() == frame:
+            self.show_frame(frame)
+        self.slider.setValue(frame)
+
+    def show_frame(self, frame: int) -> None:
+        replay = self._controller.replay
+        if replay is None or frame < 0:
+            return
+        if self.panel.is_open:
+            self.frame = frame
+            self.panel.seek(frame)
+            self._mark(frame)
+            self._show_beside(frame)
+            return
+        self.frame = frame
+        own = self._controller.frame = min(frame, len(replay) - 1)
+        self.screen_view.show_picture(replay.picture(own))
+        self._mark(frame)
+        self.lights.set_mask(int(replay.buttons[own]))
+        self.caption.setText(replay.describe(own))
+        self.position.setText(f"{own + 1} / {len(replay)}")
+        self._show_beside(frame)
+
+    def _show_beside(self, frame: int) -> None:
+        for shown, other in zip(self.beside, self._controller.beside, strict=False):
+            shown.show_frame(other, frame)
+
+    def _mark(self, frame: int) -> None:
+        self.lane.set_frame(frame)
+        self.strip.set_frame(frame)
+
+    def _on_pictured(self) -> None:
+        """The editor's player shows a frame: its picture and what is known of it, together."""
+        panel, replay = self.panel, self._controller.replay
+        self._source.open(panel.frames_path)
+        found = self._source.latest()
+        if found is None or replay is None or not panel.is_open:
+            return
+        info, pictures = found
+        self.screen_view.show_picture(pictures[0])
+        self.lights.set_mask(info.buttons)
+        self._controller.frame = min(info.frame, len(replay) - 1)
+        if info.frame < panel.fork:
+            self.caption.setText(replay.describe(info.frame))
+        else:
+            self.caption.setText(tr("changed: steps and rewards are told once it is saved"))
+        self.position.setText(f"{info.frame + 1} / {panel.frames}")
+
+    def _on_editor(self) -> None:
+        is_open = self.panel.is_open
+        if self.panel.isHidden() == is_open:
+            focus = self.window().focusWidget()
+            has_keys = focus is not None and self.isAncestorOf(focus)
+            self.panel.setVisible(is_open)
+            if has_keys:
+                (self.panel if is_open else self).setFocus()
+            self._leave_room()
+            self._stretch()
+            if not is_open:
+                self.show_frame(min(self.frame, self.slider.maximum()))
+        elif is_open and self.slider.maximum() != self.panel.frames - 1:
+            self._stretch()
+        self._hint()
+
+    def _hint(self) -> None:
+        replay, controller = self._controller.replay, self._controller
+        hint = tr("Press Record while a game plays, or open a GIF or a movie") if replay is None else ""
+        if controller.opening:
+            hint = tr("Opening {name}", name=controller.opening)
+        elif self.panel.busy:
+            hint = self.panel.busy
+        self.screen_view.hint = hint
+        self.screen_view.update()
+
+    # -- moving -----------------------------------------------------------------------------
+
+    def _move(self, step: int) -> None:
+        self._stop()
+        self.slider.setValue(self.frame + step)
+
+    def toggle(self) -> None:
+        if self._timer.isActive():
+            self._stop()
+        elif self._controller.replay is not None:
+            if self.frame >= self.slider.maximum():
+                self.slider.setValue(0)
+            self._played, self._ticked = float(self.frame), time.monotonic()
+            self._timer.start(16)
+            self.play.setIcon(icon("pause"))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """As at a player of films, wherever in the tab the keyboard is."""
+        moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self.slider.maximum()}
+        key = Qt.Key(event.key())
+        if event.modifiers() or self._controller.replay is None:
+            super().keyPressEvent(event)
+        elif key == Qt.Key.Key_Space and not event.isAutoRepeat():
+            self.toggle()
+        elif key in moves:
+            self._move(moves[key])
+        elif key in ends:
+            self._stop()
+            self.slider.setValue(ends[key])
+        else:
+            super().keyPressEvent(event)
+
+    def _stop(self) -> None:
+        self._timer.stop()
+        self.play.setIcon(icon("play"))
+
+    def _on_tick(self) -> None:
+        speed, now = float(self.speed.currentData()), time.monotonic()
+        self._played += speed * FRAMES_PER_SECOND * (now - self._ticked)
+        self._ticked = now
+        self.slider.setValue(min(int(self._played), self.slider.maximum()))
+        if self.frame >= self.slider.maximum():
+            self._stop()
+
+    def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().showEvent(event)
+        self._controller.reload()
+        self._controller.note_seen()
+
+    def hideEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().hideEvent(event)
+        self._stop()
+
+    def _on_changed(self) -> None:
+        controller = self._controller
+        has = controller.replay is not None
+        nothing = "" if has else tr("Record something first")
+        for widget in (self.play, self.back, self.next, self.slider, self.speed, self.others):
+            widget.setEnabled(has)
+            widget.setToolTip(nothing or widget.accessibleName())
+        self.choices.clear()
+        for folder in controller.folders:
+            self.choices.addItem(recording_name(folder), str(folder))
+            self.choices.setItemData(self.choices.count() - 1, str(folder), Qt.ItemDataRole.ToolTipRole)
+        if controller.replay is not None:
+            self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
+        self.choices.setEnabled(self.choices.count() > 0)
+        self.choices.setToolTip("" if self.choices.count() else tr("Record something first"))
+        self.progress.setVisible(controller.is_exporting or bool(controller.opening))
+        for number, shown in enumerate(self.beside):
+            shown.setVisible(number < len(controller.beside))
+        if self.panel.is_open:
+            self._show_beside(self.frame)
+        elif controller.replay is not None:
+            self._stretch()
+            self.show_frame(self.frame)
+        self._hint()
+
+    def _on_progress(self, share: float) -> None:
+        self.progress.setValue(round(share * 100))

@@ -1,0 +1,96 @@
+"""The piano roll: the buttons of a recording, changed frame by frame and played again."""
+
+from __future__ import annotations
+
+from gui.features.play.controller import PlayController
+from gui.features.replay.controller import ReplayController
+from gui.features.replay.view import ReplayView
+from gui.features.roll.controller import RollController
+from gui.features.roll.panel import RollPanel
+from gui.kit.actions import ActionRegistry
+from gui.kit.words import tr
+from gui.state.context import Context, Feature
+
+
+def feature(context: Context) -> Feature:
+    replay = context[ReplayController]
+    roll = context.add(RollController(context.bridge, replay, context[PlayController], context.notices))
+    define_roll(context.actions, roll)
+
+    def finish() -> None:
+        context[ReplayView].place_editor(context.add(RollPanel(roll, replay, context.actions)))
+
+    return Feature(finish=finish, ends=[roll.player.stop, roll.player.ahead.end])
+
+
+def define_roll(registry: ActionRegistry, roll: RollController) -> None:
+    add, changed = registry.add, (roll.changed,)
+    add(
+        "rollOpen",
+        tr("Edit the buttons"),
+        roll.toggle,
+        "Ctrl+Shift+B",
+        short=tr("Edit"),
+        tip=tr("Change the buttons of any frame; the recording stays as it is"),
+        refusal=roll.refusal,
+        is_on=lambda: roll.is_open,
+        follows=changed,
+    )
+    add(
+        "rollUndo",
+        tr("Undo the change of buttons"),
+        roll.undo,
+        "Ctrl+Alt+Z",
+        short=tr("Undo"),
+        symbol="undo",
+        refusal=roll.undo_refusal,
+        follows=changed,
+    )
+    add(
+        "rollRedo",
+        tr("Redo the change of buttons"),
+        roll.redo,
+        "Ctrl+Alt+Y",
+        short=tr("Redo"),
+        symbol="redo",
+        refusal=roll.redo_refusal,
+        follows=changed,
+    )
+    add(
+        "rollInsert",
+        tr("Insert a frame"),
+        roll.insert,
+        short=tr("Insert"),
+        symbol="plus",
+        tip=tr("A frame without a button before this one"),
+        refusal=roll.open_refusal,
+        follows=changed,
+    )
+    add(
+        "rollDelete",
+        tr("Delete the frame"),
+        roll.delete,
+        short=tr("Delete"),
+        symbol="minus",
+        refusal=roll.open_refusal,
+        follows=changed,
+    )
+    add(
+        "rollSave",
+        tr("Save the branch"),
+        roll.save,
+        "Ctrl+Alt+S",
+        short=tr("Save branch"),
+        tip=tr("Keep the changed copy as a recording of its own"),
+        refusal=roll.save_refusal,
+        follows=changed,
+    )
+    add(
+        "rollPlayOn",
+        tr("Play a branch from this frame"),
+        roll.play_on,
+        short=tr("Play from here"),
+        tip=tr("Take over here; the beginning and what you play become a branch"),
+        refusal=roll.open_refusal,
+        follows=changed,
+    )

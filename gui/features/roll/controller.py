@@ -1,0 +1,338 @@
+"""The piano roll: a recording's buttons changed frame by frame, in a player of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.features.play.controller import PlayController
+from gui.features.replay.controller import ReplayController
+from gui.features.replay.model import Replay
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.notices import Notices
+from trainer_core.lab.roms import find_game_again
+from trainer_core.service import PlayerService
+from trainer_core.wire import commands, records
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.playing import PlayerConfig
+
+SAVE_TIMEOUT_S = 120.0
+"""Ten minutes of play are played again and written."""
+BRANCH = re.compile(r"-b\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`after` in place of `before`, from frame `first` on: a joypad mask a frame."""
+
+    first: int
+    before: bytes
+    after: bytes
+
+    @property
+    def undone(self) -> Edit:
+        return Edit(self.first, self.after, self.before)
+
+
+class RollController(QObject):
+    """The recording on show, open for changes. The recording itself stays as it is."""
+
+    changed = Signal()
+    """Whether one is open, its buttons, what can be undone, how much was played."""
+    pictured = Signal()
+    """The player shows the frame that was asked for last."""
+
+    def __init__(self, bridge: Bridge, replay: ReplayController, playing: PlayController, notices: Notices) -> None:
+        super().__init__()
+        self._bridge, self._replay, self._playing = bridge, replay, playing
+        self._notices = notices
+        self.player = PlayerService(bridge.home)
+        self.player.on_event = self._on_event
+        self.player.on_end = self._on_end
+        self.masks = bytearray()
+        """Of the copy that is changed; empty while none is open."""
+        self.known = 0
+        """Frames that were played as the buttons stand now."""
+        self.busy = ""
+        self.frame = 0
+        self._done: list[Edit] = []
+        self._undone: list[Edit] = []
+        self._source: Replay | None = None
+        self._wanted: int | None = None
+        self._is_seeking = False
+        self._splicing: set[asyncio.Task[None]] = set()
+        """Changes that the player has not acknowledged yet."""
+        self._told: records.RollEvent | None = None
+        """What the player told last: it may be through before `start` has returned."""
+        self._stays = False
+        """The branch that was saved just now is opened in place of its parent."""
+        replay.loaded.connect(self._on_loaded)
+        replay.changed.connect(self.changed)
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.masks)
+
+    @property
+    def is_changed(self) -> bool:
+        return self._source is not None and bytes(self.masks) != self._source.buttons.tobytes()
+
+    @property
+    def fork(self) -> int:
+        """The first frame whose buttons were changed; the number of frames if none was."""
+        return 0 if self._source is None else self._first_other(self._source.buttons.tobytes())
+
+    def _first_other(self, masks: bytes) -> int:
+        """The first frame that has other buttons there."""
+        both = min(len(self.masks), len(masks))
+        pairs = zip(self.masks, masks, strict=False)
+        return next((frame for frame, (a, b) in enumerate(pairs) if a != b), both)
+
+    # -- opening ----------------------------------------------------------------------------
+
+    def refusal(self) -> str:
+        """Why the recording on show cannot be edited; empty when it can."""
+        replay = self._replay.replay
+        if replay is None:
+            return tr("Record something first")
+        return "" if replay.can_play_on else tr("These are pictures only: no game to press on")
+
+    def toggle(self) -> None:
+        """Open the recording on show for changes, or leave them."""
+        if self.is_open or self.busy:
+            self.close()
+        elif self._replay.replay is not None:
+            self._say(tr("Opening the recording"))
+            self._bridge.spawn(self._open(self._replay.replay), failed=self._fail)
+
+    async def _open(self, replay: Replay) -> None:
+        about, folder = replay.recording, replay.folder
+        task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
+        self._told = None
+        await self.player.start(PlayerConfig(task=task, mode="edit", recording=str(folder)))
+        self._source, self.masks = replay, bytearray(replay.buttons.tobytes())
+        self._done, self._undone, self.known = [], [], 0
+        if self._told is not None:
+            self._on_event(self._told)
+        self._say("")
+        self.seek(self._replay.frame)
+
+    def close(self, *, is_saved: bool = False) -> None:
+        """Leave the buttons; changes that were not saved can be brought back."""
+        if self.is_open or self.busy:
+            if not is_saved:
+                self._offer_back()
+            self.masks, self._source, self._wanted = bytearray(), None, None
+            self._is_seeking = False
+            self._bridge.spawn(self.player.stop(), title=tr("The player did not stop"))
+            self._say("")
+
+    def _offer_back(self) -> None:
+        """Say that changes were left, for whoever did not mean to."""
+        source, masks = self._source, bytes(self.masks)
+        if source is not None and self.is_changed:
+            self._notices.tell(
+                tr("The changed buttons were not saved"),
+                source.folder.name,
+                "warn",
+                tr("Bring them back"),
+                lambda: self._bridge.spawn(self._bring_back(source, masks), failed=self._fail),
+            )
+
+    async def _bring_back(self, source: Replay, masks: bytes) -> None:
+        """Open the recording again with these buttons; one undo takes them all away."""
+        self._replay.load(source.folder)
+        self._say(tr("Opening the recording"))
+        await self._open(source)
+        begin = self.frame = min(self._first_other(masks), len(masks) - 1)
+        behind, most = 0, min(len(masks), len(self.masks)) - begin
+        while behind < most and masks[-1 - behind] == self.masks[-1 - behind]:
+            behind += 1
+        end = len(self.masks) - behind
+        before = bytes(self.masks[begin:end])
+        self._edit(Edit(begin, before, masks[begin : len(masks) - behind]))
+
+    def _on_loaded(self) -> None:
+        if not self._stays:
+            self.close()
+
+    # -- looking and changing ---------------------------------------------------------------
+
+    def seek(self, frame: int) -> None:
+        """Show a frame as the buttons stand; of many that are asked for only the last counts."""
+        if self.is_open:
+            self._wanted = self.frame = min(max(frame, 0), len(self.masks) - 1)
+            if not self._is_seeking:
+                self._is_seeking = True
+                self._bridge.spawn(self._seek(), failed=self._fail)
+
+    async def _seek(self) -> None:
+        try:
+            while self._wanted is not None and self.is_open:
+                if self._splicing:  # else a seek could overtake the change that it is to show
+                    await asyncio.wait(self._splicing)
+                    continue
+                frame, self._wanted = self._wanted, None
+                await self._ask(commands.Seek, timeout_s=SAVE_TIMEOUT_S, frame=frame)
+                self.pictured.emit()
+        finally:
+            self._is_seeking = False
+
+    def press(self, first: int, masks: bytes) -> None:
+        """Hold these buttons from frame `first` on, one mask a frame."""
+        self._edit(Edit(first, bytes(self.masks[first : first + len(masks)]), masks))
+
+    def insert(self) -> None:
+        """A frame without a button before the one on show."""
+        self._edit(Edit(self.frame, b"", b"\0"))
+
+    def delete(self) -> None:
+        """Take the frame on show away."""
+        self._edit(Edit(self.frame, bytes(self.masks[self.frame : self.frame + 1]), b""))
+
+    def undo(self) -> None:
+        if self._done:
+            edit = self._done.pop()
+            self._undone.append(edit)
+            self._apply(edit.undone)
+
+    def redo(self) -> None:
+        if self._undone:
+            edit = self._undone.pop()
+            self._done.append(edit)
+            self._apply(edit)
+
+    def undo_refusal(self) -> str:
+        return "" if self._done else tr("Nothing was changed")
+
+    def redo_refusal(self) -> str:
+        return "" if self._undone else tr("Nothing was taken back")
+
+    def open_refusal(self) -> str:
+        return "" if self.is_open else tr("Open the buttons of a recording first")
+
+    def save_refusal(self) -> str:
+        if not self.is_changed:
+            return self.open_refusal() or tr("Nothing was changed")
+        return self.busy
+
+    def _edit(self, edit: Edit) -> None:
+        if self.is_open and edit.before != edit.after:
+            self._done.append(edit)
+            self._undone.clear()
+            self._apply(edit)
+
+    def _apply(self, edit: Edit) -> None:
+        self.masks[edit.first : edit.first + len(edit.before)] = edit.after
+        self.known = min(self.known, edit.first)
+        splice = {"first": edit.first, "removed": len(edit.before), "masks": edit.after.hex()}
+        task = self._bridge.spawn(self._splice(edit, splice), failed=self._fail)
+        self._splicing.add(task)
+        task.add_done_callback(self._splicing.discard)
+        self.changed.emit()
+        self.seek(self.frame)
+
+    async def _splice(self, edit: Edit, splice: dict[str, object]) -> None:
+        try:
+            await self._ask(commands.Splice, **splice)
+        except LabError:
+            # The player knows better: show what it has.
+            self.masks[edit.first : edit.first + len(edit.after)] = edit.before
+            self._done, self._undone = [done for done in self._done if done is not edit], []
+            self.changed.emit()
+            raise
+
+    # -- keeping ----------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Keep the changed copy as a branch, and show it."""
+        if self._source is not None:
+            self._say(tr("Writing the branch"))
+            folder = self._free(self._source.folder.name)
+            self._bridge.spawn(self._save_and_stay(folder), failed=self._fail)
+
+    async def _save(self, folder: Path) -> None:
+        frame = self.frame
+        await self._ask(commands.SaveBranch, timeout_s=SAVE_TIMEOUT_S, path=str(folder))
+        self._stays = True
+        try:
+            self._replay.load(folder, frame)
+        finally:
+            self._stays = False
+        self._replay.reload()
+        self._notices.tell(tr("Branch saved"), folder.name, "good")
+
+    async def _save_and_stay(self, folder: Path) -> None:
+        """The player knows all of the branch already and goes on with it."""
+        await self._save(folder)
+        self._source = self._replay.replay
+        self._say("")
+        self.seek(self.frame)
+
+    def play_on(self) -> None:
+        """A person plays on from the frame on show; all of it becomes a branch."""
+        if self._source is None:
+            return
+        if not self.is_changed:
+            self._take_over(self.frame)
+            return
+        self._say(tr("Writing the branch"))
+        frame, folder = self.frame, self._free(self._source.folder.name)
+
+        async def save_and_play() -> None:
+            await self._save(folder)
+            self._take_over(frame)
+
+        self._bridge.spawn(save_and_play(), failed=self._fail)
+
+    def _take_over(self, frame: int) -> None:
+        """From the recording on show: the one that is open, or the branch that was just saved."""
+        replay = self._replay.replay
+        if replay is not None:
+            self._playing.play_on(replay.recording, replay.folder, frame, branch=True)
+        self.close(is_saved=True)
+
+    def _free(self, name: str) -> Path:
+        """A folder that is not there yet, called after the recording at the root of the tree."""
+        shelf, root = self._bridge.home.root / "recordings", BRANCH.sub("", name)
+        numbers = range(1, 100_000)
+        return next(p for n in numbers if not (p := shelf / f"{root}-b{n}").exists())
+
+    # -- inside -----------------------------------------------------------------------------
+
+    async def _ask(self, kind: type[commands.Command], **fields: object) -> records.AckEvent:
+        ack = await self.player.request(kind, **fields)  # type: ignore[arg-type]
+        if not ack.ok:
+            raise LabError(ack.detail or tr("the player refused"))
+        return ack
+
+    def _say(self, busy: str) -> None:
+        self.busy = busy
+        self.changed.emit()
+
+    def _fail(self, reason: str) -> None:
+        self._bridge.problem.emit(tr("The piano roll"), reason)
+        self._say("")
+
+    def _on_event(self, event: records.Event) -> None:
+        if isinstance(event, records.RollEvent):
+            self._told = event
+        if isinstance(event, records.RollEvent) and event.frames == len(self.masks):
+            self.known = event.known
+            if event.differs >= 0:
+                self._notices.tell(
+                    tr("This recording does not play back"),
+                    tr("frame {frame} shows another picture than was recorded", frame=event.differs + 1),
+                    "warn",
+                )
+            self.changed.emit()
+
+    def _on_end(self, reason: str) -> None:
+        self._offer_back()
+        self.masks, self._source = bytearray(), None
+        self._fail(reason)

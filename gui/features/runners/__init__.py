@@ -1,0 +1,55 @@
+"""The agent dock: who plays, which task, which trainer; installing trainers of guest libraries."""
+
+from __future__ import annotations
+
+from gui.features.play.controller import PlayController
+from gui.features.runners.controller import RunnersController
+from gui.features.runners.dock import AgentDock
+from gui.features.train.controller import TrainingController
+from gui.kit.actions import ActionRegistry
+from gui.kit.words import tr
+from gui.state.context import Context, DockSpec, Feature
+
+
+def feature(context: Context) -> Feature:
+    runners = context.add(RunnersController(context.bridge, context.session, context.notices))
+    define_runners(context.actions, runners)
+
+    def make_dock() -> AgentDock:
+        draft = context[TrainingController].draft
+        return AgentDock(context.session, runners, draft, context[PlayController], context.actions)
+
+    return Feature(docks=[DockSpec(make_dock, "F1")])
+
+
+def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:
+    add, follows = registry.add, (runners.changed,)
+    add(
+        "installRunner",
+        tr("Install the chosen trainer"),
+        runners.install,
+        short=tr("Install"),
+        tip=tr("Fetch it from the package index into an environment of its own"),
+        refusal=runners.refusal,
+        is_there=lambda: runners.wanted is not None and not runners.installing,
+        follows=follows,
+    )
+    add(
+        "removeRunner",
+        tr("Remove the chosen trainer"),
+        runners.remove,
+        short=tr("Remove"),
+        tip=tr("Delete its environment; runs and checkpoints stay"),
+        refusal=runners.remove_refusal,
+        follows=follows,
+    )
+    add(
+        "cancelInstall",
+        tr("Cancel the installation"),
+        runners.cancel,
+        short=tr("Cancel"),
+        tip=tr("What it wrote so far is removed"),
+        refusal=lambda: "" if runners.installing else tr("Nothing is being installed"),
+        is_there=lambda: runners.installing is not None,
+        follows=follows,
+    )

@@ -1,0 +1,122 @@
+"""Trainers that are not here yet: what they would need, installing them, giving that up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.kit.words import tr
+from gui.state.bridge import Bridge, in_thread
+from gui.state.notices import Notices
+from gui.state.session import Session
+from trainer_core.runners.catalog import AgentRunner, Installation
+from trainer_core.service import Job, run_job
+from trainer_core.wire.errors import LabError
+
+
+class RunnersController(QObject):
+    """One installation at a time; it goes on while another trainer is looked at."""
+
+    changed = Signal()
+
+    def __init__(self, bridge: Bridge, session: Session, notices: Notices) -> None:
+        super().__init__()
+        self._bridge, self._session, self._notices = bridge, session, notices
+        self.installing: AgentRunner | None = None
+        self.progress = 0.0
+        """How far the installation is, 0 to 1."""
+        self._job: Job | None = None
+        self._cancelled = False
+        session.runner_changed.connect(lambda runner: self.changed.emit())
+
+    @property
+    def wanted(self) -> Installation | None:
+        """What the chosen trainer lacks; None when it is ready."""
+        return self._session.runner.installation(self._bridge.home)
+
+    def refusal(self) -> str:
+        """Why nothing can be installed now; empty when the chosen trainer can be."""
+        if self.installing is not None:
+            return tr("{title} is being installed", title=self.installing.title)
+        return "" if self.wanted else tr("{title} is ready", title=self._session.runner.title)
+
+    def install(self) -> None:
+        """Make the chosen trainer's environment."""
+        wanted = self.wanted
+        if wanted is not None and self.installing is None:
+            self.installing, self.progress = self._session.runner, 0.0
+            self._cancelled = False
+            self.changed.emit()
+            self._bridge.spawn(self._install(self.installing, wanted))
+
+    def cancel(self) -> None:
+        """Give the installation up; what it wrote is removed."""
+        self._cancelled = True
+        if self._job is not None:
+            self._job.cancel()
+
+    def remove_refusal(self) -> str:
+        """Why the chosen trainer's environment cannot be removed now; empty when it can."""
+        runner, live = self._session.runner, self._bridge.service.runs.values()
+        if self.installing is not None:
+            return tr("{trainer} is being installed", trainer=self.installing.title)
+        if any(run.runner == runner.id and not run.state.is_end for run in live):
+            return tr("{trainer} has a run under way", trainer=runner.title)
+        return "" if runner.removal(self._bridge.home) else tr("Nothing of it is installed here")
+
+    def remove(self) -> None:
+        """Delete the chosen trainer's environment; runs and checkpoints stay."""
+        runner = self._session.runner
+        removal = runner.removal(self._bridge.home)
+        if removal is not None and not self.remove_refusal():
+            self._bridge.spawn(self._remove(runner, removal))
+
+    async def _remove(self, runner: AgentRunner, removal: Callable[[], None]) -> None:
+        try:
+            await in_thread(removal)
+            self._notices.tell(tr("{trainer} was removed", trainer=runner.title), "", "good")
+        except (LabError, OSError) as error:
+            told = tr("{trainer} was not removed", trainer=runner.title)
+            self._notices.tell(told, str(error), "error")
+        self.changed.emit()
+        self._session.runner_changed.emit(self._session.runner)
+
+    async def _install(self, runner: AgentRunner, wanted: Installation) -> None:
+        try:
+            await run_job(wanted.argv, on_progress=self._on_progress, on_start=self._on_start)
+            self._notices.tell(tr("{title} is ready", title=runner.title), str(wanted.folder), "good")
+        except (LabError, OSError) as error:
+            await in_thread(self._discard, wanted)
+            if not self._cancelled:
+                self._notices.tell(
+                    tr("{title} was not installed", title=runner.title),
+                    str(error),
+                    "error",
+                    tr("Try again"),
+                    self.install,
+                )
+        except asyncio.CancelledError:
+            wanted.discard()
+            raise
+        finally:
+            self.installing = self._job = None
+            self.changed.emit()
+            self._session.runner_changed.emit(self._session.runner)
+
+    @staticmethod
+    def _discard(wanted: Installation) -> None:
+        try:
+            wanted.discard()
+        except (LabError, OSError):
+            return  # the next installation begins with this
+
+    def _on_start(self, job: Job) -> None:
+        self._job = job
+        if self._cancelled:
+            job.cancel()
+
+    def _on_progress(self, share: float) -> None:
+        self.progress = share
+        self.changed.emit()

@@ -1,0 +1,136 @@
+"""Columns of the run table: those it is made with, and fields of what the runs were told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable
+from typing import Annotated
+
+import msgspec
+from PySide6.QtCore import QObject, Signal
+
+from gui.kit.settings import Settings
+from gui.state.seed_groups import flat
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.regular_files import read_regular
+
+MOST_BYTES = 1 << 20
+"""A configuration larger than this is none of ours."""
+KEY = "runs/columns"
+MOST_PIXELS = 10_000
+
+
+def differing(told: Iterable[dict[str, str]]) -> list[str]:
+    """Fields with two values or more; one that another kind of run lacks is not told otherwise."""
+    values: dict[str, set[str]] = {}
+    for one in told:
+        for name, text in one.items():
+            values.setdefault(name, set()).add(text)
+    return [name for name, found in values.items() if len(found) > 1]
+
+
+class RunConfigs:
+    """What runs were told, by field; read when asked for, once. Unreadable is nothing told."""
+
+    def __init__(self, home: HomePaths) -> None:
+        self._home = home
+        self._known: dict[str, dict[str, str]] = {}
+
+    def peek(self, run_id: str, name: str) -> str:
+        """A field of a run that was read; empty for one that was not, or that lacks it."""
+        return self._known.get(run_id, {}).get(name, "")
+
+    def find(self, run_id: str, name: str) -> str:
+        """`peek` by small letters, and by the last part of a dotted name."""
+        for field, text in self._known.get(run_id, {}).items():
+            if name in (field.lower(), field.lower().rpartition(".")[2]):
+                return text
+        return ""
+
+    def read(self, run_id: str) -> dict[str, str]:
+        """Text by field. A run that is not configured yet is looked at again."""
+        known = self._known.get(run_id)
+        if known is None:
+            known = self._read(run_id)
+            if known:
+                self._known[run_id] = known
+        return known
+
+    def _read(self, run_id: str) -> dict[str, str]:
+        path = self._home.run(run_id).config
+        try:
+            told = json.loads(read_regular(path, MOST_BYTES))
+            return flat(told.get("run", told))
+        except (OSError, ValueError, AttributeError, RecursionError):
+            return {}
+
+    def reading(self, run_ids: Iterable[str]) -> Generator[None]:
+        """Read many, one a step."""
+        for run_id in run_ids:
+            self.read(run_id)
+            yield
+
+    def differing(self, run_ids: Iterable[str]) -> list[str]:
+        """Fields that some of these runs were told differently, in the order of the first."""
+        return differing([self.read(run_id) for run_id in run_ids])
+
+
+class _Columns(msgspec.Struct):
+    """What a person chose, as it is kept."""
+
+    fields: list[str] = []
+    hidden: list[str] = []
+    widths: dict[str, Annotated[int, msgspec.Meta(ge=0, le=MOST_PIXELS)]] = {}
+    sort: tuple[str, bool] | None = None
+
+
+class RunColumns(QObject):
+    """A person's choice, kept from one start to the next."""
+
+    changed = Signal()
+
+    def __init__(self, settings: Settings, configs: RunConfigs) -> None:
+        super().__init__()
+        self._settings, self.configs = settings, configs
+        kept = settings.decoded(KEY, _Columns, _Columns())
+        self.fields = kept.fields
+        """Fields of the configuration that have a column."""
+        self.hidden = set(kept.hidden)
+        self.widths = kept.widths
+        """Pixels, of columns that a person pulled."""
+        self.sort = kept.sort or ("Started", True)
+        """The column that rows are sorted by, and whether falling."""
+
+    def _keep(self) -> None:
+        kept = {"fields": self.fields, "hidden": sorted(self.hidden), "widths": self.widths, "sort": list(self.sort)}
+        self._settings.set(KEY, json.dumps(kept))
+
+    def toggle_field(self, name: str) -> None:
+        """Give a field of the configuration a column, or take it away."""
+        if name in self.fields:
+            self.fields.remove(name)
+        else:
+            self.fields.append(name)
+        self._keep()
+        self.changed.emit()
+
+    def toggle_hidden(self, name: str) -> None:
+        self.hidden ^= {name}
+        self._keep()
+        self.changed.emit()
+
+    def set_width(self, name: str, width: int) -> None:
+        self.widths[name] = width
+        self._keep()
+
+    def set_sort(self, name: str, is_falling: bool) -> None:
+        self.sort = (name, is_falling)
+        self._keep()
+
+
+def by_value(text: str) -> tuple[int, float, str]:
+    """What texts of a configuration are sorted by: numbers first, as numbers."""
+    try:
+        return 0, float(text), ""
+    except ValueError:
+        return 1, 0.0, text

@@ -1,0 +1,503 @@
+"""Runs of this home, live and past: which is in focus, its history, resume, use again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
+
+from gui.features.runs.columns import RunColumns, differing
+from gui.features.runs.comparison import Axis, axis_of, success_axis
+from gui.features.runs.model import RunList
+from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
+from gui.kit.words import tr
+from gui.state.bridge import Bridge, cause_of
+from gui.state.metric_series import Array
+from gui.state.notices import END_OF_RUN, Notices
+from gui.state.run_history import RunTelemetry, reading
+from gui.state.run_notes import Note, RunNotes
+from gui.state.seed_groups import flat
+from gui.state.session import Navigation, Place, Session
+from gui.state.telemetry import TelemetryModel
+from trainer_core.service import RunChanged
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError, shortened
+from trainer_core.wire.metric_names import METRICS
+from trainer_core.wire.run_record import RunRecord, RunState, is_archived
+
+RENEW_MS = 1000
+"""Records tell the steps of a live run more often than a table needs to show them."""
+
+
+NO_CHECKPOINT = "it has no checkpoint to go on from"
+MOST_OTHER = 60
+"""Metrics of other trainers that a table of outcomes has rows for."""
+MOST_COMPARED = 8
+"""Columns of a comparison that still fit a window."""
+
+
+def sweep_of(run: RunRecord | None) -> str:
+    """Name of the sweep that a run is a trial of, empty for any other."""
+    return str(getattr(run, "tags", {}).get("sweep", ""))
+
+
+class RunsController(QObject):
+    """Verbs are about the run in focus, which the telemetry model knows."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        session: Session,
+        model: RunList,
+        telemetry: TelemetryModel,
+        training: TrainingController,
+        navigation: Navigation,
+        notices: Notices,
+        notes: RunNotes,
+        columns: RunColumns,
+    ) -> None:
+        super().__init__()
+        self._notes, self._columns = notes, columns
+        self._bridge, self._session, self._model = bridge, session, model
+        self._telemetry, self._training = telemetry, training
+        self._navigation, self._notices = navigation, notices
+        self.queue_changed = model.places_changed
+        self._configs_asked: set[str] = set()
+        self.selected: list[str] = []
+        """Rows of the table that are picked; the focus is the last of them."""
+        self._queued: set[str] = set()
+        self._moving: set[str] = set()
+        """Runs of this app that have not ended: their steps grow."""
+        bridge.run_changed.connect(self._on_run_changed)
+        bridge.event_received.connect(self._on_event)
+        training.started.connect(self._on_started)
+        training.queued.connect(self._on_queued)
+        self._clock = QTimer(self, interval=RENEW_MS)
+        self._clock.timeout.connect(self._on_clock)
+        self._clock.start()
+
+    def open_home(self, pinned: Sequence[str] = ()) -> None:
+        """Read what earlier sessions left, and say which runs were lost; `pinned` were on show."""
+        service = self._bridge.service
+        lost = service.open()
+        if problem := service.registry.problem:
+            self._notices.tell(
+                tr("The list of runs cannot be read"),
+                tr("{problem}: it is made of their folders", problem=shortened(problem)),
+                "warn",
+            )
+        self._model.put_all(list(service.runs.values()))
+        self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
+        self._tell_waits()
+        self._look_at_queue()
+        if self._columns.fields:
+            self.read_configs()
+        if service.runs:
+            newest = max(service.runs.values(), key=lambda run: run.created_at)
+            self.show(newest.run_id)
+            self.show_all([run_id for run_id in pinned if run_id in service.runs])
+        for run in lost:
+            goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
+            why = run.reason if run.last_checkpoint else f"{run.reason}; {tr(NO_CHECKPOINT)}"
+            self._notices.tell(
+                tr("Run {run_id} was lost", run_id=run.name or run.run_id),
+                why,
+                "warn",
+                tr("Resume") if goes_on else "",
+                partial(self._training.resume, run.run_id) if goes_on else None,
+                subject=f"lost {run.run_id}",
+            )
+
+    def take_in(self, run: RunRecord) -> None:
+        """A run that was made elsewhere than by a trainer: a row of the table, in focus."""
+        self._bridge.service.runs[run.run_id] = run
+        self._model.put(run)
+        self.show(run.run_id)
+
+    @property
+    def current(self) -> RunRecord | None:
+        """The run in focus."""
+        return self._bridge.service.runs.get(self._telemetry.focus)
+
+    def show(self, run_id: str) -> None:
+        """Put a run in focus: curves, badge, run info."""
+        run = self._bridge.service.runs.get(run_id)
+        if run is not None and run.state.is_end:
+            self._wait_no_more(run)
+        self._telemetry.set_focus(run_id)
+        self._training.show(run_id)
+        self._load_history(run_id)
+
+    def toggle_pin(self) -> None:
+        """Keep the focus' curves on show beside those of other runs, or no longer.
+
+        Of several picked rows all are then on show, or none.
+        """
+        pinned, wanted = self._telemetry.pinned, [run.run_id for run in self.in_focus()]
+        if all(run_id in pinned for run_id in wanted):
+            self._telemetry.set_pinned([run_id for run_id in pinned if run_id not in wanted])
+        else:
+            self.show_all([*pinned, *(run_id for run_id in wanted if run_id not in pinned)])
+
+    def toggle_shown(self, run_id: str) -> None:
+        """Show a run's curves beside those of the focus, or no longer."""
+        self._telemetry.toggle_pin(run_id)
+        if run_id in self._telemetry.pinned:
+            self._load_history(run_id)
+
+    def show_all(self, run_ids: list[str]) -> None:
+        """Show the curves of many runs, the first as many as fit."""
+        self._telemetry.set_pinned(run_ids)
+        for run_id in self._telemetry.pinned:
+            self._load_history(run_id)
+
+    def color(self) -> int | None:
+        """Number of the colour that was chosen for the run in focus."""
+        return self._telemetry.chosen_slots.get(self._telemetry.focus)
+
+    def set_color(self, slot: int | None) -> None:
+        """Give the picked runs a colour of the plots, or let it come by itself again."""
+        for run in self.in_focus():
+            self._telemetry.choose_slot(run.run_id, slot)
+
+    def known(self, run_ids: Sequence[object]) -> list[str]:
+        """Those of these runs that are in the home."""
+        return [str(run_id) for run_id in run_ids if run_id in self._bridge.service.runs]
+
+    def annotate(self, name: str, note: Note) -> None:
+        """Give the run in focus a name, tags and notes."""
+        run = self.current
+        try:
+            if run is not None and name != run.name:
+                self._bridge.service.rename(run.run_id, name)
+            self._notes.put(self._telemetry.focus, note)
+        except (LabError, OSError) as error:
+            self._bridge.problem.emit(tr("The run was not described"), cause_of(error))
+
+    def note(self) -> Note:
+        """What a person wrote on the run in focus."""
+        return self._notes[self._telemetry.focus]
+
+    def hide_others(self) -> None:
+        """Show the curves of the focus alone."""
+        self._telemetry.set_pinned([])
+
+    def differences(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
+        """(field, value by run) where these runs, or the compared ones, were told otherwise."""
+        metas = [run.meta for run in runs or self.compared()]
+        configs = [flat(meta.config) if meta is not None else {} for meta in metas]
+        names = list({name: True for config in configs for name in config})
+        rows = [(name, [config.get(name, "-") for config in configs]) for name in names]
+        return [(name, values) for name, values in rows if len(set(values)) > 1]
+
+    def outcomes(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
+        """(words, value by run): how far these runs, or the compared ones, came, and their newest
+        measurements."""
+        runs, service = runs or self.compared(), self._bridge.service.runs
+        records = [service.get(run.run_id) for run in runs]
+        rows = [
+            (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
+            (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
+            (tr("Best, leaving loops"), [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records]),
+        ]
+        for row in METRICS:
+            columns = [run.table.column(row.name) for run in runs]
+            if row.group == "overview" and any(map(len, columns)):
+                rows.append((tr(row.title), _newest(columns)))
+        known = {row.name for row in METRICS}
+        other = dict.fromkeys(n for run in runs for n in run.table.names if n not in known)
+        rows += [(name, _newest([run.table.column(name) for run in runs])) for name in list(other)[:MOST_OTHER]]
+        return rows
+
+    def parallel(self) -> tuple[list[str], list[Axis]]:
+        """Names of the runs on show, and axes of what they were told differently; success last."""
+        runs = [run for run in self.on_show() if run.meta is not None]
+        configs = [flat(run.meta.config) if run.meta else {} for run in runs]
+        axes = [axis_of(name, [config.get(name) for config in configs]) for name in differing(configs)]
+        known = self._bridge.service.runs
+        rates = [known[run.run_id].best_success_rate if run.run_id in known else 0.0 for run in runs]
+        return [self._telemetry.label(run.run_id) for run in runs], [*axes, success_axis(rates)]
+
+    def on_show(self) -> list[RunTelemetry]:
+        """The runs on show whose logs were read, the focus first."""
+        found = (self._telemetry.runs.get(run_id) for run_id in self._telemetry.shown())
+        return [run for run in found if run is not None]
+
+    def sweep(self) -> list[str]:
+        """The runs of the sweep that the focus is a trial of, in the order of their beginning."""
+        name = sweep_of(self.current)
+        runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
+        return [run.run_id for run in runs if name and sweep_of(run) == name]
+
+    def in_focus(self) -> list[RunRecord]:
+        """The run in focus and those that are picked with it; every trial of a folded sweep."""
+        known, focus = self._bridge.service.runs, self._telemetry.focus
+        picked = self.selected if focus in self.selected else [focus]
+        rows = [self._model.row_of(run_id) for run_id in picked]
+        behind = [name for row in rows if row >= 0 for name in self._model.sweeps.behind(row)]
+        return [known[run_id] for run_id in dict.fromkeys(behind) if run_id in known]
+
+    def show_sweep(self) -> None:
+        """Show the curves of every trial of the sweep."""
+        self.show_all(self.sweep())
+
+    def toggle_sweep(self) -> None:
+        """Give each trial of the sweep its row in the table, or all of them one."""
+        self._model.toggle_sweep(sweep_of(self.current))
+
+    def is_sweep_open(self) -> bool:
+        run = self.current
+        return run is not None and bool(sweep_of(run)) and not self._model.sweeps.is_folded_sweep(run)
+
+    def sweep_refusal(self) -> str:
+        return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
+
+    def compared(self) -> list[RunTelemetry]:
+        """Those of the runs on show that a table has room for."""
+        return self.on_show()[:MOST_COMPARED]
+
+    def compare_refusal(self) -> str:
+        return "" if len(self.compared()) > 1 else tr("Show the curves of two runs or more first")
+
+    def resume(self) -> None:
+        self._training.resume(self._telemetry.focus)
+
+    def reuse_config(self) -> None:
+        """Fill the form with the configuration of the run in focus."""
+        run = self._telemetry.runs.get(self._telemetry.focus)
+        if run is not None and run.meta is not None:
+            self._session.turn_to_training()
+            self._training.turn_to_runner(run.meta.runner)
+            self._training.draft.set_values(run.meta.config)
+
+    def move_in_queue(self, by: int) -> None:
+        """Let the run in focus begin earlier (-1) or later (1) than one more of those that wait."""
+        queue, run_id = self._bridge.service.queue, self._telemetry.focus
+        try:
+            self._look_at_queue()  # others work it too
+            if run_id in self._model.places:
+                queue.move(run_id, max(1, self._model.places[run_id] + by))
+        except LabError as error:
+            self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
+        self._look_at_queue()
+
+    def take_place_of(self, run_id: str, other: str) -> None:
+        """Let a run that waits begin when another one that waits would have."""
+        queue = self._bridge.service.queue
+        try:
+            self._look_at_queue()
+            if run_id in self._model.places and other in self._model.places:
+                queue.move(run_id, self._model.places[other])
+        except LabError as error:
+            self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
+        self._look_at_queue()
+
+    def toggle_field(self, name: str) -> None:
+        """Give a field of the configuration a column of the table, or take it away."""
+        self._columns.toggle_field(name)
+        if name in self._columns.fields:
+            self.read_configs()
+
+    def read_configs(self) -> None:
+        """Read what every run was told, a little a turn; then the table can sort by it."""
+        run_ids = [name for name in self._bridge.service.runs if name not in self._configs_asked]
+        if not run_ids:
+            return
+        self._configs_asked |= set(run_ids)
+        self._bridge.spawn(
+            self._bridge.in_slices(self._columns.configs.reading(run_ids)), then=lambda _: self._model.renew_columns()
+        )
+
+    def _look_at_queue(self) -> None:
+        entries = self._bridge.service.queue.entries()
+        self._model.set_places([entry.run_id for entry in entries])
+
+    def open_folder(self) -> None:
+        folder = self._bridge.home.run(self._telemetry.focus).root
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    def _log_file(self) -> Path:
+        return self._bridge.home.run(self._telemetry.focus).worker_log
+
+    def open_log(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._log_file())))
+
+    def log_refusal(self) -> str:
+        """Why there is no log file to open."""
+        if refusal := self.refusal():
+            return refusal
+        return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
+
+    def show_log(self) -> None:
+        """Bring the log, where a failed run's last words are, to the front."""
+        self._navigation.show_dock(names.LOG_DOCK)
+
+    # -- what is possible -------------------------------------------------------------------
+
+    def refusal(self) -> str:
+        """Why there is no run to speak of; empty when one is in focus."""
+        return "" if self.current is not None else tr("Select a run first")
+
+    def resume_refusal(self) -> str:
+        run = self.current
+        if run is None:
+            return self.refusal()
+        if run.run_id in self._training.resuming:
+            return tr("It is being resumed")
+        if not run.state.is_end:
+            return tr("It has not ended")
+        if refusal := self._starts_anew(run):
+            return refusal
+        return "" if run.last_checkpoint else tr("It has no checkpoint to go on from")
+
+    def _starts_anew(self, run: RunRecord) -> str:
+        """Why a run's trainer cannot go on with it; empty where it can, or nobody knows."""
+        for runner in self._bridge.service.runners:
+            if runner.id == run.runner and not runner.capabilities.exact_resume:
+                return tr("{title} cannot go on with a run: start a new one", title=runner.title)
+        return ""
+
+    def error_refusal(self) -> str:
+        """Why there is no error to show of the run in focus."""
+        run = self.current
+        failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
+        return "" if failed else tr("The run did not fail")
+
+    def reuse_refusal(self) -> str:
+        run = self._telemetry.runs.get(self._telemetry.focus)
+        if run is None or run.meta is None:
+            return self.refusal() or tr("Its log does not say how it was configured")
+        if run.meta.runner not in {runner.id for runner in self._bridge.service.runners}:
+            return tr("None of the trainers here made it")
+        return ""
+
+    def waits(self) -> bool:
+        """Whether the run in focus is in the queue."""
+        return self._telemetry.focus in self._model.places
+
+    def move_refusal(self, by: int) -> str:
+        """Why the run in focus cannot change places with the one before (-1) or behind it (1)."""
+        place = self._model.places.get(self._telemetry.focus, 0)
+        if not place:
+            return self.refusal() or tr("It does not wait")
+        if 1 <= place + by <= len(self._model.places):
+            return ""
+        return tr("It is the first that waits") if by < 0 else tr("It is the last that waits")
+
+    def curves_refusal(self) -> str:
+        """Why there is nothing to export of the run in focus."""
+        run = self._telemetry.runs.get(self._telemetry.focus)
+        if run is None or not len(run.table):
+            return self.refusal() or tr("It has no curves yet")
+        return ""
+
+    # -- following --------------------------------------------------------------------------
+
+    def _load_history(self, run_id: str) -> None:
+        """Read what the log has and the model lacks, a slice a turn; live records follow on."""
+        if run_id and self._telemetry.begin_loading(run_id):
+            log = self._bridge.home.run(run_id).train_log
+            self._bridge.spawn(
+                self._bridge.in_slices(reading(run_id, log, lambda: run_id in self._telemetry.shown())),
+                then=lambda run: self._on_read(run_id, run),
+                failed=lambda reason: self._on_unreadable(run_id, reason),
+            )
+
+    def _on_read(self, run_id: str, run: RunTelemetry | None) -> None:
+        if run is not None:
+            self._telemetry.end_loading(run_id, run)
+            return
+        self._telemetry.give_up_loading(run_id)
+        if run_id in self._telemetry.shown():  # wanted again meanwhile
+            self._load_history(run_id)
+
+    def _on_unreadable(self, run_id: str, reason: str) -> None:
+        self._telemetry.end_loading(run_id, RunTelemetry(run_id))
+        self._bridge.problem.emit(tr("The run's log cannot be read"), reason)
+
+    def _on_event(self, run_id: str, event: records.Event) -> None:
+        self._telemetry.follow(run_id, event)
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        run = notice.record
+        (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
+        before = self._model.label(run.run_id)
+        self._model.put(run)
+        if self._model.label(run.run_id) != before:
+            self._telemetry.renamed.emit(run.run_id)
+        if run.state.is_end:
+            self._wait_no_more(run)
+        if run.state is RunState.QUEUED or run.run_id in self._model.places:
+            self._look_at_queue()
+        self._tell_waits()
+
+    def _wait_no_more(self, run: RunRecord) -> None:
+        """Where there are no curves, none will come."""
+        is_there = self._bridge.home.run(run.run_id).root.is_dir()
+        self._telemetry.tell_wait(
+            run.run_id,
+            tr("It ended before its first update")
+            if is_there
+            else tr("It is archived: restore it to see its curves")
+            if is_archived(run)
+            else tr("Its folder is gone, and its curves with it"),
+        )
+
+    def _tell_waits(self) -> None:
+        """Say of each run in the queue what it waits for, and no more of one that was in it."""
+        waiting = set()
+        for run_id in self._moving:
+            run = self._bridge.service.runs[run_id]
+            if run.state is RunState.QUEUED:
+                waiting.add(run_id)
+                self._telemetry.tell_wait(run_id, self.waiting_for(run))
+        for run_id in self._queued - waiting:
+            self._notices.withdraw(f"queued {run_id}")
+            if not self._bridge.service.runs[run_id].state.is_end:
+                self._telemetry.tell_wait(run_id)
+        self._queued = waiting
+
+    def waiting_for(self, run: RunRecord) -> str:
+        """What has the device of a run that waits, or that it waits for others."""
+        known = [self._bridge.service.runs[run_id] for run_id in self._moving]
+        before = next((one for one in known if one.device == run.device and one.state is not RunState.QUEUED), None)
+        if before is not None:
+            return tr("Waits for run {label}", label=self._telemetry.label(before.run_id))
+        return tr("Waits in the queue")
+
+    def _on_queued(self, run_id: str) -> None:
+        run = self._bridge.service.runs[run_id]
+        self._notices.tell(
+            tr("Run {run_id} is queued", run_id=self._telemetry.label(run_id)),
+            self.waiting_for(run),
+            "info",
+            tr("Show it"),
+            partial(self.show, run_id),
+            subject=f"queued {run_id}",
+        )
+
+    def _on_started(self, run_id: str) -> None:
+        if run_id not in self._queued:
+            self._telemetry.tell_wait(run_id)
+        for over in (END_OF_RUN, f"lost {run_id}"):
+            self._notices.withdraw(over)
+        self.show(run_id)
+        self._navigation.leave_welcome()
+        if self._navigation.place is Place.LIVE and not self._navigation.plays():  # who went elsewhere stays there
+            self._navigation.show(Place.WALL)
+
+    def _on_clock(self) -> None:
+        for run_id in self._moving:
+            self._model.put(self._bridge.service.runs[run_id])
+        if self._model.places:  # another process may have moved them
+            self._look_at_queue()
+            self._tell_waits()
+
+
+def _newest(columns: list[Array]) -> list[str]:
+    """The last measurement of each."""
+    return [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]

@@ -1,0 +1,288 @@
+"""The run table: filter, sort, select to see a run's curves, pin to compare, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QStackedWidget, QVBoxLayout, QWidget
+
+from gui.features.runs.columns import RunColumns
+from gui.features.runs.controller import RunsController
+from gui.features.runs.filter import RunFilter
+from gui.features.runs.model import COLUMNS, RUN_ROLE, SHOWN, RunList
+from gui.features.runs.table import EyeDelegate, NameDelegate, RunTable, StateDelegate
+from gui.kit import object_names as names
+from gui.kit.actions import ActionRegistry
+from gui.kit.containers import Dock
+from gui.kit.labels import button, label
+from gui.kit.words import tr
+from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.run_record import RunRecord
+
+_WIDTHS = {SHOWN: 28, "State": 98, "Run": 104, "Algo": 44, "Device": 56, "Steps": 62, "Best": 48, "Started": 94}
+_FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
+"""Columns that a narrow table leaves out, in this order, those that a person asked for last:
+nothing is ever scrolled sideways."""
+LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
+"""Pixels: the least of the task's column, a configuration field's, what surrounds a title."""
+ALWAYS = (SHOWN, "State", "Run", "Task")
+LOOKED_AT = 200
+"""Runs, from the top of the list, whose configurations say which fields differ."""
+MENU = (
+    "describeRun", "runColor", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
+    "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
+    "openRunFolder", "archiveRun", "restoreRun",
+)  # fmt: skip
+"""Commands about the run in focus; a click into the table puts its row there first."""
+
+
+class RunsDock(Dock):
+    def __init__(
+        self,
+        model: RunList,
+        telemetry: TelemetryModel,
+        runs: RunsController,
+        columns: RunColumns,
+        actions: ActionRegistry,
+    ) -> None:
+        super().__init__(tr("Runs"), names.RUNS_DOCK)
+        self._model, self._runs, self._actions = model, runs, actions
+        self._telemetry, self._columns = telemetry, columns
+        self._is_fitting = False
+        self.proxy = RunFilter(model, self)
+        self.table = RunTable()
+        self.table.setObjectName(names.RUN_TABLE)
+        self.table.setAccessibleName(tr("Runs"))
+        self.table.setModel(self.proxy)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setShowGrid(False)
+        self.table.setWordWrap(False)
+        self.table.setTabKeyNavigation(False)
+        self.table.setSortingEnabled(True)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(24)
+        self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table))
+        self.table.eye_clicked.connect(runs.toggle_shown)
+        self.table.dropped.connect(runs.take_place_of)
+        self.table.doubleClicked.connect(self._on_double_click)
+        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.table.customContextMenuRequested.connect(self._menu)
+        self.table.selectionModel().selectionChanged.connect(self._on_selection)
+        self.filter = QLineEdit()
+        self.filter.setObjectName("runFilter")
+        self.filter.setAccessibleName(tr("Filter runs"))
+        self.filter.setPlaceholderText(tr("Filter: state, task, run"))
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setFixedWidth(168)
+        self.filter.setToolTip(
+            tr(
+                "Words, -without, wild*cards, regular|expressions, and comparisons: best>0.9, "
+                "learning_rate<0.001, state=failed,lost"
+            )
+        )
+        self.filter.textChanged.connect(self._on_filter)
+        self.head.addWidget(self.filter)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self._empty_page())
+        self._stack.addWidget(self._no_match_page())
+        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self.filter)
+        escape.setContext(Qt.ShortcutContext.WidgetShortcut)
+        escape.activated.connect(self.filter.clear)
+        self.setWidget(self._stack)
+        model.rowsInserted.connect(lambda *_: self._on_count())
+        telemetry.focus_changed.connect(self._on_focus)
+        telemetry.pins_changed.connect(self.table.viewport().update)
+        self.proxy.modelReset.connect(self._on_reset)
+        self._make_header()
+        self._on_count()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def _make_header(self) -> None:
+        """A click sorts, an edge is pulled, a right click chooses columns; all of it is kept."""
+        header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setMinimumSectionSize(28)
+        header.setToolTip(tr("A right click chooses columns"))
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(lambda place: self.column_menu().exec(header.mapToGlobal(place)))
+        name, is_falling = self._columns.sort
+        shown = self._model.columns
+        order = Qt.SortOrder.DescendingOrder if is_falling else Qt.SortOrder.AscendingOrder
+        self.table.sortByColumn(shown.index(name if name in shown else "Started"), order)
+        self._on_columns()
+        header.sectionResized.connect(self._on_width)
+        header.sortIndicatorChanged.connect(self._on_sort)
+        self._columns.changed.connect(self._on_columns)
+
+    def _on_columns(self) -> None:
+        """Other columns are wanted: give each its width."""
+        if self._model.columns != (*COLUMNS, *self._columns.fields):
+            self._model.renew_columns()
+        header = self.table.horizontalHeader()
+        self._is_fitting = True
+        for place, name in enumerate(self._model.columns):
+            is_task = name == "Task"
+            mode = QHeaderView.ResizeMode.Stretch if is_task else QHeaderView.ResizeMode.Interactive
+            header.setSectionResizeMode(place, mode)
+            if not is_task:
+                self.table.setColumnWidth(place, self._width(name))
+        self._is_fitting = False
+        self._fit_columns()
+
+    def _width(self, name: str) -> int:
+        """As a person pulled it, else as wide as its title needs, in any language."""
+        title = "" if name == SHOWN else name.rpartition(".")[2] if name not in COLUMNS else tr(name)
+        needed = self.fontMetrics().horizontalAdvance(title) + TITLE_ROOM if title else 0
+        return self._columns.widths.get(name, max(_WIDTHS.get(name, FIELD_WIDTH), needed))
+
+    def _fit_columns(self) -> None:
+        """Leave out what a person hid, and as many columns more as the width asks for."""
+        shown = [name for name in self._model.columns if name not in self._columns.hidden]
+        room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
+        left_out = self._columns.hidden - set(ALWAYS)
+        for name in (*_FIRST_TO_GO, *reversed(self._columns.fields)):
+            if name not in COLUMNS and room + LEAST_TASK // 2 >= 0:
+                break  # what a person asked for is worth half of the task's name
+            if room < 0 and name in shown:
+                room += self._width(name)
+                left_out = left_out | {name}
+        self._is_fitting = True
+        for place, name in enumerate(self._model.columns):
+            self.table.setColumnHidden(place, name in left_out)
+        self._is_fitting = False
+
+    def _on_width(self, place: int, old: int, new: int) -> None:
+        """A person pulled an edge; the task's column has what is left."""
+        name = self._model.columns[place] if place < len(self._model.columns) else "Task"
+        if not self._is_fitting and new and name != "Task":
+            self._columns.set_width(name, new)
+
+    def _on_sort(self, place: int, order: Qt.SortOrder) -> None:
+        if 0 <= place < len(self._model.columns):
+            name = self._model.columns[place]
+            self._columns.set_sort(name, order == Qt.SortOrder.DescendingOrder)
+
+    def column_menu(self) -> QMenu:
+        """Which columns there are; fields of the configuration that differ come first."""
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        for place, name in enumerate(COLUMNS):
+            if name in ALWAYS:
+                continue
+            is_wanted = name not in self._columns.hidden
+            no_room = is_wanted and self.table.isColumnHidden(place)
+            toggle, is_on = self._columns.toggle_hidden, is_wanted and not no_room
+            action = self._offer(menu, name, tr(name), is_on, toggle)
+            action.setToolTip(tr("The table is too narrow for it") if no_room else "")
+            action.setEnabled(not no_room)
+        menu.addSeparator()
+        configs, fields = self._columns.configs, self._columns.fields
+        first = list(dict.fromkeys([*fields, *configs.differing(self.proxy.run_ids()[:LOOKED_AT])]))
+        own = {name.lower() for name in COLUMNS}
+        first = [name for name in first if name.lower() not in own or name in fields]
+        for name in first:
+            self._offer(menu, name, name, name in fields, self._runs.toggle_field)
+        rest = [name for name in configs.read(self._telemetry.focus) if name not in first and name.lower() not in own]
+        if rest:
+            further = menu.addMenu(tr("Further fields"))
+            for name in rest:
+                self._offer(further, name, name, False, self._runs.toggle_field)
+        return menu
+
+    def _offer(self, menu: QMenu, name: str, text: str, is_on: bool, toggle: Callable[[str], None]) -> QAction:
+        action = menu.addAction(text)
+        action.setCheckable(True)
+        action.setChecked(is_on)
+        action.triggered.connect(lambda: toggle(name))
+        return action
+
+    def _empty_page(self) -> QWidget:
+        welcome = self._actions["welcome"]
+        start = button(tr("Start demo"), "startDemoFromRuns", clicked=welcome.trigger)
+        page = _message_page(tr("No training yet. A demo takes a minute."), start)
+        # The card itself has the button; a second one beside it only asks which is right.
+        start.setVisible(welcome.isVisible())
+        welcome.changed.connect(lambda: start.setVisible(welcome.isVisible()))
+        return page
+
+    def _no_match_page(self) -> QWidget:
+        show = button(tr("Show all runs"), "clearRunFilter", clicked=self.filter.clear)
+        return _message_page(tr("No run is found by this filter."), show)
+
+    def _on_count(self) -> None:
+        none_found = self.proxy.is_filtered and not self.proxy.rowCount()
+        self._stack.setCurrentIndex(1 if not self._model.rowCount() else 2 if none_found else 0)
+
+    def _on_focus(self, run_id: str) -> None:
+        self.select(run_id)
+        self.table.viewport().update()
+
+    def _on_filter(self, text: str) -> None:
+        """Bounds on fields of the configuration need all of those to be read, once."""
+        self.proxy.set_text(text)
+        self._on_count()
+        if any(bound.asks_config for bound in self.proxy.bounds):
+            self._runs.read_configs()
+
+    def _on_reset(self) -> None:
+        """Other rows: nobody picked any of them, and Qt does not tell that they are gone."""
+        self._runs.selected = []
+        self.select(self._telemetry.focus)
+
+    def select(self, run_id: str) -> None:
+        """Show the row of the run in focus as the selected one."""
+        row, run = self.proxy.row_of(run_id), self.current()
+        if row >= 0 and (run is None or run.run_id != run_id):
+            index = self.proxy.index(row, 0)
+            # Not selectRow: Shift or Ctrl, held for something else, would change what it selects.
+            rows = QItemSelectionModel.SelectionFlag.Rows
+            self.table.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | rows)
+            self.table.scrollTo(index)
+
+    def current(self) -> RunRecord | None:
+        """The run of the row that was picked last, if it still is."""
+        picked, rows = self.table.currentIndex(), self.table.selectionModel().selectedRows()
+        last = [row for row in rows if row.row() == picked.row()]
+        return (last or rows)[0].data(RUN_ROLE) if rows else None
+
+    def _on_selection(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        rows = self.table.selectionModel().selectedRows()
+        self._runs.selected = [row.data(RUN_ROLE).run_id for row in rows]
+        run = self.current()
+        if run is not None and selected.count():
+            self._runs.show(run.run_id)
+
+    def _on_double_click(self, index: QModelIndex) -> None:
+        """On the row of a sweep: each trial gets its row, or all of them one again."""
+        run = index.data(RUN_ROLE)
+        if self._model.sweeps.led_by(self._model.row_of(run.run_id)):
+            self._model.toggle_sweep(run.tags["sweep"])
+
+    def _menu(self, position) -> None:  # type: ignore[no-untyped-def]
+        if self.current() is not None:
+            menu = QMenu(self)
+            menu.setToolTipsVisible(True)
+            menu.addActions([self._actions[name] for name in MENU])
+            menu.exec(self.table.viewport().mapToGlobal(position))
+
+
+def _message_page(text: str, offer: QWidget) -> QWidget:
+    """Return a page in place of the table: a sentence and what can be done about it."""
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setSpacing(8)
+    column.addStretch(1)
+    for widget in (label(text, "muted"), offer):
+        column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+    column.addStretch(1)
+    return page

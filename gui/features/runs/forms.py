@@ -1,0 +1,84 @@
+"""Small forms about a run: the colour of its curves; its name, tags and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtWidgets import QDialog, QFormLayout, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QVBoxLayout, QWidget
+
+from gui.kit import theme
+from gui.kit.labels import button, label
+from gui.kit.words import tr
+from gui.state.run_notes import Note
+
+COLORS = 12
+SIZE = 14
+
+
+def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | None], None]) -> QMenu:
+    """A menu; `current` and what `choose` gets are numbers of `theme.curve_color`, None for the
+    colour that a run comes by."""
+    menu = QMenu(parent)
+    free = menu.addAction(tr("As it comes"))
+    free.setCheckable(True)
+    free.setChecked(current is None)
+    free.triggered.connect(lambda: choose(None))
+    menu.addSeparator()
+    for number in range(COLORS):
+        swatch = QPixmap(SIZE, SIZE)
+        swatch.fill(theme.curve_color(number))
+        action = menu.addAction(QIcon(swatch), tr("Colour {number}", number=number + 1))
+        action.setCheckable(True)
+        action.setChecked(number == current)
+        action.triggered.connect(lambda _=False, number=number: choose(number))
+    return menu
+
+
+MOST_CHARACTERS = 4000
+
+
+class RunNoteForm(QDialog):
+    """`then` gets the name and the note once the person keeps them."""
+
+    def __init__(self, parent: QWidget, name: str, note: Note, then: Callable[[str, Note], object]) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("runNoteForm")
+        self.setWindowTitle(tr("Name, tags and notes"))
+        self._then = then
+        self.name, self.tags = QLineEdit(name), QLineEdit(" ".join(note.tags))
+        self.name.setMaxLength(60)
+        self.name.setObjectName("runNameEdit")
+        self.name.setAccessibleName(tr("Name"))
+        self.tags.setMaxLength(200)
+        self.tags.setObjectName("runTagsEdit")
+        self.tags.setAccessibleName(tr("Tags"))
+        self.tags.setPlaceholderText(tr("words between spaces"))
+        self.notes = QPlainTextEdit(note.text)
+        self.notes.setAccessibleName(tr("Notes"))
+        self.notes.setTabChangesFocus(True)
+        self.notes.setMinimumSize(320, 96)
+        self.notes.setPlaceholderText(tr("Markdown"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 16)
+        column.setSpacing(16)
+        form = QFormLayout()
+        form.setSpacing(8)
+        for text, field in ((tr("Name"), self.name), (tr("Tags"), self.tags), (tr("Notes"), self.notes)):
+            form.addRow(label(text, "muted"), field)
+        column.addLayout(form)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(button(tr("Cancel"), clicked=self.reject))
+        keep = button(tr("Keep"), "keepNoteButton", primary=True, clicked=self.accept)
+        keep.setDefault(True)
+        row.addWidget(keep)
+        column.addLayout(row)
+
+    def accept(self) -> None:
+        tags = tuple(dict.fromkeys(self.tags.text().replace("#", " ").split()))
+        text = self.notes.toPlainText().strip()[:MOST_CHARACTERS]
+        self._then(self.name.text().strip(), Note(tags, text))
+        super().accept()

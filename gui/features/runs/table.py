@@ -1,0 +1,172 @@
+"""The table of runs: eyes that show curves, rows that wait and are dragged to another place."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QDrag,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QStyledItemDelegate, QTableView, QWidget
+
+from gui.features.runs.model import COLUMNS, RUN_ROLE, SHOWN
+from gui.kit import theme
+from gui.kit.labels import keep_ages
+from gui.kit.painting import guarded, guarded_item
+from gui.state.run_words import paint_dot
+from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.run_record import RunState
+
+RUN_MIME = "application/x-dmglab-run"
+
+
+class StateDelegate(QStyledItemDelegate):
+    """The state's dot before its word."""
+
+    @guarded_item
+    def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
+        option.rect.adjust(16, 0, 0, 0)
+        super().paint(painter, option, index)
+        run = index.data(RUN_ROLE)
+        paint_dot(painter, option.rect.x() - 4, option.rect.center().y() + 1, run.state)
+
+
+class NameDelegate(QStyledItemDelegate):
+    """A name that is too long loses its middle: trials of a sweep differ at its end."""
+
+    def initStyleOption(self, option, index) -> None:  # type: ignore[no-untyped-def]
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideMiddle
+
+
+class EyeDelegate(QStyledItemDelegate):
+    """An open eye in the colour of the run's curves, a closed one where they are hidden."""
+
+    def __init__(self, telemetry: TelemetryModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._telemetry = telemetry
+
+    @guarded_item
+    def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
+        super().paint(painter, option, index)
+        slot = self._telemetry.slots.get(index.data(RUN_ROLE).run_id)
+        color = QColor(theme.current().disabled) if slot is None else theme.curve_color(slot)
+        center = QRectF(option.rect).center()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(color, 1.3))
+        lid = QPainterPath(center + QPointF(-6, 0))
+        lid.quadTo(center + QPointF(0, 6), center + QPointF(6, 0))
+        if slot is not None:
+            lid.quadTo(center + QPointF(0, -6), center + QPointF(-6, 0))
+        painter.drawPath(lid)
+        if slot is not None:
+            painter.setBrush(color)
+            painter.drawEllipse(center, 1.8, 1.8)
+
+
+class RunTable(QTableView):
+    """A click on an eye shows or hides that run's curves; it does not change what is in focus.
+
+    A row that waits is dragged onto another one that waits, and takes its place.
+    """
+
+    eye_clicked = Signal(str)
+    dropped = Signal(str, str)
+    """A waiting run, by its id, was dropped on another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._press: QPoint | None = None
+        self._target = QModelIndex()
+        self.ages = keep_ages(self)
+        self.setAcceptDrops(True)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.NoDragDrop)
+        self.viewport().setAcceptDrops(True)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        if is_left and index.isValid() and index.column() == COLUMNS.index(SHOWN):
+            self.eye_clicked.emit(index.data(RUN_ROLE).run_id)
+            return
+        self._press = event.position().toPoint() if is_left and _waits(index) else None
+        super().mousePressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        if index.isValid() and index.column() == COLUMNS.index(SHOWN):
+            self.mousePressEvent(event)
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._press is None:
+            super().mouseMoveEvent(event)
+            return
+        way = (event.position().toPoint() - self._press).manhattanLength()
+        if way >= QApplication.startDragDistance():
+            index, self._press = self.indexAt(self._press), None
+            if _waits(index):
+                self._drag(index)
+
+    def _drag(self, index: QModelIndex) -> None:
+        drag, carried = QDrag(self), QMimeData()
+        carried.setData(RUN_MIME, index.data(RUN_ROLE).run_id.encode())
+        drag.setMimeData(carried)
+        row = self.visualRect(index)
+        row.setLeft(0)
+        row.setRight(self.viewport().width())
+        drag.setPixmap(self.viewport().grab(row))
+        drag.exec(Qt.DropAction.MoveAction)
+
+    def _aim(self, index: QModelIndex) -> None:
+        self._target = index
+        self.viewport().update()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasFormat(RUN_MIME):
+            event.acceptProposedAction()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        carried = _carried(event)
+        can_drop = bool(carried) and _waits(index) and index.data(RUN_ROLE).run_id != carried
+        self._aim(index if can_drop else QModelIndex())
+        event.setAccepted(can_drop)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._aim(QModelIndex())
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        self._aim(QModelIndex())
+        if (carried := _carried(event)) and _waits(index):
+            event.acceptProposedAction()
+            self.dropped.emit(carried, index.data(RUN_ROLE).run_id)
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._target.isValid():  # where a row that is dragged would go
+            rect = self.visualRect(self._target)
+            with QPainter(self.viewport()) as painter:
+                painter.setPen(QPen(QColor(theme.current().accent), 1))
+                painter.drawRect(0, rect.top(), self.viewport().width() - 1, rect.height() - 1)
+
+
+def _waits(index: QModelIndex) -> bool:
+    return index.isValid() and index.data(RUN_ROLE).state is RunState.QUEUED
+
+
+def _carried(event: QDropEvent) -> str:
+    """The run that is dragged; empty where it is something else."""
+    return bytes(event.mimeData().data(RUN_MIME).data()).decode()

@@ -1,0 +1,162 @@
+"""The form of a sweep: what varies over the training form's run, its command, consent, Start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from gui.features.sweeps.controller import RULES, SEARCHES, SweepDraft
+from gui.kit import theme
+from gui.kit.labels import button, label, spin_box
+from gui.kit.words import tr
+
+MAX_JOBS, MAX_SEEDS, MAX_TRIALS = 64, 20, 1000
+
+
+class SweepSheet(QDialog):
+    """`fields` are (name, label) of what may vary; `begin` is called once the person agrees."""
+
+    def __init__(
+        self,
+        parent: QWidget,
+        draft: SweepDraft,
+        fields: Sequence[tuple[str, str]],
+        refusal: Callable[[], str],
+        begin: Callable[[], object],
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("sweepSheet")
+        self.setWindowTitle(tr("Sweep"))
+        self.setMinimumWidth(520)
+        self._draft, self._fields = draft, fields
+        self._refusal, self._begin = refusal, begin
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(8)
+        column.addWidget(
+            label(
+                tr(
+                    "Trains the run of the form once for every setting: values as 1e-3, 5e-4, "
+                    "or for random draws a range as 1e-4..1e-2 or log:1e-4..1e-2."
+                ),
+                "muted",
+                wrap=True,
+            )
+        )
+        column.addLayout(self._axes())
+        column.addLayout(self._rules())
+        self.line = label("", wrap=True)
+        self.line.setObjectName("sweepLine")
+        self.line.setAccessibleName(tr("The same sweep from a terminal"))
+        self.line.setFont(theme.mono_font())
+        self.line.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column.addWidget(self.line)
+        column.addLayout(self._feet())
+        draft.changed.connect(self._show)
+        self.finished.connect(lambda: draft.changed.disconnect(self._show))
+        self._show()
+
+    def _axes(self) -> QVBoxLayout:
+        rows = QVBoxLayout()
+        rows.setSpacing(4)
+        self._rows: list[tuple[QComboBox, QLineEdit]] = []
+        for number, (name, said) in enumerate(self._draft.texts.rows):
+            box, line = QComboBox(), QLineEdit(said)
+            box.setObjectName(f"sweepField{number}")
+            box.setAccessibleName(tr("What varies, {number}", number=number + 1))
+            for field, text in self._fields:
+                box.addItem(text, field)
+            box.setCurrentIndex(max(0, box.findData(name)))
+            line.setObjectName(f"sweepValues{number}")
+            line.setAccessibleName(tr("Its values, {number}", number=number + 1))
+            line.setPlaceholderText(tr("does not vary"))
+            box.activated.connect(self._take)
+            line.textEdited.connect(self._take)
+            row = QHBoxLayout()
+            row.addWidget(box, 2)
+            row.addWidget(line, 3)
+            rows.addLayout(row)
+            self._rows.append((box, line))
+        return rows
+
+    def _rules(self) -> QFormLayout:
+        texts = self._draft.texts
+        self.search = _box("sweepSearch", tr("Settings"), SEARCHES, texts.search)
+        self.trials = spin_box("sweepTrials", tr("Draws"), 1, MAX_TRIALS, texts.trials)
+        self.seeds = spin_box("sweepSeeds", tr("Seeds a setting"), 1, MAX_SEEDS, texts.seeds)
+        self.rule = _box("sweepRule", tr("Early end"), RULES, texts.rule)
+        self.jobs = spin_box("sweepJobs", tr("Trials at a time"), 1, MAX_JOBS, texts.jobs)
+        self.steps = spin_box("sweepSteps", tr("Environment steps a trial"), 1, 2_000_000_000, texts.steps)
+        self.steps.setSingleStep(10_000)
+        self.steps.setGroupSeparatorShown(True)
+        for box in (self.search, self.rule):
+            box.activated.connect(self._take)
+        for spin in (self.trials, self.seeds, self.jobs, self.steps):
+            spin.valueChanged.connect(self._take)
+        settings = QHBoxLayout()
+        settings.addWidget(self.search, 1)
+        settings.addWidget(self.trials)
+        form = self._form = QFormLayout()
+        form.setVerticalSpacing(4)
+        form.addRow(tr("Settings"), settings)
+        form.addRow(tr("Seeds a setting"), self.seeds)
+        form.addRow(tr("Environment steps a trial"), self.steps)
+        form.addRow(tr("Early end"), self.rule)
+        form.addRow(tr("Trials at a time"), self.jobs)
+        return form
+
+    def _feet(self) -> QHBoxLayout:
+        self.told = label("", "muted", wrap=True)
+        self.told.setObjectName("sweepTold")
+        self.consent = QCheckBox(tr("Run this here"))
+        self.consent.setObjectName("sweepConsent")
+        self.consent.setAccessibleName(tr("I have read the command; run it on this computer"))
+        self.consent.toggled.connect(self._show)
+        self.start = button(tr("Start sweep"), "sweepStart", primary=True, clicked=self._agree)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.told, 1)
+        row.addWidget(self.consent)
+        row.addWidget(button(tr("Cancel"), "sweepCancel", clicked=self.reject))
+        row.addWidget(self.start)
+        return row
+
+    def _take(self) -> None:
+        self.consent.setChecked(False)  # it was given to another command
+        self._draft.set(
+            rows=[(str(box.currentData()), line.text()) for box, line in self._rows],
+            search=str(self.search.currentData()),
+            trials=self.trials.value(),
+            seeds=self.seeds.value(),
+            rule=str(self.rule.currentData()),
+            jobs=self.jobs.value(),
+            steps=self.steps.value(),
+        )
+
+    def _show(self) -> None:
+        draft, refusal = self._draft, self._refusal()
+        self._form.setRowVisible(self.steps, draft.needs_end)
+        self.trials.setVisible(draft.texts.search == "random")
+        self.line.setText(draft.line)
+        self.told.setText(refusal or tr("{count} trials", count=draft.trials))
+        self.consent.setEnabled(not refusal)
+        lacks = refusal or ("" if self.consent.isChecked() else tr("Agree to the command first"))
+        self.start.setEnabled(not lacks)
+        self.start.setToolTip(lacks)
+
+    def _agree(self) -> None:
+        self.accept()
+        self._begin()
+
+
+def _box(name: str, accessible: str, choices: dict[str, str], chosen: str) -> QComboBox:
+    box = QComboBox()
+    box.setObjectName(name)
+    box.setAccessibleName(accessible)
+    for value, text in choices.items():
+        box.addItem(tr(text), value)
+    box.setCurrentIndex(box.findData(chosen))
+    return box

@@ -1,0 +1,363 @@
+"""Making a task while playing: capture, measure, name, audit, and on to the training."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gui.features.play.controller import PlayController
+from gui.features.tasks.model import LEAST_DISTANCE, Captured, DraftModel, Goal, read_template
+from gui.features.train.controller import TrainingController
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.notices import Notices
+from gui.state.session import Session
+from trainer_core.lab.presets import WISHES
+from trainer_core.service import run_job
+from trainer_core.service.preflight import BUILT_IN_TASKS
+from trainer_core.wire import commands
+from trainer_core.wire.buttons import TWO_BUTTONS_ID
+
+PROBE_AFTER_MS = 700
+"""Painting goes on for a while; then the goal is measured again."""
+AUDIT_EPISODES = 32
+FEWEST_STARTS = 2
+"""A small room has few pictures; the dock says how many were found, and one is held out."""
+NICE = 5
+"""Of the audit, which nobody waits for while a run starts; a training is as nice."""
+
+
+class TaskDraft(QObject):
+    """Files go below `drafts/` of the home; the tools of `dmglab task` make and measure."""
+
+    made = Signal(str)
+    """Id of the new task."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        session: Session,
+        playing: PlayController,
+        training: TrainingController,
+        notices: Notices,
+        model: DraftModel,
+    ) -> None:
+        super().__init__()
+        self._bridge, self._session, self._notices = bridge, session, notices
+        self._playing, self._training = playing, training
+        self.model = model
+        self._job: asyncio.Task[Any] | None = None
+        self._play: asyncio.Task[Any] | None = None
+        """Random play from the start states, which no goal is needed for."""
+        self._played_from: tuple[Path, ...] = ()
+        self._settle = QTimer(self, singleShot=True, interval=PROBE_AFTER_MS)
+        self._settle.timeout.connect(self.probe)
+        model.masked.connect(self._settle.start)
+        playing.started.connect(self._on_started)
+
+    # -- capturing --------------------------------------------------------------------------
+
+    def refusal(self) -> str:
+        """Why nothing can be captured now; empty when it can."""
+        request = self._playing.request
+        if request is None:
+            return tr("Play the game first")
+        if request.task in BUILT_IN_TASKS:
+            return tr("{task} is built in; play a game to make a task of it", task=request.task)
+        return ""
+
+    def save_start(self) -> None:
+        """Add where the game is now to the states that episodes begin from."""
+        if self._begin():
+            path = self.model.folder / f"start_{time.time_ns()}.npz"
+            self._bridge.spawn(self._save_start(path), title=tr("Nothing was captured"))
+
+    async def _save_start(self, path: Path) -> None:
+        _, picture = await self._playing.capture(commands.SaveState, path=str(path), begins_way=True)
+        self._cancel_job()
+        self.model.add_start(Captured(path, picture))
+        self._settle.start()
+
+    def capture_goal(self) -> None:
+        """Take the present picture as the goal. The game pauses, so that nothing moves on."""
+        if self._begin():
+            path = self.model.folder / f"goal_{time.time_ns()}.npz"
+            self._bridge.spawn(self._capture_goal(path), title=tr("Nothing was captured"))
+
+    async def _capture_goal(self, path: Path) -> None:
+        way = path.with_name(path.name.replace("goal", "way"))
+        ack, picture = await self._playing.capture(commands.CaptureGoal, hold=True, path=str(path), way=str(way))
+        template, later = read_template(path)
+        frames = int(ack.detail) if ack.detail.isdecimal() else 0
+        goal = Goal(Captured(path, picture), template, way if frames else None, frames, later)
+        self._cancel_job()
+        self.model.set_goal(goal)
+        self.probe()
+
+    def _begin(self) -> bool:
+        """A draft for the game that is played now; another game begins another draft."""
+        reason = self.refusal()
+        if reason:
+            self._bridge.problem.emit(tr("Nothing was captured"), reason)
+            return False
+        task = self._playing.request.task if self._playing.request else ""
+        rom = task if self._playing.is_rom else ""
+        base = "" if rom else task
+        if (base, rom) != (self.model.base, self.model.rom) or self.model.made:
+            name = "" if self.model.made else self.model.name  # typed before the first capture
+            self.start_over(base, rom)
+            self.model.tell(name=name)
+        return True
+
+    def _on_started(self) -> None:
+        """Forget the draft of another game once a person plays this one."""
+        model, request = self.model, self._playing.request
+        if request is None or not self._playing.is_human or (model.is_empty and not model.made):
+            return
+        if request.task not in (model.base, model.rom, model.made):
+            self.start_over()
+
+    def start_over(self, base: str = "", rom: str = "") -> None:
+        """An empty draft."""
+        self._cancel_job()
+        self._cancel_play()
+        self._drop_kept()
+        folder = self._bridge.home.root / "drafts" / time.strftime("%Y%m%d_%H%M%S")
+        self.model.begin(base, rom, folder)
+
+    def remove_start(self, index: int) -> None:
+        self._cancel_job()
+        self.model.remove_start(index)
+        self._settle.start()
+
+    # -- measuring --------------------------------------------------------------------------
+
+    def probe(self) -> None:
+        """Measure what a random player does to the goal, and which distance separates it.
+
+        The random play needs the start states only: it begins while the person walks to a goal.
+        """
+        model = self.model
+        self._settle.stop()
+        if not model.starts or model.made:
+            return
+        begun = tuple(start.path for start in model.starts)
+        argv = [*self._tool("probe"), *self._game(), *self._starts(), "--kept", str(self._kept())]
+        if begun != self._played_from:
+            self._cancel_play()
+            self._played_from = begun
+            self._play = self._bridge.spawn(
+                run_job(argv, on_progress=self._on_played),
+                failed=lambda reason: self._forget_play(),  # the probe itself will say why
+            )
+        if model.goal is None or self._is_start_again():
+            return
+        self._cancel_job()
+        model.tell(working=tr("Playing a minute at random"), share=0.0, probe=None, error="")
+        self._run([*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play)
+
+    def _is_start_again(self) -> bool:
+        """Whether the goal looks like a start state; said at once, and the game goes on."""
+        goal, playing = self.model.goal, self._playing
+        if goal is None:
+            return False
+        number, apart = self.model.nearest_start(goal.template)
+        if apart >= LEAST_DISTANCE:
+            return False
+        self._cancel_job()
+        self.model.tell(
+            working="",
+            error=tr(
+                "This looks like start state {number} (distance {apart:.4f}): play on and capture "
+                "again, or paint the region that differs",
+                number=number,
+                apart=apart,
+            ),
+        )
+        if playing.paused and not self.model.painted.any():
+            playing.toggle_pause()
+        return True
+
+    def _on_played(self, share: float) -> None:
+        if self.model.goal is not None and not self.model.made:
+            self.model.tell(share=share)
+
+    def _forget_play(self) -> None:
+        self._played_from, self._play = (), None
+
+    def _cancel_play(self) -> None:
+        if self._play is not None:
+            self._play.cancel()
+        self._forget_play()
+
+    # -- making -----------------------------------------------------------------------------
+
+    def make_refusal(self) -> str:
+        model = self.model
+        if model.made:
+            return tr("{made} is made", made=model.made)
+        return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[model.step]
+
+    def task_id(self) -> str:
+        """Under `mine/`, in the letters that a task's id may have."""
+        plain = re.sub(r"[^a-z0-9_]+", "_", self.model.name.lower()).strip("_")
+        return f"mine/{plain or self.model.folder.name}"
+
+    def make(self) -> None:
+        """Write the task, then audit it; training need not wait for the audit."""
+        if reason := self.make_refusal():
+            self._bridge.problem.emit(tr("No task yet"), reason)
+            return
+        model, task_id = self.model, self.task_id()
+        self._settle.stop()
+        self._cancel_job()
+        self._cancel_play()
+        model.tell(working=tr("Making the task"), share=0.0, error="")
+        argv = [
+            *self._tool("new"),
+            "--id",
+            task_id,
+            *self._game(),
+            *self._starts(),
+            *self._goal(),
+            *self._way(),
+            *(["--codec", model.buttons] if model.buttons else []),
+            "--title",
+            model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
+        ]
+        if model.probe and model.goal and model.goal.way is None:
+            argv += ["--tau", f"{model.tau:g}"]  # with a way its pictures are measured too
+        argv += ["--random-episodes", "0"]  # random players were watched before
+        self._run(argv, lambda found: self._on_made(task_id, found))
+
+    def _way(self) -> list[str]:
+        goal = self.model.goal
+        if goal is None or goal.way is None:
+            return []
+        alone = len(self.model.starts) == 1
+        around = ("--around", "--min-distinct", str(FEWEST_STARTS))
+        return ["--way", str(goal.way), *(around if alone else ())]
+
+    def _on_made(self, task_id: str, found: dict[str, Any]) -> None:
+        self._drop_kept()
+        self.model.tell(made=task_id, choices=found, working=tr("Auditing the task"), share=0.0)
+        self._session.tasks_changed.emit()
+        self._session.set_task(task_id)
+        self._notices.tell(tr("Task made"), task_id, "good", tr("Train new"), self.train)
+        self.made.emit(task_id)
+        argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES), "--nice", str(NICE)]
+        self._run(argv, lambda found: self.model.tell(working="", audit=found))
+
+    def train_refusal(self) -> str:
+        return "" if self.model.made else tr("Make the task first")
+
+    def train(self) -> None:
+        """To the form of a new run on the task, with what the task wants for a default."""
+        self._notices.withdraw(tr("Task made"))  # its button offered this
+        self._training.train_new()
+        draft = self._training.draft
+        for name in WISHES:  # whatever was typed for the task before
+            draft.reset(name)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _tool(self, verb: str) -> list[str]:
+        home = str(self._bridge.home.root)
+        return [sys.executable, "-m", "trainer_core.cli.main", "task", verb, "--home", home]
+
+    def _game(self) -> list[str]:
+        model = self.model
+        return ["--rom", model.rom] if model.rom else ["--base", model.base]
+
+    def _starts(self) -> list[str]:
+        return ["--start", *(str(start.path) for start in self.model.starts)]
+
+    def _goal(self) -> list[str]:
+        return ["--goal", str(self._goal_file())]
+
+    def _kept(self) -> Path:
+        """Where the tool keeps what its random players saw: some 3 MB, until the task is made."""
+        return self.model.folder / "seen.npz"
+
+    def _drop_kept(self) -> None:
+        if self.model.folder.is_absolute():  # there was a draft
+            self._kept().unlink(missing_ok=True)
+
+    def _goal_file(self) -> Path:
+        """The captured file, or one beside it with the painted region."""
+        model = self.model
+        assert model.goal is not None
+        path = model.goal.captured.path
+        if not model.painted.any():
+            return path
+        masked = path.with_name(f"region_{path.name}")
+        partial = masked.with_suffix(".tmp")
+        with partial.open("wb") as file:
+            np.savez_compressed(file, templates=model.goal.template[None], mask=model.painted)
+        partial.replace(masked)
+        return masked
+
+    def _run(self, argv: list[str], then: Any, after: asyncio.Task[Any] | None = None) -> None:
+        """Run a tool, once the task `after` is over, however that ended."""
+
+        async def in_turn() -> dict[str, Any]:
+            if after is not None:
+                await asyncio.wait([after])
+            return await run_job(argv, on_progress=lambda share: self.model.tell(share=share))
+
+        work = in_turn()
+        self._job = self._bridge.spawn(
+            work, then=then, failed=lambda reason: self.model.tell(working="", error=in_the_app(reason))
+        )
+
+    def _cancel_job(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
+
+
+def in_the_app(reason: str) -> str:
+    """A tool's reason with the way out that the app has, in place of the command's options."""
+    if "different start pictures were found" in reason:
+        return tr(
+            "Too few different pictures lie around this way: save another start state elsewhere "
+            "(F7), or capture a goal further away"
+        )
+    if "looks like a picture before it" in reason:
+        return tr(
+            "A picture on the way looks like the goal: capture one further away, or paint the region that differs"
+        )
+    if "every play ended in one dead picture" in reason:
+        return tr("From these start states the game is lost already: save an earlier one (F7)")
+    return without_shell(reason)
+
+
+def way_in_the_app(reason: str) -> str:
+    """Say why the person's way is no demonstration, in words of the app."""
+    if f"which {TWO_BUTTONS_ID} does not have" in reason:
+        return tr("Your way is no example for the agent: it holds three buttons, or START with another, at once")
+    if "does not have" in reason:
+        return tr(
+            "Your way is no example for the agent: it holds two buttons or SELECT, and the agent presses one at a time"
+        )
+    if "without ending on it" in reason:
+        return tr("Your way is no example for the agent: it passes the goal without staying there")
+    return tr("Your way is no example for the agent: {reason}", reason=without_shell(reason.removeprefix("left out: ")))
+
+
+def without_shell(text: str) -> str:
+    """Return the text without the options, commands and draft files that only a shell knows."""
+    text = re.sub(r"\s*\([^()]*--[^()]*\)", "", text)
+    text = re.sub(r"\S*/drafts/\S*?([^/\s]+\.npz): ", "", text)
+    parts = re.split(r"([;:,] )", text)
+    kept = [part for part in parts[::2] if "--" not in part and "dmglab " not in part]
+    ends = dict(zip(parts[::2], parts[1::2], strict=False))
+    joined = "".join(part + ends.get(part, "") for part in kept)
+    return joined.rstrip(" ;:,")

@@ -1,0 +1,323 @@
+"""The new-task dock: three steps from a game that is played to a training on a goal in it."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QProgressBar,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.features.play.controller import PlayController
+from gui.features.tasks.controller import TaskDraft, way_in_the_app, without_shell
+from gui.features.tasks.mask_painter import MaskPainter
+from gui.features.tasks.model import LEAST_DISTANCE, DraftModel, observe
+from gui.kit import object_names as names
+from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.containers import Dock
+from gui.kit.labels import ElidedLabel, button, label, set_role
+from gui.kit.screen import Palette, image_of
+from gui.kit.words import tr
+from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
+
+THUMBNAIL = QSize(80, 72)
+MIN_WIDTH = 288
+FINDING_LINES = 3
+"""Of text below the goal: what it says grows and shrinks while it is measured."""
+TOO_EASY = 0.5
+"""When at least this share of random players meets a goal, it is told as a warning."""
+
+
+class TaskDock(Dock):
+    def __init__(self, draft: TaskDraft, playing: PlayController, actions: ActionRegistry, palette: Palette) -> None:
+        super().__init__(tr("New task"), names.TASK_DOCK)
+        self._draft, self._model, self._playing = draft, draft.model, playing
+        self._palette = palette
+        self._shown: list[object] = []
+        body = QWidget()
+        body.setMinimumWidth(MIN_WIDTH - 20)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(12, 4, 12, 4)
+        column.setSpacing(6)
+        self._start_step(column, actions)
+        self._goal_step(column, actions)
+        self._name_step(column, actions)
+        column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(body)
+        self._scroll, self._shown_error = scroll, ""
+        self.setWidget(scroll)
+        self.setMinimumWidth(MIN_WIDTH)
+        self._model.changed.connect(self._refresh)
+        playing.changed.connect(self._refresh)
+        playing.pictured.connect(self.note_picture)
+        self._refresh()
+
+    # -- the three steps --------------------------------------------------------------------
+
+    def _start_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
+        self._start_title = self._heading(column, actions, "saveStart", names.SAVE_STATE_BUTTON)
+        self.starts = QListWidget()
+        self.starts.setObjectName(names.START_LIST)
+        self.starts.setAccessibleName(tr("Start states; Delete removes one"))
+        self.starts.setViewMode(QListWidget.ViewMode.IconMode)
+        self.starts.setFlow(QListWidget.Flow.LeftToRight)
+        self.starts.setWrapping(False)
+        self.starts.setMovement(QListWidget.Movement.Static)
+        self.starts.setIconSize(THUMBNAIL)
+        self.starts.setFixedHeight(THUMBNAIL.height() + 16)
+        self.starts.keyPressEvent = self._on_start_key  # type: ignore[method-assign]
+        column.addWidget(self.starts)
+
+    def _goal_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
+        self._goal_title = self._heading(column, actions, "captureGoal", names.CAPTURE_GOAL_BUTTON)
+        self.painter = MaskPainter(self._palette)
+        self.painter.painted.connect(self._model.paint)
+        column.addWidget(self.painter, 0, Qt.AlignmentFlag.AlignHCenter)
+        row = QHBoxLayout()
+        self.distance = label("", "muted")
+        self.distance.setObjectName("liveDistance")
+        self.distance.setAccessibleName(tr("Distance of the game's picture to the goal"))
+        self.clear = button(
+            tr("All counts"), "clearMaskButton", tip=tr("Every pixel counts again"), clicked=self._model.clear_mask
+        )
+        row.addWidget(self.distance, 1)
+        row.addWidget(self.clear)
+        _keep_room(self.clear)
+        column.addLayout(row)
+        self.finding = label("", "muted", wrap=True)
+        self.finding.setObjectName("probeFinding")
+        self._reserve(self.finding, FINDING_LINES)
+        column.addWidget(self.finding)
+
+    def _name_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
+        self._name_title = label(tr("3  Name it"))
+        self.name = QLineEdit()
+        self.name.setObjectName(names.TASK_NAME)
+        self.name.setAccessibleName(tr("Name of the task"))
+        self.name.setPlaceholderText(tr("Name, for example first door"))
+        self.name.setMaxLength(60)
+        self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
+        self.name.returnPressed.connect(actions["makeTask"].trigger)
+        pair = QGridLayout()  # side by side: *Make the task* is in sight at 1280 by 800
+        pair.setHorizontalSpacing(6)
+        pair.setVerticalSpacing(2)
+        pair.addWidget(self._name_title, 0, 0)
+        pair.addWidget(label(tr("Buttons"), "muted"), 0, 1)
+        pair.addWidget(self.name, 1, 0)
+        pair.addWidget(self._buttons_box(), 1, 1)
+        pair.setColumnStretch(0, 1)
+        column.addLayout(pair)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(action_button(actions["makeTask"], names.MAKE_TASK_BUTTON, primary=True))
+        row.addWidget(action_button(actions["trainTask"], names.TRAIN_TASK_BUTTON))
+        row.addStretch(1)
+        column.addLayout(row)
+        self.progress = QProgressBar()
+        self.progress.setRange(0, 100)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(6)
+        self.progress.setAccessibleName(tr("Progress of the measurement"))
+        _keep_room(self.progress)
+        column.addWidget(self.progress)
+        self.audit = label("", "muted", wrap=True)
+        self.audit.setObjectName("auditFinding")
+        column.addWidget(self.audit)
+
+    def _buttons_box(self) -> QComboBox:
+        self.buttons = QComboBox()
+        self.buttons.setObjectName("taskButtons")
+        self.buttons.setAccessibleName(tr("Buttons that the agent may press"))
+        for text, codec in (
+            (tr("as played"), ""),
+            (tr("one at a time"), CODEC_ID),
+            (tr("combinations"), TWO_BUTTONS_ID),
+        ):
+            self.buttons.addItem(text, codec)
+        self.buttons.setToolTip(
+            tr(
+                "Combinations are two buttons at once, for example run and jump, and SELECT: 21 "
+                "actions in place of 7, which take longer to learn"
+            )
+        )
+        self.buttons.currentIndexChanged.connect(lambda _: setattr(self._model, "buttons", self.buttons.currentData()))
+        return self.buttons
+
+    @staticmethod
+    def _reserve(words: QLabel, lines: int) -> None:
+        """Keep room for so many lines, so that what is below stays where it is."""
+        words.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        words.setMinimumHeight(lines * words.fontMetrics().lineSpacing())
+
+    @staticmethod
+    def _heading(column: QVBoxLayout, actions: ActionRegistry, action: str, object_name: str) -> ElidedLabel:
+        row = QHBoxLayout()
+        title = ElidedLabel("")
+        row.addWidget(title, 1)
+        row.addWidget(action_button(actions[action], object_name))
+        column.addLayout(row)
+        return title
+
+    # -- showing ----------------------------------------------------------------------------
+
+    def note_picture(self) -> None:
+        """The live view shows another picture: its distance, many times a second."""
+        model, picture = self._model, self._playing.picture
+        if picture is None or not self.isVisible():
+            return
+        if model.goal is None:
+            self._note_way(picture)
+            return
+        found = model.distance_of(picture)
+        if found is None:
+            return
+        met = bool(model.tau) and found < model.tau
+        self.distance.setText(tr("distance now {found:.4f}", found=found) + (tr("  goal") if met else ""))
+        set_role(self.distance, "role", "good" if met else "muted")
+
+    def _note_way(self, picture: np.ndarray) -> None:
+        """On the way to a goal: whether what is seen could be one."""
+        model = self._model
+        if not model.starts or picture.shape != (144, 160):
+            return
+        apart = model.nearest_start(observe(picture))[1]
+        could_be = apart >= LEAST_DISTANCE
+        self.distance.setText(
+            tr("{apart:.4f} from where it begins", apart=apart) if could_be else tr("looks as where it begins")
+        )
+        set_role(self.distance, "role", "muted")
+
+    def _refresh(self) -> None:
+        model = self._model
+        step = model.step
+        count = len(model.starts)
+        self._start_title.setText(tr("1  Start states: {count}", count=count) if count else tr("1  Where it begins"))
+        self._goal_title.setText(tr("2  Goal"))
+        for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
+            set_role(title, "role", "" if number == step else "muted")
+        self._show_starts()
+        captured = bool(model.starts), model.goal is not None
+        # They keep their room from the first start state on: nothing moves under the mouse. Once
+        # the task is made, what was found out about it takes their place.
+        self.starts.setVisible(any(captured) and not model.made)
+        self.painter.setVisible(any(captured) and not model.made)
+        self.buttons.setEnabled(not model.made)
+        if self.name.text() != model.name:
+            self.name.setText(model.name)
+        self.buttons.setCurrentIndex(self.buttons.findData(model.buttons))
+        self.painter.show_goal(model.goal.template if model.goal else None, model.mask)
+        self.clear.setVisible(bool(model.painted.any()))
+        if model.goal is None and not model.starts:
+            self.distance.setText("")
+        self.finding.setText(self._finding())
+        easy = model.probe is not None and model.probe["false_positive_rate"] >= TOO_EASY
+        easy = easy or model.is_restless
+        set_role(self.finding, "role", "warn" if easy else "muted")
+        self.progress.setVisible(bool(model.working))
+        self.progress.setValue(round(100 * model.share))
+        self.audit.setText("\n".join(self._audit_lines()))
+        set_role(self.audit, "role", "error" if model.error else "muted")
+        if model.error != self._shown_error:
+            self._shown_error = model.error
+            if model.error:  # once it is laid out: it may be under the edge of a small window
+                for pause_ms in (0, 100):  # a text of many lines grows in more than one turn
+                    QTimer.singleShot(pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.audit))
+        self.note_picture()
+
+    def _show_starts(self) -> None:
+        if self._shown == self._model.starts:
+            return
+        self._shown = list(self._model.starts)
+        self.starts.clear()
+        for number, start in enumerate(self._model.starts, 1):
+            image = image_of(self._palette, start.picture).scaled(THUMBNAIL)
+            item = QListWidgetItem(QIcon(QPixmap.fromImage(image)), "")
+            item.setToolTip(tr("Start state {number}; Delete removes it", number=number))
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, tr("Start state {number}", number=number))
+            self.starts.addItem(item)
+
+    def _on_start_key(self, event) -> None:  # type: ignore[no-untyped-def]
+        if event.key() == Qt.Key.Key_Delete and self.starts.currentRow() >= 0:
+            self._draft.remove_start(self.starts.currentRow())
+        else:
+            QListWidget.keyPressEvent(self.starts, event)
+
+    def _finding(self) -> str:
+        model = self._model
+        if model.goal is None:
+            return tr("Walk to where the agent should get, then capture. The game pauses.")
+        if model.is_restless:
+            return tr(
+                "This picture changes by itself ({moved:.4f} within a second): paint the region that stays",
+                moved=model.moved,
+            )
+        if model.probe is None:
+            return model.working or (tr("Save a start state too") if not model.starts else "")
+        found = model.probe
+        way = tr(", your way {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
+        return tr(
+            "tau {value:g} suggested; {value2:.1%} of {value3} random players met it in a minute{way}",
+            value=found["tau"],
+            value2=found["false_positive_rate"],
+            value3=found["consoles"],
+            way=way,
+        )
+
+    def _audit_lines(self) -> list[str]:
+        model = self._model
+        if model.error:
+            return [model.error]
+        if not model.made:
+            return [model.working] if model.working and model.goal is None else []
+        starts = without_shell(str(model.choices.get("starts", "")))
+        return [
+            f"{model.made}: {starts}",
+            *_way_lines(model),
+            *([model.working] if model.working else []),
+            *audit_lines(model),
+        ]
+
+
+def _keep_room(widget: QWidget) -> None:
+    """Let its place stay free while it is hidden."""
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
+
+
+def _way_lines(model: DraftModel) -> list[str]:
+    way, buttons = (str(model.choices.get(name, "")) for name in ("way", "buttons"))
+    lines = [way_in_the_app(way)] if way.startswith("left out") else []
+    if buttons.startswith(TWO_BUTTONS_ID) and not model.buttons:
+        lines.append(tr("The agent may press two buttons at once, as you did"))
+    return lines
+
+
+def audit_lines(model: DraftModel) -> list[str]:
+    """What `dmglab task audit` found, for a person."""
+    audit = model.audit
+    if audit is None:
+        return []
+    best, rate = max(audit["one_button_success"].items(), key=lambda item: item[1])
+    shortest = audit["shortest_demonstration"]
+    return [
+        tr("random play succeeds in {value:.0%}", value=audit["random_success"]),
+        tr("{best} alone in {rate:.0%}", best=best, rate=rate) if rate else tr("no button alone ever"),
+        tr("your way takes {shortest} steps", shortest=shortest) if shortest else tr("no demonstration was kept"),
+    ]

@@ -1,0 +1,124 @@
+"""The goal as the agent sees it, three screen pixels a pixel; what counts is painted on it."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.kit import object_names as names
+from gui.kit import theme
+from gui.kit.painting import guarded
+from gui.kit.screen import Palette
+from gui.kit.words import tr
+
+SCALE = 3
+WIDTH, HEIGHT = 80, 72
+CELL = 4
+"""The keyboard paints squares of a Game Boy tile: 8 screen pixels, 4 of the observation."""
+_ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
+
+
+class MaskPainter(QWidget):
+    """Drag paints a rectangle that counts, a drag with the right button takes one away.
+
+    By keyboard: arrows move a tile's frame, Space paints or clears it.
+    """
+
+    painted = Signal(int, int, int, int, bool)
+    """Rectangle x, y, width, height in pixels of the observation, and whether it counts."""
+
+    def __init__(self, palette: Palette) -> None:
+        super().__init__()
+        self._palette = palette
+        self._template: np.ndarray | None = None
+        self._mask = np.ones((HEIGHT, WIDTH), bool)
+        self._anchor: QPoint | None = None
+        self._dragged = QRect()
+        self._cell = QPoint(0, 0)
+        self.setObjectName(names.GOAL_MASK)
+        self.setAccessibleName(tr("Goal picture: paint what counts"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setToolTip(tr("Drag over what counts; the right button takes away"))
+
+    def sizeHint(self) -> QSize:
+        return QSize(WIDTH * SCALE, HEIGHT * SCALE)
+
+    def show_goal(self, template: np.ndarray | None, mask: np.ndarray) -> None:
+        """`template` u8[72, 80] shades or None, `mask` bool[72, 80] pixels that count."""
+        self._template, self._mask = template, mask
+        self.update()
+
+    # -- painting ---------------------------------------------------------------------------
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            colors = theme.current()
+            painter.fillRect(self.rect(), QColor(colors.letterbox))
+            if self._template is None:
+                painter.setPen(QColor(colors.muted))
+                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, tr("No goal yet"))
+                return
+            pixels = np.empty((HEIGHT, WIDTH), np.uint32)
+            self._palette.paint(self._template, pixels)
+            dim = (pixels >> 1 & 0x7F7F7F) | np.uint32(0xFF000000)
+            pixels = np.ascontiguousarray(np.where(self._mask, pixels, dim))
+            image = QImage(pixels.data, WIDTH, HEIGHT, WIDTH * 4, QImage.Format.Format_RGB32)
+            painter.drawImage(self.rect(), image)
+            painter.setPen(QColor(colors.accent))
+            if not self._dragged.isEmpty():
+                painter.drawRect(_scaled(self._dragged))
+            if self.hasFocus():
+                painter.drawRect(_scaled(QRect(self._cell * CELL, QSize(CELL, CELL))))
+
+    # -- mouse ------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self._template is not None:
+            self._anchor = _pixel(event)
+            self._drag_to(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._drag_to(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._anchor is None:
+            return
+        self._drag_to(event)
+        box, self._anchor, self._dragged = self._dragged, None, QRect()
+        counts = event.button() != Qt.MouseButton.RightButton
+        self.painted.emit(box.x(), box.y(), box.width(), box.height(), counts)
+
+    def _drag_to(self, event: QMouseEvent) -> None:
+        if self._anchor is not None:
+            box = QRect(self._anchor, _pixel(event)).normalized()
+            self._dragged = box & QRect(0, 0, WIDTH, HEIGHT)
+            self.update()
+
+    # -- keyboard ---------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._template is None:
+            super().keyPressEvent(event)
+        elif (key := Qt.Key(event.key())) in _ARROWS:
+            x, y = _ARROWS[key]
+            self._cell = QPoint((self._cell.x() + x) % (WIDTH // CELL), (self._cell.y() + y) % (HEIGHT // CELL))
+            self.update()
+        elif key == Qt.Key.Key_Space:
+            x, y = self._cell.x() * CELL, self._cell.y() * CELL
+            is_all = bool(self._mask.all())
+            self.painted.emit(x, y, CELL, CELL, is_all or not self._mask[y, x])
+        else:
+            super().keyPressEvent(event)
+
+
+def _pixel(event: QMouseEvent) -> QPoint:
+    """Of the observation, under the pointer."""
+    return QPoint(int(event.position().x() // SCALE), int(event.position().y() // SCALE))
+
+
+def _scaled(box: QRect) -> QRect:
+    return QRect(box.x() * SCALE, box.y() * SCALE, box.width() * SCALE - 1, box.height() * SCALE - 1)

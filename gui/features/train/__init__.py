@@ -1,0 +1,115 @@
+"""Train new: the form, preflight, consent, start, pause, stop, and the wall of running Game Boys."""
+
+from __future__ import annotations
+
+from gui.features.train.ahead import SETTING as START_AHEAD
+from gui.features.train.ahead import StartAhead
+from gui.features.train.controller import TrainingController
+from gui.features.train.dock import TrainingDock
+from gui.features.train.status import RunStatus
+from gui.features.train.wall import EnvWall
+from gui.features.train.welcome import Demo, Welcome
+from gui.kit.actions import ActionRegistry
+from gui.kit.words import tr
+from gui.state.compiling import Compiling
+from gui.state.context import Choice, Context, DockSpec, Feature, TabSpec
+from gui.state.session import Navigation, Place, Session
+from trainer_core.wire.run_record import RunState
+
+
+def feature(context: Context) -> Feature:
+    training = context.add(TrainingController(context.bridge, context.session, context.navigation, context.settings))
+    ahead = context.add(StartAhead(context.bridge, context.session, training, context.settings))
+    compiling = context.add(Compiling(context.bridge, context.telemetry))
+    status = context.add(RunStatus(training, context.telemetry))
+    context.add(Demo(context.bridge, training, context.notices, lambda: context.actions["deploy"].trigger()))
+    define_training(context.actions, training, context.session)
+    define_welcome(context.actions, context.navigation)
+
+    def make_dock() -> TrainingDock:
+        return TrainingDock(context.session, training, status, context.actions)
+
+    def make_wall() -> EnvWall:
+        return EnvWall(context.bridge, training, compiling, context.palette)
+
+    def finish() -> None:
+        context.appearance.screen_changed.connect(context[EnvWall].screen_view.recolor)
+
+    return Feature(
+        docks=[DockSpec(make_dock, "F3")],
+        first_page=lambda: Welcome(training, context.navigation, context.actions),
+        tabs=[TabSpec(Place.WALL, make_wall)],
+        finish=finish,
+        choices=[
+            Choice(
+                START_AHEAD,
+                tr("Start a worker while the form is open"),
+                tr(
+                    "It loads torch and the kernels before you press Start, so that the first curve "
+                    "comes seconds earlier. It holds about 450 MB until the form is left."
+                ),
+                changed=ahead.on_setting,
+            )
+        ],
+    )
+
+
+def define_training(registry: ActionRegistry, training: TrainingController, session: Session) -> None:
+    add, state = registry.add, (training.badge_changed, session.runner_changed)
+
+    def is_paused() -> bool:
+        return training.state is RunState.PAUSED
+
+    def is_stopping() -> bool:
+        return training.state is RunState.STOPPING
+
+    add("trainNew", tr("New run"), training.train_new, "Ctrl+N", tip=tr("Turn to the form of a new run and check it"))
+    add(
+        "start",
+        tr("Start training"),
+        training.start,
+        "Ctrl+Return",
+        refusal=training.reason,
+        follows=(training.ready_changed,),
+    )
+    add(
+        "pause",
+        lambda: tr("Resume training") if is_paused() else tr("Pause training"),
+        training.toggle_pause,
+        "Ctrl+P",
+        short=lambda: tr("Resume") if is_paused() else tr("Pause"),
+        refusal=training.pause_refusal,
+        is_there=lambda: training.capabilities.pause,
+        follows=state,
+    )
+    add(
+        "checkpoint",
+        tr("Save checkpoint"),
+        training.save_checkpoint,
+        "Ctrl+S",
+        short=tr("Checkpoint"),
+        tip=tr("Write a checkpoint at the next update"),
+        refusal=training.checkpoint_refusal,
+        is_there=lambda: training.capabilities.checkpoints,
+        follows=state,
+    )
+    add(
+        "stop",
+        lambda: tr("Force the training to stop now") if is_stopping() else tr("Stop training"),
+        training.stop,
+        "Ctrl+.",
+        short=lambda: tr("Force now") if is_stopping() else tr("Stop"),
+        refusal=training.stop_refusal,
+        follows=state,
+    )
+
+
+def define_welcome(registry: ActionRegistry, navigation: Navigation) -> None:
+    registry.add(
+        "welcome",
+        tr("Welcome"),
+        navigation.show_welcome,
+        tip=tr("Where the demo is"),
+        is_there=lambda: not (navigation.welcome and navigation.place is Place.LIVE),
+        follows=(navigation.welcome_changed, navigation.place_changed),
+    )

@@ -1,0 +1,71 @@
+"""A worker that has loaded before Start is pressed, while somebody is at the form or names a task.
+
+It is owned like any other: it ends with the app, when the form is left, and when nobody did
+anything for a while. A setting turns it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer
+
+from gui.features.train.controller import TrainingController
+from gui.kit.settings import Settings
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.session import Mode, Operation, Session
+
+SETTING = "training/start_ahead"
+IDLE_MS = 10 * 60 * 1000
+"""So long it waits for a person who does nothing more."""
+
+
+class StartAhead(QObject):
+    def __init__(self, bridge: Bridge, session: Session, training: TrainingController, settings: Settings) -> None:
+        super().__init__()
+        self._bridge, self._session, self._training = bridge, session, training
+        self._settings = settings
+        self.is_task_near: Callable[[], bool] = lambda: False
+        """Whether a task is nearly made: its region and its name leave time to load."""
+        self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
+        self._idle.timeout.connect(self.end)
+        training.draft.changed.connect(lambda name: self.prepare())
+        training.checks_changed.connect(self.prepare)
+        training.ready_changed.connect(self.prepare)
+        session.mode_changed.connect(lambda mode: self._follow())
+        session.operation_changed.connect(lambda operation: self._follow())
+
+    def is_wanted(self) -> bool:
+        """Whether somebody is at the form of a run that could start at once, or about to be."""
+        at_form = self._session.mode is Mode.AGENT and self._session.operation is Operation.TRAIN
+        at_form = at_form or self.is_task_near()
+        idle = self._training.record is None or self._training.state.is_end
+        allowed = self._settings.flag(SETTING, True) and not self._bridge.closing
+        return at_form and idle and allowed and not self._training.starting
+
+    def on_task(self) -> None:
+        if self.is_task_near() and not self._bridge.service.ahead.is_waiting:
+            self.prepare()
+
+    def prepare(self) -> None:
+        """Have a worker load for the plan on show."""
+        plan = self._training.plan
+        if plan is not None and self.is_wanted():
+            self._idle.start()
+            self._bridge.spawn(self._bridge.service.ahead.prepare(plan), title=tr("Worker"))
+
+    def end(self) -> None:
+        self._idle.stop()
+        self._bridge.spawn(self._bridge.service.ahead.end(), title=tr("Worker"))
+
+    def on_setting(self) -> None:
+        """It was allowed, or no longer."""
+        if self.is_wanted():
+            self.prepare()
+        else:
+            self.end()
+
+    def _follow(self) -> None:
+        if not self.is_wanted():
+            self.end()

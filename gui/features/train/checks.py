@@ -1,0 +1,157 @@
+"""The preflight list: one line a check, its sign and what was found; a button makes the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import (
+    QListWidget,
+    QListWidgetItem,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.kit import theme
+from gui.kit.labels import button
+from gui.kit.painting import guarded_item
+from gui.kit.words import tr
+from gui.state.failures import Failure, failure_of_check
+from trainer_core.service.preflight import Check
+
+_SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
+CHECK_COUNT = 6
+ROW = 20
+
+
+class _CheckDelegate(QStyledItemDelegate):
+    """Sign, name and finding in three columns; the finding ends in an ellipsis."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        return QSize(120, ROW)
+
+    @guarded_item
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        check, colors, rect = index.data(Qt.ItemDataRole.UserRole), theme.current(), option.rect
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        if check is None:
+            painter.setPen(QColor(colors.muted))
+            painter.drawText(rect, flags, index.data())
+            return
+        sign, tone = _SIGNS[check.status]
+        painter.setPen(QColor(getattr(colors, tone)))
+        painter.drawText(QRect(rect.x(), rect.y(), 24, ROW), flags, sign)
+        painter.setPen(QColor(colors.text))
+        painter.drawText(QRect(rect.x() + 24, rect.y(), 76, ROW), flags, check.name)
+        room = QRect(rect.x() + 104, rect.y(), rect.width() - 104, ROW)
+        painter.setPen(QColor(colors.muted))
+        text = painter.fontMetrics().elidedText(check.detail, Qt.TextElideMode.ElideRight, room.width())
+        painter.drawText(room, flags, text)
+
+
+class ChecksView(QWidget):
+    """`list` has one item a check; its text says all there is to say."""
+
+    remedy_chosen = Signal(object)
+    command_wanted = Signal(str)
+    """Id of the command that the failure catalogue names for a check."""
+
+    def __init__(self, object_name: str, words: Callable[[str], str] = str) -> None:
+        """`words` gives what a command's button says, by its id."""
+        super().__init__()
+        self._words = words
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        self.list = QListWidget()
+        self.list.setObjectName(object_name)
+        self.list.setAccessibleName(tr("Preflight checks"))
+        self.list.setItemDelegate(_CheckDelegate(self.list))
+        self.list.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.list.setStyleSheet("QListWidget { background: transparent; }")
+        column.addWidget(self.list)
+        self.fix = button(tr("Fix"), "")
+        self.fix.clicked.connect(self._on_fix)
+        column.addWidget(self.fix)
+        self._checks: list[Check] = []
+        self._checking = self._compact = False
+        self.show_checks([], False)
+
+    def set_compact(self, compact: bool) -> None:
+        """With little room only what needs a look keeps its line."""
+        if compact != self._compact:
+            self._compact = compact
+            self._fold()
+
+    def _fold(self) -> None:
+        shown = 0
+        for row in range(self.list.count()):
+            check = self.list.item(row).data(Qt.ItemDataRole.UserRole)
+            hidden = self._compact and check is not None and check.status == "ok"
+            self.list.setRowHidden(row, hidden)
+            shown += not hidden
+        self.list.setFixedHeight(ROW * shown + 2)
+
+    def show_checks(self, checks: list[Check], checking: bool) -> None:
+        self._checks, self._checking = checks, checking
+        self.list.clear()
+        for check in checks:
+            item = QListWidgetItem(f"{check.status} {check.name}: {check.detail}")
+            item.setData(Qt.ItemDataRole.UserRole, check)
+            item.setToolTip(_tip(check))
+            self.list.addItem(item)
+        if checking:
+            self.list.addItem(tr("Checking..."))
+        elif not checks:
+            self.list.addItem(tr("Runs when you press Train new, and before a start"))
+        self._fold()
+        remedy, helping = self._remedy(), self._helping()
+        self.fix.setVisible(remedy is not None or helping is not None)
+        if remedy is None and helping is not None:
+            self.fix.setText(self._words(helping.command))
+            self.fix.setAccessibleName(f"{tr(helping.title)}: {self._words(helping.command)}")
+        if remedy is not None:
+            self.fix.setText(remedy.fix)
+            self.fix.setAccessibleName(tr("Fix {name}: {fix}", name=remedy.name, fix=remedy.fix))
+
+    def summary(self) -> tuple[str, str]:
+        """A few words and the role to colour them with."""
+        if self._checking:
+            return tr("{count} of {check_count}", count=len(self._checks), check_count=CHECK_COUNT), "muted"
+        if not self._checks:
+            return tr("not run"), "muted"
+        for status, word, role in (("fail", tr("failed"), "error"), ("warn", tr("to look at"), "warn")):
+            count = sum(check.status == status for check in self._checks)
+            if count:
+                return f"{count} {word}", role
+        return tr("{count} OK", count=len(self._checks)), "good"
+
+    def _remedy(self) -> Check | None:
+        order = {"fail": 0, "warn": 1, "ok": 2}
+        found = [check for check in self._checks if check.remedy]
+        return min(found, key=lambda check: order[check.status], default=None)
+
+    def _helping(self) -> Failure | None:
+        """The catalogue's entry of the first check that failed and proposes no change itself."""
+        failed = (check for check in self._checks if check.status == "fail" and not check.remedy)
+        return next(filter(None, map(failure_of_check, failed)), None)
+
+    def _on_fix(self) -> None:
+        remedy, helping = self._remedy(), self._helping()
+        if remedy is not None:
+            self.remedy_chosen.emit(remedy)
+        elif helping is not None:
+            self.command_wanted.emit(helping.command)
+
+
+def _tip(check: Check) -> str:
+    """Everything there is to say of a check, line by line."""
+    failure = failure_of_check(check)
+    code = f"{failure.code} {tr(failure.title)}" if failure is not None else ""
+    return "\n".join(part for part in (code, check.detail, check.fix) if part)

@@ -1,0 +1,437 @@
+"""Train new, from a draft to a process: preflight, plan, consent, start, pause, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gui.features.train.draft import ConfigDraft
+from gui.kit import object_names as names
+from gui.kit.settings import Settings
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.run_words import unconfirmed_words, validating_words
+from gui.state.session import FIRST_TASK, Navigation, Session
+from trainer_core.lab.presets import PRESETS, Preset, wishes_of
+from trainer_core.runners.catalog import AgentRunner
+from trainer_core.service import LaunchPlan, RunChanged
+from trainer_core.service.preflight import Check, run_checks
+from trainer_core.wire import commands, records
+from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.run_record import RunRecord, RunState
+from trainer_core.wire.spec import NATIVE_ID
+
+DEMO_S = 60.0
+"""Seconds of training that a demo has, from its first update on; the app keeps this clock."""
+DEMO = Preset(
+    "Demo (1 minute)",
+    "A short run on this computer: early checkpoints, ends a minute after its first update.",
+    {**PRESETS["laptop"].fields, "seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95},
+    {**PRESETS["laptop"].why, "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
+)
+
+
+_CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
+DEBOUNCE_MS = 500
+DRAFT = "session/draft"
+"""Setting that holds the form: texts by field that are no defaults, by runner."""
+STALL_S = 30.0
+"""Heartbeats come every two seconds; half a minute without one is worth saying."""
+_STOPPABLE = {
+    RunState.QUEUED,
+    RunState.STARTING,
+    RunState.RUNNING,
+    RunState.PAUSING,
+    RunState.PAUSED,
+    RunState.STOPPING,
+}
+
+
+@dataclass(slots=True)
+class _Own:
+    """A person's form while the demo is in its place."""
+
+    runner: str
+    task: str
+    texts: dict[str, dict[str, str]]
+    borrowed: dict[str, dict[str, str]]
+    """What the demo put there."""
+
+
+class TrainingController(QObject):
+    """The state behind the training dock. Widgets read it and call it; it knows none of them."""
+
+    checks_changed = Signal()
+    plan_changed = Signal()
+    ready_changed = Signal()
+    badge_changed = Signal()
+    started = Signal(str)
+    queued = Signal(str)
+    """A run was ordered that waits for the one on show, which stays there."""
+
+    def __init__(self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings) -> None:
+        super().__init__()
+        self._bridge, self._session, self._navigation = bridge, session, navigation
+        self.draft = ConfigDraft(
+            session.runner, lambda task, warm_start: wishes_of(task, RunConfig(warm_start=warm_start), bridge.home)
+        )
+        self.checks: list[Check] = []
+        self.checking = False
+        self.checked_once = False
+        self.consent = False
+        self.plan: LaunchPlan | None = None
+        self.starting = False
+        self.demo_run_id = ""
+        """The run that was started as the demo; a run of the form never is, whatever it holds."""
+        self._own: _Own | None = None
+        """What the form held before the demo borrowed it."""
+        self._agreed: object = None
+        """The order that a person agreed to."""
+        self.detach = False
+        """The next run is started by a detached host and goes on when the app is closed."""
+        self.resuming: set[str] = set()
+        """Runs that go on in a moment."""
+        self.run_id = ""
+        """The run that the badge and the buttons are about."""
+        self.notice: RunChanged | None = None
+        self.last_record_at = 0.0
+        self._generation = 0
+        self._preflight: asyncio.Task[None] | None = None
+        self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
+        self._debounce.timeout.connect(self.check)
+        self.draft.changed.connect(self._on_draft_changed)
+        session.task_changed.connect(lambda task: self.draft.set_text("task", task))
+        session.runner_changed.connect(self._on_runner)
+        bridge.run_changed.connect(self._on_run_changed)
+        bridge.event_received.connect(self._on_event)
+        self._settings = settings
+        self._bring_back()
+        self._renew_plan()
+
+    def _bring_back(self) -> None:
+        """Fill the form as it was when the app was closed or killed."""
+        kept = self._settings.decoded(DRAFT, dict[str, dict[str, str]], {})
+        self.draft.put_state(kept)
+        task = self.draft.text("task")
+        if task != self._session.task and "," not in task:  # several tasks are no choice of a list
+            self.draft.set_text("task", self._session.task)
+
+    def _keep_draft(self) -> None:
+        """Have the form survive a kill; not while it is the demo's."""
+        if self._own is None:
+            self._settings.set(DRAFT, json.dumps(self.draft.changes()))
+
+    # -- before the start -------------------------------------------------------------------
+
+    def train_new(self) -> None:
+        """Turn to the form, and check what is in it."""
+        self.give_form_back()
+        self._session.turn_to_training()
+        self.check()
+        self._navigation.show_dock(names.TRAINING_DOCK)
+
+    def prepare_demo(self) -> None:
+        """Fill the form with the demo and check it; `give_form_back` undoes that."""
+        own = self._own or _Own(self._session.runner.id, self._session.task, self.draft.state(), {})
+        self._own = own
+        self._session.turn_to_training()
+        self.turn_to_runner(NATIVE_ID)
+        tasks = self._session.task_titles()
+        task = FIRST_TASK if FIRST_TASK in tasks else next(iter(tasks))
+        self.draft.set_values({**DEMO.fields, "task": task})
+        own.borrowed = self.draft.state()
+        self.check()
+
+    def give_form_back(self, *, always: bool = False) -> None:
+        """Put into the form what the demo took the place of, unless somebody changed it since."""
+        own, self._own = self._own, None
+        if own is None or not (always or self.draft.state() == own.borrowed):
+            return
+        self.turn_to_runner(own.runner)
+        self.draft.put_state(own.texts)
+        self._session.set_task(own.task)
+
+    def turn_to_runner(self, runner_id: str) -> None:
+        """Let the form write an order to this runner; unknown ones change nothing."""
+        self._session.set_runner(runner_id)
+
+    def start_demo(self) -> None:
+        """Start the demo, whose command a person has just agreed to."""
+        self.set_consent(True)
+        self.start(is_demo=True)
+
+    def reason(self) -> str:
+        """Why Start is disabled, for a person; empty when it is not."""
+        if self.draft.spec is None:
+            return self.draft.reason
+        if self.starting:
+            return tr("Starting")
+        failed = next((check for check in self.checks if check.status == "fail"), None)
+        if failed is not None:
+            return f"{failed.name}: {failed.detail}"
+        if not self.consent:
+            return tr("Tick the box under the command first")
+        return ""
+
+    def set_consent(self, given: bool) -> None:
+        if given != self.consent:
+            self.consent = given
+            self._agreed = self._order()
+            self.ready_changed.emit()
+
+    def _order(self) -> object:
+        """What an agreement is about: another order needs another one."""
+        return (self.plan.spec if self.plan else None), self._session.runner.id, self.detach
+
+    def check(self) -> None:
+        """Run the preflight for the draft as it is now; an older one under way is forgotten."""
+        if self.draft.spec is None:
+            return
+        self._forget_preflight()
+        self.checks, self.checking, self.checked_once = [], True, True
+        self.checks_changed.emit()
+        self._preflight = self._bridge.spawn(self._check(self._generation), title=tr("Preflight"))
+
+    def _forget_preflight(self) -> None:
+        """End the one under way with its probe, which a busy computer lets live for long."""
+        self._generation += 1
+        if self._preflight is not None:
+            self._preflight.cancel()
+            self._preflight = None
+
+    async def _check(self, generation: int) -> None:
+        spec, runner = self.draft.spec, self._session.runner
+        if spec is None:
+            return
+        async for check in run_checks(spec, self._bridge.home, runner):
+            if generation != self._generation:
+                return
+            self.checks = [*self.checks, check]
+            self.checks_changed.emit()
+        if generation == self._generation:
+            self.checking = False
+            self.checks_changed.emit()
+            self.ready_changed.emit()
+
+    def apply_remedy(self, check: Check) -> None:
+        """Make the change that a failed check proposes."""
+        is_demo = self._own is not None and self.draft.state() == self._own.borrowed
+        self.draft.set_values(check.remedy)
+        if is_demo and self._own is not None:
+            self._own.borrowed = self.draft.state()
+
+    def _on_draft_changed(self, name: str) -> None:
+        task = self.draft.text("task")
+        is_new = name in ("", "task") and task != self._session.task
+        if is_new and task in self._session.task_titles():  # not each letter of one being typed
+            self._session.set_task(task)
+        self._renew_plan()
+        self._keep_draft()
+        if name in _CHECKED_FIELDS or self.draft.runner.id != NATIVE_ID:
+            self._forget_preflight()
+            self.checks, self.checking = [], False
+            self.checks_changed.emit()
+            if self.checked_once:
+                self._debounce.start()
+        self.ready_changed.emit()
+
+    def _on_runner(self, runner: AgentRunner) -> None:
+        self.draft.set_runner(runner)
+        self.badge_changed.emit()
+
+    def _renew_plan(self) -> None:
+        spec, service = self.draft.spec, self._bridge.service
+        reserved = service.ahead.run_id if self._session.runner.waits else ""
+        self.plan = service.plan(spec, run_id=reserved) if spec else None
+        self._withdraw_agreement()
+        self.plan_changed.emit()
+
+    def _withdraw_agreement(self) -> None:
+        """The tick was given to another command."""
+        if not self.consent or self.starting or self.plan is None:  # there is no other command yet
+            return
+        if self._order() != self._agreed:
+            self.set_consent(False)
+
+    def set_detach(self, detach: bool) -> None:
+        self.detach = detach
+        self._withdraw_agreement()
+        self.plan_changed.emit()
+
+    # -- the start --------------------------------------------------------------------------
+
+    def start(self, *, is_demo: bool = False) -> None:
+        """Preflight if the draft was not checked yet, then start exactly the plan on show."""
+        if self.reason():
+            return
+        self.starting = True
+        if not self._is_live():
+            self.run_id, self.notice = "", None
+        self.badge_changed.emit()
+        self.ready_changed.emit()
+        self._bridge.spawn(self._start(is_demo), title=tr("The run could not be started"))
+
+    def _is_live(self) -> bool:
+        """Whether the run on show has a process: it does not make room for one that waits."""
+        return self.record is not None and not self.record.state.is_end
+
+    async def _start(self, is_demo: bool) -> None:
+        try:
+            if not self.checks or self.checking:
+                self._debounce.stop()
+                self._forget_preflight()
+                self.checks, self.checking, self.checked_once = [], True, True
+                await self._check(self._generation)
+            plan = self.plan
+            if plan is None or any(check.status == "fail" for check in self.checks):
+                return
+            if not (stays := self._is_live()):
+                self.run_id = plan.run_id
+            if is_demo:
+                self.demo_run_id = plan.run_id
+            record = await self._bridge.service.start(plan, detach=self.detach)
+            if stays and record.state is RunState.QUEUED and self._is_live():
+                self.queued.emit(plan.run_id)
+            else:
+                self.show(plan.run_id)
+                self.started.emit(plan.run_id)
+            if is_demo:
+                self.give_form_back(always=True)
+        finally:
+            self.starting = False
+            self.set_consent(False)
+            self._renew_plan()
+            self.ready_changed.emit()
+            self.badge_changed.emit()
+
+    # -- while it runs ----------------------------------------------------------------------
+
+    @property
+    def record(self) -> RunRecord | None:
+        return self._bridge.service.runs.get(self.run_id)
+
+    @property
+    def missed(self) -> int:
+        """Records of the run on show that came too fast for the app and were read from its log."""
+        return self._bridge.service.missed.get(self.run_id, 0)
+
+    @property
+    def waiting_words(self) -> str:
+        """That a worker is up for the next run, and what it takes; empty without one."""
+        ahead = self._bridge.service.ahead
+        if ahead.compiling is not None:
+            return tr("A worker for the next run compiles the Game Boy, once")
+        held = ahead.memory_bytes()
+        return tr("A worker is up for the next run, {value:.0f} MB", value=held / 1000000.0) if held else ""
+
+    @property
+    def capabilities(self) -> RunnerCapabilities:
+        """What the runner can do that the buttons are about: the shown run's, else the form's."""
+        if self.record is not None and not self.record.state.is_end:
+            for runner in self._bridge.service.runners:
+                if runner.id == self.record.runner:
+                    return runner.capabilities
+        return self._session.runner.capabilities
+
+    @property
+    def state(self) -> RunState:
+        if self.record is not None:
+            return self.record.state
+        return RunState.PREFLIGHT if self.starting else RunState.IDLE
+
+    # What is possible now: the reason why not, for a person; empty when it is.
+
+    def pause_refusal(self) -> str:
+        possible = self.state in (RunState.RUNNING, RunState.PAUSED)
+        return "" if possible else tr("Only a running training can be paused")
+
+    def stop_refusal(self) -> str:
+        return "" if self.state in _STOPPABLE else tr("Nothing is training")
+
+    def checkpoint_refusal(self) -> str:
+        possible = self.state is RunState.RUNNING
+        return "" if possible else tr("Only a running training can write a checkpoint")
+
+    def show(self, run_id: str) -> None:
+        """Make the badge and the buttons speak of this run."""
+        if run_id != self.run_id:
+            self.run_id, self.notice = run_id, None
+            self.badge_changed.emit()
+
+    def toggle_pause(self) -> None:
+        service = self._bridge.service
+        if self.state is RunState.PAUSED:
+            self._bridge.spawn(service.unpause(self.run_id), title=tr("Resume"))
+        elif self.state is RunState.RUNNING:
+            self._bridge.spawn(service.pause(self.run_id), title=tr("Pause"))
+
+    def stop(self) -> None:
+        """Stop the run; a second call takes the ladder's next step at once."""
+        if self.record is not None:
+            self._bridge.spawn(self._bridge.service.stop(self.run_id), title=tr("Stop"))
+
+    def save_checkpoint(self) -> None:
+        if self.state is RunState.RUNNING:
+            request = self._bridge.service.request(self.run_id, commands.SaveCheckpoint)
+            self._bridge.spawn(request, title=tr("Save checkpoint"))
+
+    def resume(self, run_id: str) -> None:
+        """Go on with a run; a second click while that is under way changes nothing."""
+        self.show(run_id)
+        if run_id in self.resuming:
+            return
+        self.resuming.add(run_id)
+        self.badge_changed.emit()
+        self._bridge.spawn(
+            self._resume(run_id), title=tr("Resume"), then=lambda record: self.started.emit(record.run_id)
+        )
+
+    @property
+    def validating(self) -> str:
+        """How far a validation is that the run waits for, in words; empty while it trains."""
+        notice = self.notice
+        if notice is None or self.state is not RunState.RUNNING:
+            return ""
+        return validating_words(notice.detail, notice.progress)
+
+    async def _resume(self, run_id: str) -> RunRecord:
+        try:
+            return await self._bridge.service.resume(run_id)
+        finally:
+            self.resuming.discard(run_id)
+            self.badge_changed.emit()
+
+    @property
+    def unconfirmed(self) -> str:
+        """Why the last validation did not end the run though it reached its target, in words."""
+        return unconfirmed_words(self.notice.detail) if self.notice else ""
+
+    def stalled_for(self) -> float:
+        """Seconds without a word from a run that should be talking, 0 while all is well."""
+        if self.state is not RunState.RUNNING or not self.last_record_at:
+            return 0.0
+        silent = time.monotonic() - self.last_record_at
+        return silent if silent > STALL_S else 0.0
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        if notice.record.run_id == self.run_id:
+            old = self.notice.detail if self.notice else ""
+            is_over = old.startswith(records.VALIDATING)
+            if notice.detail or is_over or notice.record.state is not self._shown_state():
+                self.notice = notice
+            self.last_record_at = time.monotonic()
+            self.badge_changed.emit()
+
+    def _shown_state(self) -> RunState | None:
+        return self.notice.record.state if self.notice else None
+
+    def _on_event(self, run_id: str, event: object) -> None:
+        if run_id == self.run_id:
+            if isinstance(event, records.EvalRecord) and self.unconfirmed:
+                self.notice = None  # of the validation before
+            self.last_record_at = time.monotonic()

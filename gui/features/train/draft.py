@@ -1,0 +1,217 @@
+"""A run that is being written, for any runner: texts as typed, errors by field, the order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Container, Mapping
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.state.config_fields import FieldSpec, field_specs
+from trainer_core.lab.presets import PRESETS
+from trainer_core.runners.catalog import NATIVE, AgentRunner
+from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.spec import NEUTRAL, RunSpec
+
+FIRST_TASK = RunConfig().task
+"""Of every runner that has none of its own."""
+FIRST_PRESET = "laptop"
+
+
+class ConfigDraft(QObject):
+    """Texts by field name, kept for each runner; `spec` is None while something is wrong."""
+
+    changed = Signal(str)
+    """Name of the field that changed, empty when all of them may have."""
+    runner_changed = Signal()
+    """There are other fields now."""
+
+    def __init__(
+        self,
+        runner: AgentRunner = NATIVE,
+        ask_task: Callable[[str, str], Mapping[str, Any]] = lambda task, warm_start: {},
+    ) -> None:
+        """`ask_task` says what a task, and weights to begin with, want for a default."""
+        super().__init__()
+        self.runner = runner
+        self._ask_task = ask_task
+        self._asked: tuple[tuple[str, str], Mapping[str, Any]] | None = None
+        self._kept: dict[str, dict[str, str]] = {}
+        self._texts = dict(self._defaults({}))
+        self._errors: dict[str, str] = {}
+        self._spec: RunSpec | None = None
+        self._config: Any = None
+        self._check()
+
+    @property
+    def fields(self) -> tuple[FieldSpec, ...]:
+        return field_specs(self.runner.config_type)
+
+    @property
+    def spec(self) -> RunSpec | None:
+        """The order to the runner."""
+        return self._spec
+
+    @property
+    def config(self) -> Any:
+        """What the runner makes of the order: an instance of its `config_type`, or None."""
+        return self._config
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Message by field; the empty name holds what concerns several fields."""
+        return dict(self._errors)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no order yet, in one line; empty when there is one."""
+        return next(iter(self._errors.values()), "")
+
+    def set_runner(self, runner: AgentRunner) -> None:
+        """Write an order to another runner. What both know of a run stays as it was typed.
+
+        What was not typed is the new runner's own default: 0 environment steps may be no limit here
+        and far too many there.
+        """
+        before, typed = self._texts, {name for name in self._texts if self.is_changed(name)}
+        self._kept[self.runner.id] = before
+        self.runner = runner
+        defaults, kept = self._defaults({}), self._kept.get(runner.id, {})
+        self._texts = {**defaults, **{name: kept[name] for name in defaults if name in kept}}
+        for name in NEUTRAL:
+            if name in before and name in self._texts and name != "task":
+                self._texts[name] = before[name] if name in typed else defaults[name]
+        with_its_task = dict(self._texts)
+        if "task" in typed or before["task"] == FIRST_TASK:
+            ours, theirs = before["task"].split("/")[0], defaults["task"].split("/")[0]
+            if defaults["task"] == FIRST_TASK or ours == theirs:  # else it has tasks of its own
+                self._texts["task"] = before["task"]
+        self._follow_task(with_its_task)
+        self._check()
+        self.runner_changed.emit()
+        self.changed.emit("")
+
+    def text(self, name: str) -> str:
+        return self._texts[name]
+
+    def set_text(self, name: str, text: str) -> None:
+        if self._texts[name] != text:
+            before = dict(self._texts)
+            self._texts[name] = text
+            moved = self._follow_task(before)
+            self._check()
+            self.changed.emit("" if moved else name)
+
+    def set_values(self, values: dict[str, Any]) -> None:
+        """Take several values at once: a preset, a remedy, another run's configuration."""
+        before = dict(self._texts)
+        for spec in self.fields:
+            if spec.name in values:
+                self._texts[spec.name] = spec.show(values[spec.name])
+        self._follow_task(before, told=values)
+        self._check()
+        self.changed.emit("")
+
+    def holds(self, values: dict[str, Any]) -> bool:
+        """Whether these values, of a preset for one, are what the form says."""
+        return all(
+            self._texts[spec.name] == spec.show(values[spec.name]) for spec in self.fields if spec.name in values
+        )
+
+    def state(self) -> dict[str, dict[str, str]]:
+        """Texts by field, for each runner that was written to: what `put_state` brings back."""
+        return {**{one: dict(texts) for one, texts in self._kept.items()}, self.runner.id: dict(self._texts)}
+
+    def changes(self) -> dict[str, dict[str, str]]:
+        """Of `state` what is no default: short enough to be kept with every letter typed."""
+        changed = {name: text for name, text in self._texts.items() if self.is_changed(name)}
+        return {**self.state(), self.runner.id: changed}
+
+    def put_state(self, state: dict[str, dict[str, str]]) -> None:
+        """Bring texts back; of a field that is not there any more nothing."""
+        self._kept = {one: texts for one, texts in state.items() if one != self.runner.id}
+        texts = state.get(self.runner.id, {})
+        known = self._defaults(texts)
+        self._texts = {**known, **{name: texts[name] for name in known if name in texts}}
+        self._check()
+        self.changed.emit("")
+
+    def reset(self, name: str) -> None:
+        self.set_text(name, self._defaults()[name])
+
+    def is_changed(self, name: str) -> bool:
+        return self._texts[name] != self._defaults()[name]
+
+    def differences(self) -> dict[str, Any]:
+        """Values by name that are not the runner's own defaults; the task always."""
+        if self._spec is None:
+            return {}
+        values = self._spec.to_dict()
+        return {
+            spec.name: values[spec.name]
+            for spec in self.fields
+            if spec.name == "task" or values[spec.name] != spec.default
+        }
+
+    def wishes(self, texts: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        """Return what the task of the form (or of `texts`) wants in place of the usual defaults."""
+        texts = self._texts if texts is None else texts
+        if self.runner.id != NATIVE.id or "task" not in texts:
+            return {}
+        key = texts["task"], texts.get("warm_start", "")
+        if self._asked is None or self._asked[0] != key:
+            self._asked = key, self._ask_task(*key)
+        return self._asked[1]
+
+    def _defaults(self, texts: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        usual = _default_texts(self.runner.config_type, self.runner.id == NATIVE.id)
+        wishes = self.wishes(texts)
+        wished = {name: self._field(name).show(value) for name, value in wishes.items()}
+        return {**usual, **wished} if wished else usual
+
+    def _follow_task(self, before: Mapping[str, str], told: Container[str] = ()) -> bool:
+        """Give what nobody typed or told the default of the task that is chosen now.
+
+        Return whether that changed anything.
+        """
+        was, now = self._defaults(before), self._defaults()
+        moved = {
+            name: now[name]
+            for name in now
+            if was[name] != now[name] and name not in told and before[name] == self._texts[name] == was[name]
+        }
+        self._texts.update(moved)
+        return bool(moved)
+
+    def _field(self, name: str) -> FieldSpec:
+        return next(spec for spec in self.fields if spec.name == name)
+
+    def _check(self) -> None:
+        values, errors = {}, {}
+        for spec in self.fields:
+            try:
+                values[spec.name] = spec.parse(self._texts[spec.name])
+            except ConfigError as error:
+                errors[spec.name] = str(error)
+        self._spec = self._config = None
+        if not errors:
+            try:
+                spec = RunSpec.from_dict(self.runner.id, values)
+                self._config = self.runner.configure(spec)
+                self._spec = spec
+            except ConfigError as error:
+                errors[self._field_of(str(error))] = str(error)
+        self._errors = errors
+
+    def _field_of(self, message: str) -> str:
+        return next((spec.name for spec in self.fields if message.startswith(spec.name)), "")
+
+
+@functools.cache
+def _default_texts(config_type: type, is_native: bool) -> Mapping[str, str]:
+    """Of our own trainer what the command line begins with on a CPU, its preset. Asked for by
+    every row of the form with every change."""
+    preset = PRESETS[FIRST_PRESET].fields if is_native else {}
+    return {spec.name: spec.show(preset.get(spec.name, spec.default)) for spec in field_specs(config_type)}

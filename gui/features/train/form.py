@@ -1,0 +1,239 @@
+"""The form of a ConfigDraft, made from the fields of its runner: none brings its own widget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.features.train.draft import ConfigDraft
+from gui.kit.containers import Section
+from gui.kit.dialogs import begin_folder
+from gui.kit.labels import ElidedLabel, icon_button, label, set_role
+from gui.kit.object_names import CONFIG_FORM
+from gui.kit.words import tr
+from gui.state.config_fields import GROUPS, FieldSpec
+from trainer_core.runners.catalog import AgentRunner
+from trainer_core.wire.spec import NATIVE_ID
+
+LABEL_WIDTH = 116
+LIMITS = {"seconds", "total_env_steps", "target_success"}
+"""Fields in which 0 is no limit, which nobody guesses from a 0."""
+
+
+class ConfigForm(QWidget):
+    """Basics open, the rest collapsed. Every edit goes to the draft at once."""
+
+    def __init__(self, draft: ConfigDraft, tasks: Sequence[str]) -> None:
+        super().__init__()
+        self.setObjectName(CONFIG_FORM)
+        self._draft = draft
+        self._rows: dict[str, _Row] = {}
+        self._sections: dict[str, Section] = {}
+        self._offered: dict[str, Sequence[str]] = {"task": tasks, "device": ("cpu", "cuda:0")}
+        self._open = {"basics"}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(8, 4, 8, 4)
+        self._column.setSpacing(0)
+        draft.changed.connect(lambda name: self.refresh())
+        self._build()
+
+    def _rebuild(self) -> None:
+        self._open = {group for group, section in self._sections.items() if section.is_open}
+        while (item := self._column.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        self._rows, self._sections = {}, {}
+        self._build()
+
+    def _build(self) -> None:
+        self._specs = self._drawn()
+        for group, title in GROUPS.items():
+            specs = [spec for spec in self._specs if spec.group == group]
+            if not specs:
+                continue
+            section = Section(tr(title), is_open=group in self._open)
+            grid = QGridLayout()
+            grid.setHorizontalSpacing(8)
+            grid.setVerticalSpacing(2)
+            grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+            grid.setColumnStretch(1, 1)
+            for spec in specs:
+                row = _Row(spec, self._offered.get(spec.name, spec.choices))
+                row.edited.connect(self._draft.set_text)
+                row.reset.connect(self._draft.reset)
+                row.add_to(grid)
+                self._rows[spec.name] = row
+            section.body.addLayout(grid)
+            self._column.addWidget(section)
+            self._sections[group] = section
+        self._column.addStretch(1)
+        self.refresh()
+
+    def _drawn(self) -> list[FieldSpec]:
+        """The task is chosen beside the trainer; here by who knows others, or has several."""
+        runner = self._draft.runner
+        is_guest = runner.id != NATIVE_ID
+        has_own_tasks = is_guest and type(runner).check_task is not AgentRunner.check_task
+        has_own_tasks = has_own_tasks or "," in self._draft.text("task")
+        return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
+
+    def editor(self, name: str) -> QWidget:
+        """The widget that edits a field, objectName `field_<name>`."""
+        return self._rows[name].editor
+
+    def set_options(self, name: str, options: Sequence[str]) -> None:
+        self._offered[name] = options
+        if name in self._rows:
+            self._rows[name].set_options(options)
+
+    def refresh(self) -> None:
+        if self._drawn() != self._specs:  # of another runner, or several tasks now
+            self._rebuild()
+            return
+        errors = self._draft.errors
+        for name, row in self._rows.items():
+            row.show_value(self._draft.text(name), self._draft.is_changed(name), errors.get(name, ""))
+        for group, section in self._sections.items():
+            names = [spec.name for spec in self._drawn() if spec.group == group]
+            wrong = sum(name in errors for name in names)
+            changed = sum(self._draft.is_changed(name) for name in names)
+            text = (
+                tr("{wrong} invalid", wrong=wrong)
+                if wrong
+                else tr("{changed} changed", changed=changed)
+                if changed
+                else ""
+            )
+            section.note.setText(text)
+            set_role(section.note, "role", "error" if wrong else "muted")
+
+
+class _Row(QObject):
+    """One field: label, editor, unit, and a dot that resets it once it was changed."""
+
+    edited = Signal(str, str)
+    reset = Signal(str)
+
+    def __init__(self, spec: FieldSpec, options: Sequence[str]) -> None:
+        super().__init__()
+        self._spec = spec
+        self.label = ElidedLabel(tr(spec.label), "muted")
+        self.label.setFixedWidth(LABEL_WIDTH)
+        self.label.setToolTip(f"{tr(spec.label)}: {tr(spec.help)}")
+        self.editor: QWidget
+        if spec.kind is bool:
+            self.editor = QCheckBox()
+            self.editor.toggled.connect(lambda on: self._send("true" if on else "false"))
+        elif options:
+            self.editor = QComboBox()
+            self.editor.setEditable(not spec.choices)
+            self.editor.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            self.editor.setMinimumContentsLength(6)
+            self.set_options(options)
+            self.editor.currentTextChanged.connect(self._send)
+            self.editor.wheelEvent = lambda event: event.ignore()  # scrolling must not edit
+        else:
+            self.editor = QLineEdit()
+            self.editor.textEdited.connect(self._send)
+            if spec.kind in (int, float):
+                self.editor.setAlignment(Qt.AlignmentFlag.AlignRight)
+            if spec.kind is str:
+                self.editor.setPlaceholderText(tr("none"))
+        self.editor.setObjectName(f"field_{spec.name}")
+        self.editor.setProperty("compact", True)
+        if isinstance(self.editor, QComboBox) and (line := self.editor.lineEdit()) is not None:
+            line.setAccessibleName(tr(spec.label))
+        self.editor.setAccessibleName(f"{tr(spec.label)}, {tr(spec.unit)}" if spec.unit else tr(spec.label))
+        self.editor.setAccessibleDescription(tr(spec.help))
+        self.label.setBuddy(self.editor)
+        self._unit = label(tr(spec.unit), "muted")
+        self._has_unit = bool(spec.unit) or spec.name in LIMITS
+        self._dot = icon_button("restart", tr("Reset {label} to its default", label=tr(spec.label)))
+        self._dot.setFixedSize(20, 20)
+        self._dot.clicked.connect(lambda: self.reset.emit(spec.name))
+        policy = self._dot.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._dot.setSizePolicy(policy)
+
+    def add_to(self, grid: QGridLayout) -> None:
+        line = grid.rowCount()
+        grid.addWidget(self.label, line, 0)
+        box = QHBoxLayout()
+        box.setSpacing(4)
+        box.addWidget(self.editor, 1)
+        if self._has_unit:
+            box.addWidget(self._unit)
+        if self._spec.is_folder or self._spec.is_file:
+            name = f"browse_{self._spec.name}"
+            box.addWidget(icon_button("folder", self._question(), name, clicked=self._browse))
+        grid.addLayout(box, line, 1)
+        grid.addWidget(self._dot, line, 2)
+
+    def set_options(self, options: Sequence[str]) -> None:
+        if isinstance(self.editor, QComboBox):
+            text = self.editor.currentText()
+            self.editor.blockSignals(True)
+            self.editor.clear()
+            self.editor.addItems(list(options))
+            self.editor.setCurrentText(text)
+            self.editor.blockSignals(False)
+
+    def show_value(self, text: str, changed: bool, error: str) -> None:
+        editor = self.editor
+        if self._spec.name in LIMITS:
+            is_none = text.strip() in ("0", "0.0")
+            self._unit.setText(tr("no limit") if is_none else tr(self._spec.unit))
+        editor.blockSignals(True)
+        if isinstance(editor, QCheckBox):
+            editor.setChecked(text == "true")
+        elif isinstance(editor, QComboBox):
+            if editor.currentText() != text:
+                editor.setCurrentText(text)
+            if (line := editor.lineEdit()) is not None and not line.hasFocus():
+                line.setCursorPosition(0)  # show a long id from its beginning
+        elif isinstance(editor, QLineEdit) and editor.text() != text:
+            editor.setText(text)
+        editor.blockSignals(False)
+        self._dot.setVisible(changed)
+        set_role(editor, "invalid", bool(error))
+        shown = f"{text}\n{_help(self._spec)}" if isinstance(editor, QComboBox) else _help(self._spec)
+        editor.setToolTip(error or shown)
+
+    def _question(self) -> str:
+        name = tr(self._spec.label)
+        if self._spec.is_file:
+            return tr("Choose the file of {label}", label=name)
+        return tr("Choose the folder of {label}", label=name)
+
+    def _browse(self) -> None:
+        begin = self.editor.text() if isinstance(self.editor, QLineEdit) else ""
+        asked = self.editor.window(), self._question(), begin or begin_folder()
+        if self._spec.is_file:
+            path, _ = QFileDialog.getOpenFileName(*asked)
+        else:
+            path = QFileDialog.getExistingDirectory(*asked)
+        if path:
+            self._send(path)
+
+    def _send(self, text: str) -> None:
+        self.edited.emit(self._spec.name, text)
+
+
+def _help(spec: FieldSpec) -> str:
+    parts = [tr(spec.help)]
+    if spec.minimum is not None and spec.maximum is not None:
+        parts.append(tr("{show} to {show2}.", show=spec.show(spec.minimum), show2=spec.show(spec.maximum)))
+    parts.append(tr("Default {show}.", show=spec.show(spec.default)))
+    return " ".join(part for part in parts if part)

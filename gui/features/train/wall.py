@@ -1,0 +1,335 @@
+"""The env wall: the first Game Boys of a running training, tiled."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
+from gui.kit.labels import ElidedLabel, button
+from gui.kit.screen import FrameSource, Mark, Palette, Screen, best_columns, place_of, tile, tile_at
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.compiling import Compiling, CompilingCard
+from trainer_core.wire import commands, records
+from trainer_core.wire.records import WallEvent
+from trainer_core.wire.run_record import RunState
+
+SORTS = ("env", "success", "dist")
+SETTLE_S = 2.0
+"""Tiles keep their places for this long: a wall that is sorted anew all the time shows nothing."""
+
+
+class WallOrder:
+    """Of the envs that are watched; what a trainer does not tell does not sort."""
+
+    def __init__(self) -> None:
+        self.by = "env"
+        self.told: WallEvent | None = None
+        self.frozen: dict[int, np.ndarray] = {}
+        """The picture at which an env was frozen, by env. Only the wall stands still."""
+        self._order: list[int] = []
+        self._next = 0.0
+
+    def forget(self) -> None:
+        """Another run, or another number of envs, is watched."""
+        self.told, self.frozen, self._order, self._next = None, {}, [], 0.0
+
+    def sort_by(self, by: str) -> None:
+        """`by` one of SORTS: the number, most successes first, least distance first."""
+        self.by, self._next = by, 0.0
+
+    def order(self, count: int) -> list[int]:
+        """Env at each place of a wall of `count`."""
+        now = time.monotonic()
+        if len(self._order) != count or now >= self._next:
+            self._next = now + SETTLE_S
+            self._order = sorted(range(count), key=self._key)
+        return self._order
+
+    def toggle_frozen(self, env: int, picture: np.ndarray) -> None:
+        if self.frozen.pop(env, None) is None:
+            self.frozen[env] = picture.copy()
+
+    def pictures(self, pictures: np.ndarray) -> np.ndarray:
+        """`pictures` u8[N, H, W(, 3)] in the wall's order, frozen ones as they were."""
+        order = self.order(len(pictures))
+        shown = pictures[order]
+        for place, env in enumerate(order):
+            frozen = self.frozen.get(env)
+            if frozen is not None and frozen.shape == shown.shape[1:]:
+                shown[place] = frozen
+        return shown
+
+    def words(self, env: int) -> str:
+        """Distance and successes of an env; empty where the trainer tells none."""
+        told = self.told
+        if told is None or env >= len(told.dist):
+            return ""
+        return f"{told.dist[env]:.2f}  {told.successes[env]}/{told.episodes[env]}"
+
+    def _key(self, env: int) -> tuple[float, int]:
+        told = self.told
+        if told is None or env >= len(told.dist):
+            return 0.0, env
+        match self.by:
+            case "success":
+                return -told.successes[env] / max(1, told.episodes[env]), env
+            case "dist":
+                return told.dist[env], env
+        return 0.0, env
+
+
+WATCH_ENVS = (4, 16, 64)
+FRAME_MS = 33
+
+
+class EnvWall(QWidget):
+    """Pictures are copied by the worker only while this tab is on show."""
+
+    def __init__(self, bridge: Bridge, training: TrainingController, compiling: Compiling, palette: Palette) -> None:
+        super().__init__()
+        self._bridge, self._training = bridge, training
+        self.source = FrameSource()
+        self._watched = ""
+        self._pictured = ""
+        """The run whose pictures are on show: the watched one, or the last that was."""
+        self._zoomed = -1
+        self._columns = 1
+        self._tile = (144, 160)
+        self.order = WallOrder()
+        self._newest: np.ndarray | None = None
+        """u8[N, H, W(, 3)] as they came last, by env."""
+        self.screen_view = Screen(palette, names.ENV_WALL, tr("Game Boys of the training run"))
+        self.screen_view.pixel_clicked.connect(self._on_click)
+        self.screen_view.installEventFilter(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.card = CompilingCard(compiling, lambda: training.run_id, "wallCompiling")
+        column.addWidget(self.card, 1)
+        column.addWidget(self.screen_view, 1)
+        column.addLayout(self._bar())
+        self._timer = QTimer(self, interval=FRAME_MS)
+        self._timer.timeout.connect(self._on_frame)
+        training.badge_changed.connect(self._watch)
+        bridge.event_received.connect(self._on_event)
+        self.card.hide()
+        self.card.turned.connect(self.card.setVisible)
+        self.card.turned.connect(self.screen_view.setHidden)
+        self._refresh()
+
+    def _bar(self) -> QHBoxLayout:
+        """Below the pictures: what is on show, and what a person may change about it."""
+        row = QHBoxLayout()
+        row.setContentsMargins(12, 8, 12, 8)
+        row.setSpacing(8)
+        self.caption = ElidedLabel("", "muted")
+        row.addWidget(self.caption, 1)
+        self.back = button(tr("Show all"), "wallBackButton", clicked=lambda: self._zoom(-1))
+        self.back.hide()
+        row.addWidget(self.back)
+        self.freeze = button(
+            tr("Freeze"),
+            "wallFreezeButton",
+            clicked=self._freeze_zoomed,
+            tip=tr("Keep this picture on the wall; the run goes on. A right click does it too"),
+        )
+        self.freeze.setCheckable(True)
+        self.freeze.hide()
+        row.addWidget(self.freeze)
+        self.sort = QComboBox()
+        self.sort.setObjectName("wallSort")
+        self.sort.setAccessibleName(tr("How the wall is sorted"))
+        for by, text in zip(SORTS, (tr("By number"), tr("By success"), tr("By distance")), strict=True):
+            self.sort.addItem(text, by)
+        self.sort.activated.connect(self._on_sort)
+        row.addWidget(self.sort)
+        self.count = QComboBox()
+        self.count.setObjectName("wallCount")
+        self.count.setAccessibleName(tr("Game Boys on the wall"))
+        for number in WATCH_ENVS:
+            self.count.addItem(tr("{number} Game Boys", number=number), number)
+        self.count.setCurrentIndex(1)
+        self.count.activated.connect(lambda: self._watch(again=True))
+        row.addWidget(self.count)
+        return row
+
+    def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().showEvent(event)
+        self._timer.start()
+        self._watch()
+
+    def hideEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().hideEvent(event)
+        self._timer.stop()
+        self._unwatch()
+
+    def _watch(self, again: bool = False) -> None:
+        """Ask the run on show for pictures, once; and stop asking another."""
+        self.card.refresh()
+        run_id = self._training.run_id
+        watchable = self._training.state in (RunState.RUNNING, RunState.PAUSED) and self._bridge.service.takes_commands(
+            run_id
+        )
+        if run_id != self._pictured:
+            self._show_none()
+        if not watchable or not self.isVisible():
+            if self._watched and not watchable:
+                self._unwatch()
+            self._refresh()
+            return
+        if run_id == self._watched and not again:
+            return
+        if run_id != self._watched:
+            self._unwatch()
+        self._watched = self._pictured = run_id
+        self.order.forget()
+        self.source.open(self._bridge.home.run(run_id).frames)
+        self._send(run_id, int(self.count.currentData()))
+        self._refresh()
+
+    def _show_none(self) -> None:
+        """Pictures of one run are none of another's."""
+        self._pictured, self._newest, self._zoomed = "", None, -1
+        self.screen_view.marks = []
+        self.screen_view.clear()
+
+    def _unwatch(self) -> None:
+        if self._watched and self._bridge.service.takes_commands(self._watched):
+            self._send(self._watched, 0)
+        self._watched = ""
+
+    def _send(self, run_id: str, envs: int) -> None:
+        work = self._bridge.service.request(run_id, commands.Watch, envs=envs)
+        # A run that ends before it answers is told of by its own banner, and by the caption here.
+        self._bridge.spawn(work, failed=lambda reason: None)
+
+    def _on_frame(self) -> None:
+        found = self.source.latest()
+        if found is None:
+            return
+        _, self._newest = found
+        self._paint()
+        if self.screen_view.hint:
+            self._refresh()
+
+    def _paint(self) -> None:
+        pictures = self._newest
+        if pictures is None:
+            return
+        self.screen_view.fills = not 0 <= self._zoomed < len(pictures)
+        if not self.screen_view.fills:
+            frozen = self.order.frozen.get(self._zoomed)
+            self.screen_view.marks = []
+            self.screen_view.show_picture(pictures[self._zoomed] if frozen is None else frozen)
+            return
+        self._tile = pictures.shape[1:3]
+        room = (self.screen_view.width(), self.screen_view.height())
+        self._columns = best_columns(len(pictures), self._tile, room)
+        self.screen_view.show_picture(tile(self.order.pictures(pictures), self._columns))
+        self.screen_view.marks = [
+            Mark(
+                QRect(*place_of(place, self._columns, self._tile), self._tile[1], self._tile[0]),
+                self.order.words(env),
+                env in self.order.frozen,
+            )
+            for place, env in enumerate(self.order.order(len(pictures)))
+        ]
+
+    def _on_event(self, run_id: str, event: object) -> None:
+        if run_id == self._watched and isinstance(event, records.WallEvent):
+            self.order.told = event
+            if self._zoomed >= 0:
+                self._refresh()
+
+    def _on_sort(self) -> None:
+        self.order.sort_by(self.sort.currentData())
+        self._paint()
+
+    # -- one of them ------------------------------------------------------------------------
+
+    def _env_at(self, x: int, y: int) -> int:
+        """The env at a pixel of what is on show; -1 where there is none."""
+        if self._zoomed >= 0 or self._newest is None:
+            return self._zoomed
+        order = self.order.order(len(self._newest))
+        place = tile_at(x, y, self._columns, self._tile)
+        return order[place] if place < len(order) else -1
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A right click freezes the tile below it, or lets it go on."""
+        if (
+            isinstance(event, QMouseEvent)
+            and event.type() == QEvent.Type.MouseButtonPress
+            and event.button() == Qt.MouseButton.RightButton
+        ):
+            found = self.screen_view.pixel_at(event.position().x(), event.position().y())
+            if found is not None:
+                self._freeze(self._env_at(*found))
+            return True
+        return super().eventFilter(watched, event)
+
+    def _freeze_zoomed(self) -> None:
+        self._freeze(self._zoomed)
+
+    def _freeze(self, env: int) -> None:
+        if self._newest is not None and 0 <= env < len(self._newest):
+            self.order.toggle_frozen(env, self._newest[env])
+            self._paint()
+            self._refresh()
+
+    def _on_click(self, x: int, y: int) -> None:
+        self._zoom(self._env_at(x, y) if self._zoomed < 0 else -1)
+
+    def _zoom(self, env: int) -> None:
+        self._zoomed = env
+        self._paint()
+        self._refresh()
+
+    def _refresh(self) -> None:
+        watching = bool(self._watched)
+        starting = self._training.state in (RunState.PREFLIGHT, RunState.STARTING)
+        queued, ended = self._training.state is RunState.QUEUED, self._training.state.is_end
+        self.screen_view.hint = ""
+        if not watching and not self.screen_view.has_picture:
+            self.screen_view.hint = (
+                tr("The run is starting")
+                if starting
+                else tr("The run waits in the queue")
+                if queued
+                else tr("This run has ended")
+                if ended
+                else tr("Start a run to see its Game Boys here")
+            )
+        elif watching and not self.source.seq:
+            self.screen_view.hint = tr("Waiting for the first picture")
+        text = tr("This run has ended") if ended else tr("Nothing is training")
+        if starting or queued:
+            text = tr("The run is starting") if starting else tr("The run waits in the queue")
+        if watching:
+            text = tr("Run {value}", value=self._watched[-4:])
+        elif self.screen_view.has_picture:
+            text = tr("The last pictures of the run")
+        is_zoomed, frozen = self._zoomed >= 0, self._zoomed in self.order.frozen
+        self.back.setVisible(is_zoomed)
+        self.freeze.setVisible(is_zoomed)
+        self.freeze.setChecked(frozen)
+        self.sort.setVisible(not is_zoomed)
+        if is_zoomed:
+            text += tr(", Game Boy {zoomed}", zoomed=self._zoomed)
+            if frozen:
+                text += tr(", frozen")
+            elif words := self.order.words(self._zoomed):
+                text += tr(", distance and goals {words}", words=words)
+        elif watching:
+            text += tr(", click one to see it large")
+            if self.order.by != "env" and self.order.told is None:
+                text += tr("; its trainer tells nothing to sort by")
+        self.caption.setText(text)
+        self.screen_view.update()

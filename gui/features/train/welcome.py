@@ -1,0 +1,233 @@
+"""The first start: one thing to press, a minute of training, what came of it.
+
+Compiling the Game Boy on a fresh computer takes longer than the demo itself, so its clock starts
+when something was learned. A run that has not learned enough by then may have another minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from gui.features.train.checks import ChecksView
+from gui.features.train.controller import DEMO, DEMO_S, TrainingController
+from gui.kit import theme
+from gui.kit.actions import ActionRegistry
+from gui.kit.labels import button, label
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.notices import END_OF_RUN, Notices
+from gui.state.session import Navigation
+from trainer_core.service import RunChanged
+from trainer_core.wire import records
+from trainer_core.wire.run_record import RunState
+
+CARD_WIDTH = 460
+MARGIN = 24
+
+
+class Welcome(QWidget):
+    """Two faces: the invitation, then the command to agree to."""
+
+    def __init__(self, training: TrainingController, navigation: Navigation, actions: ActionRegistry) -> None:
+        super().__init__()
+        self._training, self._actions = training, actions
+        self.setObjectName("welcomePage")
+        outer = QVBoxLayout(self)
+        outer.addStretch(1)
+        self._faces = (self._invitation(), self._agreement())
+        card = QFrame()
+        card.setProperty("role", "card")
+        card.setMaximumWidth(CARD_WIDTH)
+        inner = QVBoxLayout(card)
+        inner.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
+        for face in self._faces:
+            inner.addWidget(face)
+        self._show_face(0)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(card, 100)
+        row.addStretch(1)
+        outer.addLayout(row)
+        outer.addStretch(1)
+        training.checks_changed.connect(self._refresh)
+        training.plan_changed.connect(self._refresh)
+        training.ready_changed.connect(self._refresh)
+        navigation.welcome_changed.connect(self._on_welcome)
+        self._refresh()
+
+    def _invitation(self) -> QWidget:
+        face = QWidget()
+        column = QVBoxLayout(face)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(label(tr("Train an agent on a Game Boy"), "heading", wrap=True))
+        column.addWidget(
+            label(
+                tr(
+                    "Many Game Boys run side by side; one policy learns from their screens alone. "
+                    "The demo starts a short run on this computer and shows its curves as they "
+                    "move."
+                ),
+                "muted",
+                wrap=True,
+            )
+        )
+        column.addSpacing(8)
+        self.start = button(tr("Start the demo"), "startDemoButton", primary=True, clicked=self._on_start)
+        self.start.setDefault(True)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.start)
+        row.addStretch(1)
+        column.addLayout(row)
+        row = QHBoxLayout()  # three side by side do not fit a narrow window
+        row.setSpacing(8)
+        play = self._actions["playGame"].trigger
+        row.addWidget(button(tr("Play it yourself"), "playYourselfButton", clicked=play))
+        rom = self._actions["openRom"].trigger
+        row.addWidget(button(tr("Open ROM..."), "openOwnRomButton", clicked=rom))
+        row.addStretch(1)
+        column.addLayout(row)
+        column.addStretch(1)
+        return face
+
+    def _agreement(self) -> QWidget:
+        face = QWidget()
+        column = QVBoxLayout(face)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(label(tr("This command will run"), "heading", wrap=True))
+        self.command = QPlainTextEdit()
+        self.command.setObjectName("demoCommand")
+        self.command.setAccessibleName(tr("The demo's exact command"))
+        self.command.setReadOnly(True)
+        self.command.setTabChangesFocus(True)
+        self.command.setFont(theme.mono_font())
+        self.command.setFixedHeight(64)
+        column.addWidget(self.command)
+        self.where = label("", "muted", wrap=True)
+        column.addWidget(self.where)
+        self.checks = ChecksView("demoChecks")
+        self.checks.remedy_chosen.connect(self._training.apply_remedy)
+        column.addWidget(self.checks)
+        column.addSpacing(8)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.agree = button(tr("Run it"), "runDemoButton", primary=True, clicked=self._training.start_demo)
+        row.addWidget(self.agree)
+        row.addWidget(button(tr("Back"), "demoBackButton", clicked=self._on_back))
+        row.addStretch(1)
+        column.addLayout(row)
+        column.addStretch(1)
+        return face
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give wrapped texts the height that this width asks for: nested layouts do not."""
+        super().resizeEvent(event)
+        width = max(CARD_WIDTH // 2, min(CARD_WIDTH, self.width() - 2 * MARGIN) - 2 * MARGIN)
+        for text in self.findChildren(QLabel):
+            if text.wordWrap():
+                text.setMinimumHeight(0)  # else what a narrow window needed is asked for ever
+                text.setMinimumHeight(text.heightForWidth(width))
+
+    def _show_face(self, shown: int) -> None:
+        for index, face in enumerate(self._faces):
+            face.setVisible(index == shown)
+
+    def _on_start(self) -> None:
+        self._show_face(1)
+        self._training.prepare_demo()
+        self.agree.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_back(self) -> None:
+        self._show_face(0)
+        self._training.give_form_back()
+
+    def _on_welcome(self, is_shown: bool) -> None:
+        if is_shown:
+            self._on_back()
+            self.start.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _refresh(self) -> None:
+        training = self._training
+        plan = training.plan
+        self.command.setPlainText(plan.command_line if plan else "")
+        folder = plan.run_dir.parent if plan else ""
+        self.where.setText(tr("It writes only into {folder} and stops a minute after its first update.", folder=folder))
+        self.checks.show_checks(training.checks, training.checking)
+        failed = any(check.status == "fail" for check in training.checks)
+        idle = training.state in (RunState.IDLE,) or training.state.is_end
+        self.agree.setEnabled(plan is not None and not failed and idle and not training.starting)
+        self.agree.setText(tr("Starting...") if training.starting else tr("Run it"))
+
+
+class Demo(QObject):
+    def __init__(
+        self, bridge: Bridge, training: TrainingController, notices: Notices, watch: Callable[[], object]
+    ) -> None:
+        """`watch` lets the checkpoint that is selected play."""
+        super().__init__()
+        self._bridge, self._training, self._notices, self._watch = bridge, training, notices, watch
+        self.run_id = ""
+        """The run that is a demo; empty when none is."""
+        self.clock = QTimer(self, singleShot=True, interval=round(DEMO_S * 1000))
+        self.clock.timeout.connect(self._on_time_up)
+        self._again = ""
+        self._is_over = False
+        training.started.connect(self._on_started)
+        training.queued.connect(self._on_started)
+        bridge.event_received.connect(self._on_event)
+        bridge.run_changed.connect(self._on_run_changed)
+
+    def train_more(self) -> None:
+        """Go on from the last checkpoint for another minute."""
+        self._again = self.run_id
+        self._training.resume(self.run_id)
+
+    def _on_started(self, run_id: str) -> None:
+        if run_id in (self._training.demo_run_id, self._again):
+            self.run_id, self._again, self._is_over = run_id, "", False
+            self.clock.stop()
+
+    def _on_event(self, run_id: str, event: records.Event) -> None:
+        is_first = isinstance(event, records.UpdateRecord) and not self._is_over
+        if run_id == self.run_id and is_first and not self.clock.isActive():
+            self.clock.start()
+
+    def _on_time_up(self) -> None:
+        self._is_over = True
+        self._bridge.spawn(self._bridge.service.stop(self.run_id, "the demo's minute is over"), title=tr("Stop"))
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        run = notice.record
+        if run.run_id != self.run_id or not run.state.is_end:
+            return
+        self.clock.stop()
+        if not self._is_over or self._bridge.closing:
+            return
+        if run.best_success_rate >= DEMO.fields["target_success"]:
+            self._notices.tell(
+                tr("It learned"),
+                tr("{best_success_rate:.0%} success", best_success_rate=run.best_success_rate),
+                "good",
+                tr("Watch it play"),
+                self._watch,
+                subject=END_OF_RUN,
+            )
+        else:
+            self._notices.tell(
+                tr("Not yet"),
+                tr(
+                    "{best_success_rate:.0%} success after {demo_s:g} s of training",
+                    best_success_rate=run.best_success_rate,
+                    demo_s=DEMO_S,
+                ),
+                "warn",
+                tr("Train {demo_s:g} s more", demo_s=DEMO_S),
+                self.train_more,
+                subject=END_OF_RUN,
+            )

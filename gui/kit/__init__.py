@@ -1,0 +1,1 @@
+"""Widgets, colours, words and settings that know nothing of runs or games."""

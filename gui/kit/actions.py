@@ -1,0 +1,277 @@
+"""Every command of the app once: words, shortcut, whether it is possible now and, if not, why.
+
+Menus show these actions, buttons follow them (gui/kit/actions.py), the cheat sheet lists
+them. An action asks its controller what is possible; it never looks at a widget.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QObject, Qt, SignalInstance
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QToolButton, QWidget
+
+from gui.kit.icons import icon
+from gui.kit.labels import button, icon_button
+from gui.kit.settings import Settings
+
+NATIVE = QKeySequence.SequenceFormat.NativeText
+"""Keys as they are called in the language of the app."""
+KEYS = "keys/"
+"""Where settings keep the keys of a command, before its id."""
+Words = str | Callable[[], str]
+"""A text, or what makes it from the state of things."""
+
+
+class Command(QAction):
+    """A QAction that renews its words and its state with the signals it follows."""
+
+    def __init__(
+        self,
+        owner: QWidget,
+        action_id: str,
+        text: Words,
+        run: Callable[[], object],
+        *,
+        short: Words = "",
+        tip: str = "",
+        symbol: Words = "",
+        refusal: Callable[[], str] = lambda: "",
+        is_there: Callable[[], bool] = lambda: True,
+        is_on: Callable[[], bool] | None = None,
+    ) -> None:
+        """`short` is what a button says, `text` if empty; `symbol` names an icon for buttons.
+
+        `refusal` tells why the command is impossible now, "" when it is possible; `is_there`
+        whether it makes sense at all; `is_on` makes it checkable.
+        """
+        super().__init__(owner)
+        self.setObjectName(action_id)
+        self.setCheckable(is_on is not None)
+        self.run = run
+        self._text, self._short, self._symbol, self._tip = text, short, symbol, tip
+        self._refusal, self._is_there, self._is_on = refusal, is_there, is_on
+        self.symbol = ""
+        """Icon that a button shows now. It is not the QAction's: menus would leave room for it."""
+        self.triggered.connect(self._on_triggered)
+
+    def _on_triggered(self) -> None:
+        self.run()
+        self.refresh()  # a click checks a checkable action whatever comes of it
+
+    def refresh(self, *_: object) -> None:
+        """Say and allow what holds now."""
+        text, short, self.symbol = _now(self._text), _now(self._short), _now(self._symbol)
+        refusal = self._refusal()
+        self.setText(_unmarked(text))
+        self.setIconText(_unmarked(short or text))
+        keys = self.shortcut().toString(NATIVE)
+        words = refusal or self._tip or text.removesuffix("...")
+        self.setToolTip(f"{words} ({keys})" if keys else words)
+        self.setEnabled(not refusal)
+        self.setVisible(self._is_there())
+        if self._is_on is not None:
+            self.setChecked(self._is_on())
+
+
+def plain_words(action: QAction) -> str:
+    """What an action is called, without marks for menus."""
+    letters = action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
+    return letters.removesuffix("...")
+
+
+def _unmarked(words: str) -> str:
+    """A text whose ampersands are letters, as in W&B: menus and buttons underline what follows."""
+    return words.replace("&", "&&")
+
+
+def _now(words: Words) -> str:
+    return words if isinstance(words, str) else words()
+
+
+class ActionRegistry:
+    """Actions by id; the window owns the QActions, so that their shortcuts work everywhere."""
+
+    def __init__(self, owner: QWidget, settings: Settings | None = None) -> None:
+        """`settings` remembers keys that a person chose."""
+        self._owner, self._settings = owner, settings
+        self._actions: dict[str, QAction] = {}
+        self._defaults: dict[str, str] = {}
+        self._taken: set[str] = set()
+        """The keys that commands came with, in Qt's spelling."""
+        self._holders: dict[str, str] = {}
+        """Who has which keys now, in Qt's spelling."""
+
+    def add(
+        self,
+        action_id: str,
+        text: Words,
+        run: Callable[[], object],
+        shortcut: str = "",
+        *,
+        follows: Iterable[SignalInstance] = (),
+        **looks,
+    ) -> Command:
+        """Make a Command with these looks; it refreshes itself with each signal of `follows`.
+
+        Raises ValueError for an id or a shortcut that is taken.
+        """
+        self._check_free(action_id, shortcut)
+        action = Command(self._owner, action_id, text, run, **looks)
+        self._keep(action_id, action, shortcut)
+        action.refresh()
+        for signal in follows:
+            signal.connect(action.refresh)
+        return action
+
+    def adopt(self, action_id: str, action: QAction, shortcut: str) -> None:
+        """Register an action that Qt made, such as a dock's."""
+        self._check_free(action_id, shortcut)
+        self._keep(action_id, action, shortcut)
+
+    def _check_free(self, action_id: str, shortcut: str) -> None:
+        if action_id in self._actions:
+            raise ValueError(f"action {action_id!r} exists")
+        if shortcut and QKeySequence(shortcut).toString() in self._taken:
+            raise ValueError(f"shortcut {shortcut} of {action_id!r} is taken")
+
+    def _keep(self, action_id: str, action: QAction, shortcut: str) -> None:
+        self._defaults[action_id] = shortcut
+        if shortcut:
+            self._taken.add(QKeySequence(shortcut).toString())
+        keys = self._settings.text(KEYS + action_id, shortcut) if self._settings else shortcut
+        if keys and not self.holder(keys, action_id):
+            self._bind(action_id, action, keys)
+        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        self._owner.addAction(action)
+        self._actions[action_id] = action
+
+    def __getitem__(self, action_id: str) -> QAction:
+        return self._actions[action_id]
+
+    def command(self, action_id: str) -> Command:
+        """One of the app's own, not one that Qt made."""
+        action = self._actions[action_id]
+        assert isinstance(action, Command)
+        return action
+
+    def all(self) -> dict[str, QAction]:
+        return dict(self._actions)
+
+    # -- keys that a person chooses ---------------------------------------------------------
+
+    def default(self, action_id: str) -> str:
+        """The keys that a command came with, empty for none."""
+        return self._defaults[action_id]
+
+    def holder(self, keys: str, but: str = "") -> str:
+        """Id of the command that has these keys, empty when they are free; `but` does not count."""
+        name = self._holders.get(QKeySequence(keys).toString(), "")
+        return "" if name == but else name
+
+    def _bind(self, action_id: str, action: QAction, keys: str) -> None:
+        self._holders.pop(action.shortcut().toString(), None)
+        action.setShortcut(QKeySequence(keys))
+        if spelled := action.shortcut().toString():
+            self._holders[spelled] = action_id
+
+    def rebind(self, action_id: str, keys: str) -> None:
+        """Give a command other keys, none when empty. Raises ValueError when another has them."""
+        if clash := self.holder(keys, action_id):
+            raise ValueError(f"{keys} belongs to {clash!r}")
+        action = self._actions[action_id]
+        self._bind(action_id, action, keys)
+        if isinstance(action, Command):
+            action.refresh()
+        if self._settings is None:
+            return
+        if QKeySequence(keys) == QKeySequence(self._defaults[action_id]):
+            self._settings.remove(KEYS + action_id)
+        else:
+            self._settings.set(KEYS + action_id, keys)
+
+    def cheat_sheet(self) -> list[tuple[str, str]]:
+        """(shortcut, words), in the order of registration."""
+        return [
+            (action.shortcut().toString(NATIVE), plain_words(action))
+            for action in self._actions.values()
+            if not action.shortcut().isEmpty()
+        ]
+
+
+def action_button(action: QAction, object_name: str, *, primary: bool = False) -> QPushButton:
+    """A push button with the action's short words."""
+    made = button(action.iconText(), object_name, primary=primary)
+    _Follower(made, action)
+    return made
+
+
+def action_icon_button(action: Command, object_name: str) -> QToolButton:
+    """A button with the action's icon; its words are the tooltip and the accessible name."""
+    made = icon_button(action.symbol, action.text(), object_name, flat=False)
+    _PictureFollower(made, action)
+    return made
+
+
+class _Follower(QObject):
+    """Keeps one button as its action is; lives as long as the button.
+
+    QToolButton.setDefaultAction would do, but the app's buttons are QPushButtons to styles,
+    default keys and assistive tools.
+    """
+
+    def __init__(self, follower: QAbstractButton, action: QAction) -> None:
+        super().__init__(follower)
+        self._button, self._action = follower, action
+        self._is_there = True
+        self._clicked_at, self._clicked_as = 0.0, ""
+        follower.setProperty("action", action.objectName())
+        follower.clicked.connect(self._on_clicked)
+        action.changed.connect(self._on_changed)
+        self._on_changed()
+
+    def _on_clicked(self) -> None:
+        if not self._is_second_of_two():
+            self._action.trigger()
+        self._on_changed()  # a click checks a checkable button whatever comes of it
+
+    def _is_second_of_two(self) -> bool:
+        """Whether a double click's second half falls on words that came with its first half.
+
+        Stop becomes Force, Pause becomes Resume: nobody who clicks twice means both.
+        """
+        now, words = time.monotonic(), self._action.text()
+        soon = now - self._clicked_at < QApplication.doubleClickInterval() / 1000
+        is_other = soon and words != self._clicked_as
+        if not is_other:
+            self._clicked_at, self._clicked_as = now, words
+        return is_other
+
+    def _on_changed(self) -> None:
+        made, action = self._button, self._action
+        self._show_words()
+        made.setToolTip(action.toolTip())
+        made.setEnabled(action.isEnabled())
+        made.setCheckable(action.isCheckable())
+        made.setChecked(action.isChecked())
+        if action.isVisible() != self._is_there:
+            self._is_there = action.isVisible()
+            made.setVisible(self._is_there)
+
+    def _show_words(self) -> None:
+        self._button.setText(self._action.iconText())
+        self._button.setAccessibleName(self._action.iconText().replace("&&", "&"))
+
+
+class _PictureFollower(_Follower):
+    def __init__(self, follower: QAbstractButton, action: Command) -> None:
+        self._command, self._drawn = action, action.symbol
+        super().__init__(follower, action)
+
+    def _show_words(self) -> None:
+        self._button.setAccessibleName(self._command.text())
+        if self._command.symbol != self._drawn:
+            self._drawn = self._command.symbol
+            self._button.setIcon(icon(self._drawn))

@@ -1,0 +1,123 @@
+"""Docks with a flat title bar, sections that open and close, rows of joined buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDockWidget,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.kit.icons import icon
+from gui.kit.labels import icon_button, label
+from gui.kit.words import tr
+
+
+class Dock(QDockWidget):
+    """`head` is the layout at the title's right. The window that it is added to owns it."""
+
+    def __init__(self, title: str, object_name: str) -> None:
+        super().__init__(title)
+        self.setObjectName(object_name)
+        # A click on its text, too, takes the keys from the game that they went to before.
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        bar = QWidget()
+        bar.setProperty("role", "titlebar")
+        bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        row = QHBoxLayout(bar)
+        row.setContentsMargins(12, 4, 4, 4)
+        row.setSpacing(4)
+        row.addWidget(label(title, "title"))
+        row.addStretch(1)
+        self.head = QHBoxLayout()
+        self.head.setSpacing(4)
+        row.addLayout(self.head)
+        close = icon_button("close", tr("Close {title}", title=title), clicked=self.close)
+        # The keyboard closes docks by their shortcuts; a Space after Start must not.
+        close.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        row.addWidget(close)
+        bar.setFixedHeight(30)
+        self.setTitleBarWidget(bar)
+
+
+class Section(QWidget):
+    """`body` is the layout to fill, `head` the heading's with a muted `note` at its right."""
+
+    def __init__(self, title: str, *, is_open: bool) -> None:
+        super().__init__()
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(4)
+        self.head = head = QHBoxLayout()
+        head.setSpacing(8)
+        self._toggle = QToolButton()
+        self._toggle.setText(title)
+        self._toggle.setAccessibleName(title)
+        self._toggle.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._toggle.setProperty("flat", True)
+        self._toggle.setCheckable(False)
+        self._toggle.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        self._toggle.clicked.connect(lambda: self.set_open(not self.is_open))
+        self.note: QLabel = label("", "muted")
+        head.addWidget(self._toggle)
+        head.addStretch(1)
+        head.addWidget(self.note)
+        outer.addLayout(head)
+        self._content = QWidget()
+        self.body = QVBoxLayout(self._content)
+        self.body.setContentsMargins(4, 0, 0, 4)
+        self.body.setSpacing(4)
+        outer.addWidget(self._content)
+        self.is_open = is_open
+        self.set_open(is_open)
+
+    def set_open(self, is_open: bool) -> None:
+        self.is_open = is_open
+        self._content.setVisible(is_open)
+        self._toggle.setIcon(icon("down" if is_open else "right", "muted"))
+        self._toggle.setAccessibleDescription(tr("open") if is_open else tr("closed"))
+
+
+class Segmented(QWidget):
+    """`items` are (value, text, objectName)."""
+
+    picked = Signal(str)
+
+    def __init__(self, name: str, items: Sequence[tuple[str, str, str]], accessible: str) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setAccessibleName(accessible)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        self._group = QButtonGroup(self)
+        self._buttons: dict[str, QPushButton] = {}
+        for index, (value, text, object_name) in enumerate(items):
+            made = QPushButton(text)
+            made.setObjectName(object_name)
+            made.setAccessibleName(f"{accessible}: {text}")
+            made.setCheckable(True)
+            made.setAutoDefault(False)
+            made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            place = "first" if index == 0 else "last" if index == len(items) - 1 else "middle"
+            made.setProperty("segment", place)
+            made.clicked.connect(lambda _=False, value=value: self.picked.emit(value))
+            self._group.addButton(made)
+            self._buttons[value] = made
+            row.addWidget(made)
+
+    def set_value(self, value: str) -> None:
+        """Show `value` as the chosen one; emits nothing."""
+        self._buttons[value].setChecked(True)
+
+    def button(self, value: str) -> QPushButton:
+        return self._buttons[value]

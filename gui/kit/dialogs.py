@@ -1,0 +1,113 @@
+"""The few questions that must be answered before going on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QDir, Qt
+from PySide6.QtWidgets import QDialog, QFileDialog, QFrame, QHBoxLayout, QMessageBox, QScrollArea, QVBoxLayout, QWidget
+
+from gui.kit.labels import button, label
+from gui.kit.words import tr
+
+
+def ask_about_running(
+    parent: QWidget, count: int, stop_and_close: Callable[[], None], keep_and_close: Callable[[], None]
+) -> None:
+    """Ask what becomes of what trains; returns at once, the window lives on behind it."""
+    box = QMessageBox(parent)
+    box.setObjectName("closeQuestion")
+    box.setWindowTitle("DMG Lab")
+    what = tr("A training is running") if count == 1 else tr("{count} trainings are running", count=count)
+    box.setText(f"{what}.")
+    box.setInformativeText(
+        tr(
+            "Keep running: it saves, goes on without the app, and is there when you come back.\n"
+            "Stop: it ends after a checkpoint."
+        )
+    )
+    answers = (
+        (tr("Keep running"), "keepRunningButton", QMessageBox.ButtonRole.AcceptRole, keep_and_close),
+        (tr("Stop and close"), "stopAndCloseButton", QMessageBox.ButtonRole.DestructiveRole, stop_and_close),
+        (tr("Cancel"), "cancelCloseButton", QMessageBox.ButtonRole.RejectRole, None),
+    )
+    for text, name, role, act in answers:
+        made = box.addButton(text, role)
+        made.setObjectName(name)
+        if act is not None:
+            made.clicked.connect(act)
+        else:
+            box.setDefaultButton(made)
+            box.setEscapeButton(made)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()
+
+
+def begin_folder(name: str = "") -> str:
+    """Return where a dialog for files begins: at the person's own folder, not at the app's."""
+    if Path(name).is_absolute():
+        return name
+    return str(Path(QDir.homePath()) / name)
+
+
+def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> None:
+    """Ask for a folder; `then` gets it unless the person cancels."""
+    folder = QFileDialog.getExistingDirectory(parent, title, begin_folder())
+    if folder:
+        then(Path(folder))
+
+
+def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], object]) -> None:
+    """Ask for a file that is there; `then` gets it unless the person cancels."""
+    path, _ = QFileDialog.getOpenFileName(parent, title, begin_folder(), kinds)
+    if path:
+        then(Path(path))
+
+
+def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], object]) -> None:
+    """Ask where to write a file; `then` gets its path unless the person cancels."""
+    path, _ = QFileDialog.getSaveFileName(parent, title, begin_folder(name))
+    if path:
+        then(Path(path))
+
+
+SHEET_EDGE = 90
+"""Pixels of the sheet that are no keys."""
+
+
+class CheatSheet(QDialog):
+    """Every shortcut there is; in a low window one scrolls."""
+
+    def __init__(self, parent: QWidget, rows: list[tuple[str, str]]) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("cheatSheet")
+        self.setWindowTitle(tr("Keyboard"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 16)
+        column.setSpacing(16)
+        sides = QHBoxLayout()
+        sides.setSpacing(16)
+        half = (len(rows) + 1) // 2
+        for part in (rows[:half], rows[half:]):  # a label a column: one a key takes 0.1 s
+            keys, texts = ("\n".join(column) for column in zip(*part, strict=True))
+            for made in (label(keys), label(texts, "muted")):
+                made.setAlignment(Qt.AlignmentFlag.AlignTop)
+                sides.addWidget(made)
+        page = QWidget()
+        page.setObjectName("scrollBody")
+        page.setLayout(sides)
+        scroll = QScrollArea()
+        scroll.setAccessibleName(tr("Keyboard"))
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(page)
+        column.addWidget(scroll)
+        wanted = page.sizeHint()
+        bar = scroll.verticalScrollBar().sizeHint().width()
+        scroll.setMinimumWidth(wanted.width() + bar)
+        self.resize(0, min(wanted.height() + SHEET_EDGE, parent.window().height() - 24))
+        scroll.setFocus()
+        close = button(tr("Close"), clicked=self.accept)
+        column.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)

@@ -1,0 +1,188 @@
+"""Small painted indicators: bar charts, gauges, the buttons that are held."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.kit import theme
+from gui.kit.painting import guarded
+from gui.kit.words import tr
+from trainer_core.service import Gauge
+from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS, MASK_BITS
+from trainer_core.wire.records import UpdateRecord
+
+_CROSS = {"up": (7, 1), "down": (7, 13), "left": (1, 7), "right": (13, 7)}
+_ROUND = {"b": (32, 13), "a": (41, 8)}
+_PILLS = {"select": 52, "start": 64}
+
+
+class JoypadLights(QWidget):
+    def __init__(self) -> None:
+        super().__init__()
+        self._mask = 0
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(tr("Buttons held: none"))
+
+    def sizeHint(self) -> QSize:
+        return QSize(76, 20)
+
+    def set_mask(self, mask: int) -> None:
+        if mask != self._mask:
+            self._mask = mask
+            held = [name for bit, name in enumerate(MASK_BITS) if mask >> bit & 1]
+            self.setAccessibleName(tr("Buttons held: {value}", value=", ".join(held) or "none"))
+            self.update()
+
+    def _color(self, name: str) -> QColor:
+        colors = theme.current()
+        held = self._mask >> MASK_BITS.index(name) & 1
+        return QColor(colors.accent if held else colors.border)
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.setPen(Qt.PenStyle.NoPen)
+            for name, (x, y) in _CROSS.items():
+                painter.fillRect(QRectF(x, y, 5, 5), self._color(name))
+            painter.fillRect(QRectF(7, 7, 5, 5), QColor(theme.current().border))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            for name, (x, y) in _ROUND.items():
+                painter.setBrush(self._color(name))
+                painter.drawEllipse(QPointF(x, y), 4, 4)
+            for name, x in _PILLS.items():
+                painter.setBrush(self._color(name))
+                painter.drawRoundedRect(QRectF(x, 9, 9, 4), 2, 2)
+
+
+ROW = 18
+SECTIONS = ("emulate", "observe", "forward", "learn", "log")
+"""Sections of the loop that our trainer tells; another may tell others, as many are drawn."""
+
+
+class _Bars(QWidget):
+    title = ""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self._rows = rows
+        self._record: UpdateRecord | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(tr(self.title))
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 28 + ROW * self._rows)
+
+    def show_record(self, record: UpdateRecord | None) -> None:
+        if record is not self._record:
+            self._record = record
+            self.setHidden(record is not None and not self.is_told(record))
+            self.update()
+
+    def is_told(self, record: UpdateRecord) -> bool:
+        """Whether the trainer measures this at all."""
+        raise NotImplementedError
+
+    def shares(self) -> dict[str, float]:
+        raise NotImplementedError
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            colors = theme.current()
+            painter.setPen(QColor(colors.text))
+            painter.drawText(12, 4, self.width(), 18, Qt.AlignmentFlag.AlignVCenter, tr(self.title))
+            left, right = 12 + 56, 12 + 44
+            width = max(1, self.width() - left - right)
+            for row, (name, share) in enumerate(self.shares().items()):
+                y = 24 + row * ROW
+                painter.setPen(QColor(colors.muted))
+                painter.drawText(12, y, 56, ROW, Qt.AlignmentFlag.AlignVCenter, name)
+                painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
+                color = QColor(colors.curves[0])
+                painter.fillRect(QRectF(left, y + 5, width * min(1.0, share), 8), color)
+                painter.setPen(QColor(colors.text))
+                text = f"{share * 100:.0f} %"
+                flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+                painter.drawText(self.width() - right, y, 32, ROW, flags, text)
+
+
+class ActionBars(_Bars):
+    title = "Buttons chosen"
+
+    def __init__(self) -> None:
+        super().__init__(len(ACTIONS))
+
+    def is_told(self, record: UpdateRecord) -> bool:
+        return bool(record.action_hist)
+
+    def show_record(self, record: UpdateRecord | None) -> None:
+        rows = len(record.action_hist) if record and record.action_hist else len(ACTIONS)
+        if rows != self._rows:  # a task of another codec
+            self._rows = rows
+            self.updateGeometry()
+        super().show_record(record)
+
+    def shares(self) -> dict[str, float]:
+        counts = (self._record.action_hist if self._record else []) or [0] * len(ACTIONS)
+        total = sum(counts) or 1
+        return {name: count / total for name, count in zip(ALL_ACTIONS, counts, strict=False)}
+
+
+class TimeSplit(_Bars):
+    title = "Where the time goes"
+
+    def __init__(self) -> None:
+        super().__init__(len(SECTIONS))
+
+    def is_told(self, record: UpdateRecord) -> bool:
+        return bool(record.time_split)
+
+    def shares(self) -> dict[str, float]:
+        split = (self._record.time_split if self._record else {}) or dict.fromkeys(SECTIONS, 0.0)
+        total = sum(split.values()) or 1.0
+        return {name: seconds / total for name, seconds in list(split.items())[: len(SECTIONS)]}
+
+
+class Gauges(QWidget):
+    """How busy this computer is, a bar each with its words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("gauges")
+        self.setAccessibleName(tr("This computer"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.found: list[Gauge] = []
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 28 + ROW * max(4, len(self.found)))
+
+    def show_gauges(self, found: list[Gauge]) -> None:
+        if len(found) != len(self.found):
+            self.updateGeometry()
+        self.found = found
+        words = ", ".join(f"{gauge.name} {gauge.words}" for gauge in found)
+        self.setAccessibleDescription(words)
+        self.setToolTip(words)
+        self.update()
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colors = theme.current()
+        with QPainter(self) as painter:
+            flag = Qt.AlignmentFlag.AlignVCenter
+            painter.setPen(QColor(colors.text))
+            painter.drawText(12, 4, self.width(), 18, flag, tr("This computer"))
+            left, room = 12 + 56, 132
+            width = max(1, self.width() - left - 12 - room)
+            for row, gauge in enumerate(self.found):
+                y = 24 + row * ROW
+                painter.setPen(QColor(colors.muted))
+                painter.drawText(12, y, 56, ROW, flag, gauge.name)
+                painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
+                color = QColor(colors.warn if gauge.share > 0.95 else colors.curves[0])
+                painter.fillRect(QRectF(left, y + 5, width * min(1.0, gauge.share), 8), color)
+                painter.setPen(QColor(colors.text))
+                flags = flag | Qt.AlignmentFlag.AlignRight
+                painter.drawText(self.width() - 12 - room, y, room, ROW, flags, gauge.words)

@@ -1,0 +1,171 @@
+"""Labels: wrapped, cut, read by people who do not see, going on by the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QSpinBox,
+    QToolButton,
+    QWidget,
+)
+
+from gui.kit.icons import icon
+from gui.kit.painting import guarded
+from gui.kit.words import tr
+
+Box = TypeVar("Box", bound=QAbstractSpinBox)
+
+
+def label(text: str = "", role: str = "", *, wrap: bool = False) -> QLabel:
+    made = QLabel(text)
+    if role:
+        made.setProperty("role", role)
+    made.setWordWrap(wrap)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    return made
+
+
+def set_role(widget: QWidget, name: str, value: object) -> None:
+    """Set a property that the style sheet looks at, and let it look again."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def rule() -> QFrame:
+    line = QFrame()
+    line.setProperty("role", "rule")
+    return line
+
+
+def button(
+    text: str,
+    object_name: str = "",
+    *,
+    primary: bool = False,
+    tip: str = "",
+    clicked: Callable[[], object] | None = None,
+) -> QPushButton:
+    made = QPushButton(text)
+    made.setObjectName(object_name)
+    made.setAccessibleName(text)
+    made.setToolTip(tip)
+    made.setAutoDefault(False)
+    if primary:
+        made.setProperty("primary", True)
+    if clicked is not None:
+        made.clicked.connect(lambda: clicked())
+    return made
+
+
+def icon_button(
+    name: str,
+    text: str,
+    object_name: str = "",
+    *,
+    checkable: bool = False,
+    flat: bool = True,
+    clicked: Callable[[], object] | None = None,
+) -> QToolButton:
+    """A button that is only a picture; `text` is its tooltip and its accessible name."""
+    made = QToolButton()
+    made.setIcon(icon(name))
+    made.setIconSize(QSize(14, 14))
+    made.setObjectName(object_name)
+    made.setAccessibleName(text)
+    made.setToolTip(text)
+    made.setCheckable(checkable)
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    if flat:
+        made.setProperty("flat", True)
+    if clicked is not None:
+        made.clicked.connect(lambda: clicked())
+    return made
+
+
+class ElidedLabel(QLabel):
+    """One line that ends in an ellipsis instead of widening its dock; the tooltip has it all."""
+
+    def __init__(self, text: str = "", role: str = "", mode=Qt.TextElideMode.ElideRight) -> None:
+        super().__init__()
+        self.setText(text)
+        self._mode = mode
+        if role:
+            self.setProperty("role", role)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self.setToolTip(text)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(24, super().minimumSizeHint().height())
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            text = QFontMetrics(self.font()).elidedText(self.text(), self._mode, self.width())
+            painter.setPen(self.palette().color(self.foregroundRole()))
+            painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def indented(box: Box) -> Box:
+    """Its text begins where a combo box's does: the style sheet's padding does not reach it."""
+    box.lineEdit().setTextMargins(4, 0, 0, 0)
+    return box
+
+
+def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> QSpinBox:
+    made = indented(QSpinBox())
+    made.setObjectName(name)
+    made.setAccessibleName(accessible)
+    made.setRange(least, most)
+    made.setValue(value)
+    return made
+
+
+EVERY_MS = 20_000
+
+
+def keep_ages(view: QAbstractItemView) -> QTimer:
+    """Paint the rows on show again now and then; hidden views are painted when they are shown."""
+    clock = QTimer(view, interval=EVERY_MS)
+    clock.timeout.connect(view.viewport().update)
+    clock.start()
+    return clock
+
+
+def ago(when: float, now: float | None = None) -> str:
+    """A few words for how long ago something was."""
+    seconds = max(0.0, (now or time.time()) - when)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return tr("{count} {unit} ago", count=int(seconds // size), unit=tr(unit))
+    return tr("just now")
+
+
+def count_text(value: int) -> str:
+    if value >= 1_000_000:
+        return f"{value / 1e6:.1f}M"
+    return f"{value / 1e3:.0f}k" if value >= 10_000 else str(value)
+
+
+def size_text(size: float) -> str:
+    """1.2 GB, 340 MB, 12 kB."""
+    for unit, least in (("GB", 1e9), ("MB", 1e6)):
+        if size >= least:
+            value = size / least
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return f"{size / 1e3:.0f} kB"

@@ -1,0 +1,149 @@
+"""What a plot is painted of, in data coordinates, and the numbers beside it."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A polyline in data coordinates.
+
+    Of two with the same key and kind the later one has more points at its end, and is otherwise
+    the same.
+    """
+
+    key: object
+    kind: object
+    x: Array
+    y: Array
+    color: QColor
+    dash: Qt.PenStyle = Qt.PenStyle.SolidLine
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dots:
+    """Single results, painted as discs."""
+
+    x: Array
+    y: Array
+    color: QColor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """An area between two lines over the same places, painted under all curves."""
+
+    x: Array
+    low: Array
+    high: Array
+    color: QColor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """Vertical lines where something happened."""
+
+    x: Array
+    color: QColor
+    dash: Qt.PenStyle
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """What is on show and in which ranges; `log_y` makes the y axis logarithmic."""
+
+    curves: tuple[Curve, ...]
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    dots: tuple[Dots, ...] = ()
+    rules: tuple[Rules, ...] = ()
+    log_y: bool = False
+    theme: str = ""
+    """Name of the theme that the colours are of."""
+    bands: tuple[Band, ...] = ()
+    by_clock: bool = False
+    """x is a time of day."""
+
+
+EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
+
+
+def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[float]:
+    """About `most` round numbers from `low` to `high`, two at least; powers of ten for `log`."""
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+        return []
+    if log:
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        if last - first >= 1:
+            step = max(1, -(-(last - first + 1) // most))
+            return [10.0**power for power in range(first, last + 1, step)]
+    raw = (high - low) / max(1, most)
+    size = 10.0 ** math.floor(math.log10(raw))
+    nice = [size * factor for factor in (10, 5, 2, 1, 0.5, 0.2)]
+    widest = next(place for place in (3, 2, 1, 0) if nice[place] >= raw * 0.999)
+    found: list[float] = []
+    for step in nice[widest:]:
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        found = [number * step for number in range(first, last + 1)]
+        if len(found) >= 2:  # one number alone tells no scale
+            break
+    return found
+
+
+def short_number(value: float) -> str:
+    """Five characters or so, for a person: 1.25M, 0.034, 3e-07."""
+    size = abs(value)
+    if size >= 1e9 or not math.isfinite(value):  # a diverged run's, or none for what it smooths
+        return f"{value:.2e}"
+    if size >= 1e6:
+        return f"{value / 1e6:.2f}M"
+    if size >= 1e4:
+        return f"{value / 1e3:.1f}k"
+    if size >= 100 or value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.3g}" if size < 1e-3 else f"{value:.3f}"
+
+
+def tick_text(value: float) -> str:
+    """A tick's value without needless zeros: 0.4, 60k, 1.2M."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= 10 * size or (unit == "M" and abs(value) >= size):
+            return f"{value / size:.4g}{unit}"
+    return f"{value:.4g}"
+
+
+_CLOCK_STEPS = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+    86400, 172800, 604800, 1209600, 2592000,
+)  # fmt: skip
+"""Seconds between two ticks of a clock's axis."""
+
+
+def x_ticks(low: float, high: float, most: int, *, by_clock: bool) -> list[tuple[float, str]]:
+    """Places and words under the x axis; of a clock's axis times of day, dates at midnight."""
+    if not by_clock:
+        return [(value, tick_text(value)) for value in ticks(low, high, most)]
+    raw = (high - low) / max(1, most)
+    step = next((step for step in _CLOCK_STEPS if step >= raw), _CLOCK_STEPS[-1])
+    offset = time.localtime(low).tm_gmtoff
+    first, last = math.ceil((low + offset) / step), math.floor((high + offset) / step)
+    return [(at := float(number * step - offset), _clock_text(at, step)) for number in range(first, last + 1)][
+        : 4 * most
+    ]
+
+
+def _clock_text(at: float, step: int) -> str:
+    day = time.localtime(at)
+    if step >= 86400 or (day.tm_hour, day.tm_min, day.tm_sec) == (0, 0, 0):
+        return time.strftime("%m-%d", day)
+    return time.strftime("%H:%M:%S" if step < 60 else "%H:%M", day)

@@ -1,0 +1,422 @@
+"""Pictures on the screen, a Game Boy's shades or colours, of any size.
+
+A table look-up, one QImage, whole pixels, no smoothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.kit import theme
+from gui.kit.painting import guarded, saved
+from trainer_core.wire.errors import ProtocolError
+from trainer_core.wire.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
+from trainer_core.wire.shades import SCREENS
+
+BETWEEN = 2
+"""Pixels between two pictures."""
+NEARLY = 0.9
+"""Share of the largest scale that is given up for a wall without holes."""
+
+
+def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> int:
+    """Columns that show `count` tiles of (height, width) largest in `room` (width, height).
+
+    Of those that are nearly as good the one with the fewest places left over.
+    """
+
+    def scale(columns: int) -> float:
+        rows = math.ceil(count / columns)
+        return min(room[0] / (columns * (size[1] + BETWEEN)), room[1] / (rows * (size[0] + BETWEEN)))
+
+    largest = max(map(scale, range(1, count + 1)))
+    good = [columns for columns in range(1, count + 1) if scale(columns) >= NEARLY * largest]
+    return min(good, key=lambda columns: (-count % columns, -scale(columns)))
+
+
+def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
+    """u8[N, H, W] (or [N, H, W, 3]) to one atlas with dark gaps; missing tiles are dark."""
+    count, height, width = pictures.shape[:3]
+    rows = math.ceil(count / columns)
+    step_y, step_x = height + BETWEEN, width + BETWEEN
+    size = (rows * step_y - BETWEEN, columns * step_x - BETWEEN, *pictures.shape[3:])
+    atlas = np.full(size, 3 if pictures.ndim == 3 else 32, np.uint8)
+    for index, picture in enumerate(pictures):
+        x, y = place_of(index, columns, (height, width))
+        atlas[y : y + height, x : x + width] = picture
+    return atlas
+
+
+def tile_at(x: int, y: int, columns: int, size: tuple[int, int]) -> int:
+    """Index of the picture of (height, width) that the atlas shows at pixel `x`, `y`."""
+    return y // (size[0] + BETWEEN) * columns + x // (size[1] + BETWEEN)
+
+
+def place_of(index: int, columns: int, size: tuple[int, int]) -> tuple[int, int]:
+    """(x, y) of the upper left pixel of picture `index` in the atlas."""
+    return index % columns * (size[1] + BETWEEN), index // columns * (size[0] + BETWEEN)
+
+
+GAP = QColor(255, 255, 255, 56)
+"""Over the picture: the panel behind the crystals is the lightest there is."""
+
+
+HEAT = (255, 90, 0)
+"""Neither a Game Boy's green nor its grey."""
+HEAT_ALPHA = 190
+
+
+class Mark(NamedTuple):
+    """A frame and a word over a part of a picture, in the picture's pixels."""
+
+    place: QRect
+    text: str = ""
+    """Left out where it is wider than its place."""
+    is_framed: bool = False
+
+
+def heat(weights: np.ndarray) -> QImage:
+    """`weights` f32[rows, columns] >= 0 as an image of that size, clear where nothing is."""
+    rows, columns = weights.shape
+    shares = np.sqrt(weights / weights.max())  # small weights stay visible beside one large one
+    alpha = (shares * HEAT_ALPHA).astype(np.uint32)
+    pixels = alpha << 24
+    for shift, value in zip((16, 8, 0), HEAT, strict=True):
+        pixels |= (alpha * value // 255) << shift
+    data = pixels.astype(np.uint32).tobytes()
+    kind = QImage.Format.Format_ARGB32_Premultiplied
+    return QImage(data, columns, rows, columns * 4, kind).copy()
+
+
+class Palette:
+    """Four shades to four colours, uint32 0xffRRGGBB."""
+
+    def __init__(self) -> None:
+        self.table = np.zeros(4, np.uint32)
+        self.is_lcd = False
+        """Whether screens look like liquid crystals: a grid, and pictures that fade slowly."""
+        self.is_whole = True
+        """Whether a pixel of the game is a whole number of the screen's: crisp, but with a rim."""
+        self.set_colors(SCREENS["green"])
+
+    def set_colors(self, shades: tuple[int, int, int, int]) -> None:
+        self.table[:] = [0xFF000000 | shade for shade in shades]
+
+    def paint(self, shades: np.ndarray, out: np.ndarray) -> None:
+        """`shades` u8[H, W] in 0..3 become `out` u32[H, W]."""
+        self.table.take(shades, out=out, mode="clip")
+
+
+class FrameSource:
+    """Follows a frames.bin that may not be there yet, or be replaced by its writer."""
+
+    def __init__(self) -> None:
+        self.path: Path | None = None
+        self._reader: FrameReader | None = None
+        self._inode = 0
+        self._next_look = 0.0
+        self.seq = 0
+
+    def open(self, path: Path | None) -> None:
+        if path != self.path:
+            self.path = path
+            self._close()
+
+    @property
+    def shape(self) -> FrameShape | None:
+        return self._reader.shape if self._reader else None
+
+    def latest(self) -> tuple[FrameInfo, np.ndarray] | None:
+        """The newest picture u8[envs, H, W] (or [envs, H, W, 3]) if there is a new one."""
+        self._look()
+        if self._reader is None or self._reader.seq == self.seq:
+            return None
+        found = self._reader.latest()
+        if found is None:
+            return None
+        self.seq, info, data = found
+        shape = self._reader.shape
+        channels = () if shape.format == FORMAT_SHADE else (3,)
+        size = (shape.envs, shape.height, shape.width, *channels)
+        return info, np.frombuffer(data, np.uint8).reshape(size)
+
+    def _look(self) -> None:
+        """Map the file, and map it again after it was replaced; at most twice a second."""
+        now = time.monotonic()
+        if self.path is None or (self._reader is not None and now < self._next_look):
+            return
+        self._next_look = now + 0.5
+        try:
+            inode = self.path.stat().st_ino
+            if inode != self._inode:
+                self._close()
+                self._reader, self._inode = FrameReader(self.path), inode
+        except (OSError, ProtocolError):
+            return
+
+    def _close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader, self._inode, self.seq = None, 0, 0
+
+
+HINT_MARGIN = 12
+"""Pixels between a hint and the edges of the screen."""
+_WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+
+
+class Screen(QWidget):
+    """Paints one picture, centred, at the largest scale that fits: a whole one where the palette
+    says so."""
+
+    painted = Signal()
+    focus_lost = Signal()
+    pixel_clicked = Signal(int, int)
+    """Column and row of the picture's pixel that the left button went down on."""
+
+    def __init__(self, palette: Palette, object_name: str, accessible: str) -> None:
+        super().__init__()
+        self.setObjectName(object_name)
+        self.setAccessibleName(accessible)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.shades = palette
+        self._pixels: np.ndarray | None = None
+        self._image: QImage | None = None
+        self._picture: np.ndarray | None = None
+        self._before: np.ndarray | None = None
+        """u32[H, W] that a liquid crystal still shows a part of."""
+        self._grid = QBrush()
+        self._overlay: QImage | None = None
+        self.fills = False
+        """Whether it fills its room whatever the palette says: many small pictures, which a whole
+        scale would leave half of it."""
+        self.marks: list[Mark] = []
+        self.hint = ""
+        self.paints = 0
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, 432)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 144)
+
+    @property
+    def has_picture(self) -> bool:
+        return self._image is not None
+
+    @property
+    def picture(self) -> np.ndarray | None:
+        """The picture as it was given: shades 0..3 or colours, whatever the palette."""
+        return self._picture
+
+    def show_picture(self, picture: np.ndarray) -> None:
+        """`picture` u8[H, W] of shades 0..3 or u8[H, W, 3] of colours."""
+        height, width = picture.shape[:2]
+        if self._pixels is None or self._pixels.shape != (height, width):
+            self._pixels = np.empty((height, width), np.uint32)
+            self._image = QImage(self._pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
+        self._picture = picture
+        if picture.ndim == 2:
+            self.shades.paint(picture, self._pixels)
+        else:
+            rgb = picture.astype(np.uint32)
+            np.bitwise_or(rgb[..., 0] << 16 | rgb[..., 1] << 8, rgb[..., 2], out=self._pixels)
+            self._pixels |= np.uint32(0xFF000000)
+        if self.shades.is_lcd:
+            self._fade(self._pixels)
+        else:
+            self._before = None
+        self.update()
+
+    def _fade(self, pixels: np.ndarray) -> None:
+        """Half of what was shown stays, as a crystal takes more than a frame to turn."""
+        if self._before is not None and self._before.shape == pixels.shape:
+            np.right_shift(pixels, 1, out=pixels)
+            pixels &= np.uint32(0x7F7F7F7F)
+            pixels += (self._before >> 1) & np.uint32(0x7F7F7F7F)
+            pixels |= np.uint32(0xFF000000)
+        self._before = pixels.copy()
+
+    def settle(self) -> None:
+        """No new picture has come: what a crystal still showed of the one before fades."""
+        if self._before is not None and self._picture is not None:
+            last = self._before
+            self.show_picture(self._picture)
+            if self._before is not None and np.array_equal(last, self._before):
+                self._before = None
+
+    def recolor(self) -> None:
+        """Paint the same picture with the palette as it is now."""
+        if self._picture is not None:
+            self._before = None
+            self.show_picture(self._picture)
+
+    def clear(self) -> None:
+        self._pixels = self._image = self._picture = None
+        self.update()
+
+    def show_overlay(self, weights: np.ndarray | None) -> None:
+        """Heat over the whole picture: `weights` f32[rows, columns] >= 0; the largest is brightest.
+
+        None, or weights of which none is positive, take it away.
+        """
+        self._overlay = None if weights is None or weights.max() <= 0 else heat(weights)
+        self.update()
+
+    def fit(self) -> float:
+        """Real pixels for one of the picture's: how large it could be at most."""
+        if self._image is None:
+            return 1.0
+        ratio = self.devicePixelRatioF()
+        return min(self.width() * ratio / self._image.width(), self.height() * ratio / self._image.height())
+
+    def target(self) -> QRect:
+        """Where the picture lies, in device-independent pixels; at a whole number of real ones
+        where that is asked for.
+
+        A picture too large for the widget is shrunk to fit: better soft than cut off.
+        """
+        if self._image is None:
+            return QRect()
+        width, height = self._image.width(), self._image.height()
+        scale = self.scale() / self.devicePixelRatioF()
+        size = QSize(round(width * scale), round(height * scale))
+        return QRect(
+            (self.width() - size.width()) // 2, (self.height() - size.height()) // 2, size.width(), size.height()
+        )
+
+    def scale(self) -> float:
+        """Return how many real pixels wide one of the picture's is."""
+        fit = self.fit()
+        is_whole = self.shades.is_whole and not self.fills
+        return float(int(fit)) if is_whole and fit >= 1 else fit
+
+    def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:
+        """(column, row) of the picture below a point of the widget; None beside it."""
+        target = self.target()
+        column, row = x - target.x(), y - target.y()
+        if self._image is None or not (0 <= column < target.width() and 0 <= row < target.height()):
+            return None
+        return (int(column * self._image.width() / target.width()), int(row * self._image.height() / target.height()))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        found = self.pixel_at(event.position().x(), event.position().y())
+        if found is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.pixel_clicked.emit(*found)
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            colors = theme.current()
+            painter.fillRect(self.rect(), QColor(colors.letterbox))
+            if self._image is not None:
+                target = self.target()
+                self._paint_picture(painter, target, self._image)
+                if self.shades.is_lcd and self.scale().is_integer():
+                    self._paint_grid(painter, target)
+                if self._overlay is not None:
+                    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+                    painter.drawImage(target, self._overlay)
+                self._paint_marks(painter, target)
+                if self.hasFocus():
+                    painter.setPen(QColor(colors.accent))
+                    painter.drawRect(target.adjusted(-1, -1, 0, 0))
+            if self.hint:
+                self._paint_hint(painter, colors)
+        self.paints += 1
+        self.painted.emit()
+
+    def _paint_picture(self, painter: QPainter, target: QRect, image: QImage) -> None:
+        """Paint it crisp at a whole scale, else with edges no softer than one real pixel."""
+        scale = self.scale()
+        if not scale.is_integer():
+            if scale > 1:
+                image = image.scaled(image.size() * (int(scale) + 1))
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.drawImage(target, image)
+
+    def _paint_grid(self, painter: QPainter, target: QRect) -> None:
+        """The gaps between the crystals, one real pixel wide, where they are large enough."""
+        ratio = self.devicePixelRatioF()
+        side = int(self.scale())
+        if side < 3:
+            return
+        if self._grid.textureImage().width() != side:
+            image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
+            image.fill(Qt.GlobalColor.transparent)
+            with QPainter(image) as lines:
+                lines.fillRect(side - 1, 0, 1, side, GAP)
+                lines.fillRect(0, side - 1, side - 1, 1, GAP)
+            self._grid = QBrush(image)
+        with saved(painter):
+            painter.translate(target.topLeft())
+            painter.scale(1 / ratio, 1 / ratio)
+            size = QSize(round(target.width() * ratio), round(target.height() * ratio))
+            painter.fillRect(QRect(QPoint(0, 0), size), self._grid)
+
+    def _paint_marks(self, painter: QPainter, target: QRect) -> None:
+        if not self.marks or self._image is None:
+            return
+        colors, scale = theme.current(), target.width() / self._image.width()
+        painter.setFont(theme.ui_font(8))
+        room = painter.fontMetrics()
+        for mark in self.marks:
+            at = mark.place
+            x, y = target.x() + at.x() * scale, target.y() + at.y() * scale
+            box = QRect(round(x), round(y), round(at.width() * scale), round(at.height() * scale))
+            if mark.is_framed:
+                painter.setPen(QPen(QColor(colors.warn), 3))
+                painter.drawRect(box.adjusted(1, 1, -1, -1))
+            width = room.horizontalAdvance(mark.text) + 8
+            if mark.text and width <= box.width():
+                plate = QRect(box.left(), box.top(), width, room.height() + 2)
+                painter.fillRect(plate, QColor(colors.window))
+                painter.setPen(QColor(colors.text))
+                painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, mark.text)
+
+    def _paint_hint(self, painter: QPainter, colors: theme.Colors) -> None:
+        box = self.hint_box(painter.fontMetrics())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(colors.border))
+        painter.setBrush(QColor(colors.window))
+        painter.drawRoundedRect(box, 4, 4)
+        painter.setPen(QColor(colors.text))
+        painter.drawText(box, _WRAPPED, self.hint)
+
+    def hint_box(self, metrics: QFontMetrics) -> QRect:
+        """Where the hint is: in lines as wide as the screen allows, at its foot over a picture."""
+        room = QRect(0, 0, max(40, self.width() - 2 * HINT_MARGIN - 24), self.height())
+        text = metrics.boundingRect(room, _WRAPPED, self.hint)
+        width, height = text.width() + 24, text.height() + 12
+        bottom = self.rect().bottom() - HINT_MARGIN
+        if self._image is None:
+            bottom = self.rect().center().y() + height // 2
+        return QRect((self.width() - width) // 2, bottom - height, width, height)
+
+    def focusOutEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().focusOutEvent(event)
+        self.focus_lost.emit()
+        self.update()
+
+    def focusInEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().focusInEvent(event)
+        self.update()
+
+
+def image_of(palette: Palette, picture: np.ndarray) -> QImage:
+    """`picture` u8[H, W] of shades as an image of its own."""
+    pixels = np.empty(picture.shape, np.uint32)
+    palette.paint(picture, pixels)
+    height, width = picture.shape
+    return QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32).copy()

@@ -1,0 +1,356 @@
+"""What the app remembers between starts: one JSON file in the home, typed access to it.
+
+A home may be somebody else's. Nothing in the file can be more than a text or bytes, and no reader
+here makes anything else of it; QSettings, which unpickles objects from its INI files, is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import math
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from PySide6.QtCore import QByteArray, QCoreApplication, QTimer
+
+from trainer_core.lab import durable_files
+from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.regular_files import read_regular
+
+_ESCAPES = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    '"': '"',
+    "?": "?",
+    "'": "'",
+    "\\": "\\",
+}
+_PERCENT = re.compile(r"%U([0-9A-Fa-f]{4})|%([0-9A-Fa-f]{2})")
+_PIECE = re.compile(
+    r"\\x(?P<hex>[0-9A-Fa-f]+)|\\(?P<octal>[0-7]+)|\\\r?\n|\\(?P<letter>.)"
+    r'|(?P<quote>")|(?P<comma>,)|(?P<plain>[^\\",]+)|(?P<end>\\)',
+    re.DOTALL,
+)
+_LINE = re.compile(r'(?:[^"\\;\r\n]|\\\r?\n|\\.|"(?:[^"\\]|\\.)*"?)+', re.DOTALL)
+"""One entry: to the end of its line, or farther inside quotes and after a backslash."""
+_BYTES, _OTHER = "@ByteArray(", "@"
+
+
+def read_ini(text: str) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return texts and bytes by key; a value that is neither, or a list of several, is left out."""
+    values: dict[str, str] = {}
+    blobs: dict[str, bytes] = {}
+    group = ""
+    for line in _entries(text):
+        if line.startswith("["):
+            group = _group(line)
+            continue
+        name, equals, raw = line.partition("=")
+        value = _value(raw.strip()) if equals else None
+        if value is None:
+            continue
+        key = group + _key(name.strip())
+        if value.startswith(_BYTES) and value.endswith(")"):
+            blobs[key] = value[len(_BYTES) : -1].encode("latin-1", "replace")
+        elif value.startswith("@@"):
+            values[key] = value[1:]
+        elif value.startswith("@String(") and value.endswith(")"):
+            values[key] = value[len("@String(") : -1]
+        elif not value.startswith(_OTHER):
+            values[key] = value
+    return values, blobs
+
+
+def _entries(text: str) -> list[str]:
+    """Lines without those that are comments or blank."""
+    found, place = [], 0
+    while place < len(text):
+        if text[place] in "\r\n":
+            place += 1
+        elif text[place] == ";":
+            end = text.find("\n", place)
+            place = len(text) if end < 0 else end
+        else:
+            match = _LINE.match(text, place)
+            if match is None:  # a backslash that nothing follows
+                break
+            found.append(match.group().strip(" \t"))
+            place = match.end()
+    return [line for line in found if line]
+
+
+def _group(line: str) -> str:
+    """`[view]` is "view/", `[General]` none; a group of that name is written `[%General]`."""
+    name = line[1:].partition("]")[0].strip()
+    if name.lower() == "general":
+        return ""
+    return "General/" if name.lower() == "%general" else _key(name) + "/"
+
+
+def _key(text: str) -> str:
+    whole = _PERCENT.sub(lambda found: _letter(int(found[1] or found[2], 16)), text)
+    return whole.replace("\\", "/")
+
+
+def _letter(number: int) -> str:
+    """The letter of that number; of one that is none, or half of a pair, a question mark."""
+    return chr(number) if number < 0xD800 or 0xDFFF < number < 0x110000 else "?"
+
+
+def _value(raw: str) -> str | None:
+    """The text that a value stands for; None for a list of several."""
+    parts: list[str] = []
+    in_quotes = False
+    blanks = 0  # at the end of what stands without quotes: they do not count
+    for piece in _PIECE.finditer(raw):
+        blanks = 0
+        match piece.lastgroup:
+            case "hex":
+                parts.append(_letter(int(piece["hex"][-8:], 16)))
+            case "octal":
+                parts.append(_letter(int(piece["octal"][-8:], 8)))
+            case "letter":
+                parts.append(_ESCAPES.get(piece["letter"], ""))
+            case "quote":
+                in_quotes = not in_quotes
+            case "comma":
+                if not in_quotes:
+                    return None
+                parts.append(",")
+            case "plain":
+                parts.append(piece["plain"])
+                if not in_quotes:
+                    blanks = len(piece["plain"]) - len(piece["plain"].rstrip())
+            case _:
+                pass  # a line that goes on in the next one
+    whole = "".join(parts)
+    return whole[: len(whole) - blanks] if blanks else whole
+
+
+log = logging.getLogger(__name__)
+
+LAYOUT_VERSION = 3
+"""Raise it whenever docks are added, removed or renamed: an older layout is then ignored."""
+FILE, OLD_FILE, DAMAGED = "app.json", "app.ini", "app.json.damaged"
+MOST_BYTES = 8 << 20
+MOST_OLD_BYTES = 1 << 20
+MOST_KEYS, LONGEST_KEY, LONGEST_TEXT, LONGEST_BLOB = 4096, 256, 1 << 20, 1 << 18
+LOCK_S = 2.0
+WRITE_MS = 500
+"""A change is on the disk so much later: a drag of a slider is one write, not fifty."""
+
+_Key = Annotated[str, msgspec.Meta(max_length=LONGEST_KEY)]
+_Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
+_Blob = Annotated[bytes, msgspec.Meta(max_length=LONGEST_BLOB)]
+
+
+class _Kept(msgspec.Struct):
+    """The file: texts (numbers and flags as text), and bytes, which JSON has as base64."""
+
+    v: Literal[1] = 1
+    values: Annotated[dict[_Key, _Text], msgspec.Meta(max_length=MOST_KEYS)] = {}
+    blobs: Annotated[dict[_Key, _Blob], msgspec.Meta(max_length=MOST_KEYS)] = {}
+
+
+class Settings:
+    """Values with defaults; a damaged file reads as the defaults, and is kept aside."""
+
+    def __init__(self, home: HomePaths) -> None:
+        self._folder = home.settings
+        self.problem = ""
+        """Why the defaults stand in place of what was remembered; empty when they do not."""
+        self._changed: set[str] = set()
+        """Keys whose values are not on the disk yet."""
+        self._kept = self._read()
+        self._writing: threading.Thread | None = None
+        self._timer: QTimer | None = None
+
+    def text(self, key: str, default: str = "") -> str:
+        return self._kept.values.get(key, default)
+
+    def number(self, key: str, default: float) -> float:
+        """A finite number, else the default."""
+        try:
+            number = float(self.text(key) or default)
+        except ValueError:
+            return default
+        return number if math.isfinite(number) else default
+
+    def flag(self, key: str, default: bool) -> bool:
+        return self.text(key, "true" if default else "false") == "true"
+
+    def decoded(self, key: str, kind: Any, default: Any) -> Any:
+        """Return the JSON text of a key as `kind`; the default where it is anything else."""
+        try:
+            return msgspec.json.decode(self.text(key), type=kind)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return default
+
+    def set(self, key: str, value: str | float | bool) -> None:
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        text = str(value)
+        if len(text) > LONGEST_TEXT or (not text.isascii() and not _is_unicode(text)):
+            log.warning("the setting %s cannot be kept", key)
+        elif self._kept.values.get(key) != text:
+            self._kept.values[key] = text
+            self._note(key)
+
+    def blob(self, key: str) -> QByteArray:
+        return QByteArray(self._kept.blobs.get(key, b""))
+
+    def set_blob(self, key: str, value: QByteArray) -> None:
+        data = bytes(value.data())
+        if len(data) <= LONGEST_BLOB and self._kept.blobs.get(key) != data:
+            self._kept.blobs[key] = data
+            self._note(key)
+
+    def remove(self, key: str) -> None:
+        if key in self._kept.values or key in self._kept.blobs:
+            self._kept.values.pop(key, None)
+            self._kept.blobs.pop(key, None)
+            self._note(key)
+
+    def save(self) -> None:
+        """Have every change on the disk when this returns. A disk that is full keeps the old."""
+        if self._timer is not None:
+            self._timer.stop()
+        if self._writing is not None:
+            self._writing.join()
+        if self._changed:
+            self._write(self._taken())
+
+    # -- the file ---------------------------------------------------------------------------
+
+    def _read(self) -> _Kept:
+        """The file, or what an older app kept in its INI file; damaged, it is put aside."""
+        try:
+            return _decode(self._folder / FILE)
+        except FileNotFoundError:
+            return self._migrate()
+        except (OSError, ValueError) as error:
+            self.problem = f"{self._folder / FILE}: {getattr(error, 'strerror', '') or error}"
+            self._put_aside()
+            return _Kept()
+
+    def _migrate(self) -> _Kept:
+        """Texts and bytes of the INI file, which stays as it is for an older app."""
+        try:
+            data = read_regular(self._folder / OLD_FILE, MOST_OLD_BYTES)
+        except OSError:
+            return _Kept()
+        values, blobs = read_ini(data.decode("utf-8", "replace"))
+        kept = _Kept(
+            values={k: v for k, v in values.items() if _fits(k, v, LONGEST_TEXT)},
+            blobs={k: v for k, v in blobs.items() if _fits(k, v, LONGEST_BLOB)},
+        )
+        self._changed = {*kept.values, *kept.blobs}
+        return kept
+
+    def _put_aside(self) -> None:
+        with contextlib.suppress(OSError):
+            (self._folder / FILE).replace(self._folder / DAMAGED)
+
+    def _note(self, key: str) -> None:
+        """A key changed: write soon, off the thread that paints."""
+        self._changed.add(key)
+        if QCoreApplication.instance() is None:
+            return
+        if self._timer is None:
+            self._timer = QTimer(singleShot=True, interval=WRITE_MS)
+            self._timer.timeout.connect(self._write_soon)
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _write_soon(self) -> None:
+        if self._writing is not None:
+            self._writing.join(0.0)
+            if self._writing.is_alive():
+                return self._note_again()
+        self._writing = threading.Thread(target=self._write, args=(self._taken(),), name="settings")
+        self._writing.start()
+
+    def _note_again(self) -> None:
+        if self._timer is not None:
+            self._timer.start()
+
+    def _taken(self) -> set[str]:
+        """The keys to write now; from here on they are the writer's."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def _write(self, changed: set[str]) -> None:
+        """Put the keys that changed into the file, where another app may have changed others."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with _locked(self._folder):
+                durable_files.replace_file(self._folder / FILE, self._merged(changed))
+        except OSError as error:
+            log.warning("settings are not kept: %s", error)
+            self._changed.update(changed)  # with the next change, when there may be room again
+
+    def _merged(self, changed: set[str]) -> bytes:
+        ours = self._kept
+        try:
+            found = _decode(self._folder / FILE)
+        except (OSError, ValueError) as error:
+            if not isinstance(error, FileNotFoundError):
+                self._put_aside()
+            found, changed = _Kept(), {*ours.values, *ours.blobs}
+        pairs: Any = ((found.values, ours.values), (found.blobs, ours.blobs))
+        for there, here in pairs:
+            for key in changed:
+                there.pop(key, None)
+                if key in here:
+                    there[key] = here[key]
+        return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+
+
+def _decode(path: Path) -> _Kept:
+    """Raises OSError or ValueError for what is no file of ours."""
+    try:
+        return msgspec.json.decode(read_regular(path, MOST_BYTES), type=_Kept)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _fits(key: str, value: str | bytes, longest: int) -> bool:
+    return len(key) <= LONGEST_KEY and len(value) <= longest
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a file can hold it: half of a surrogate pair cannot be written."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One writer at a time of all apps that this home has open."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        deadline = time.monotonic() + LOCK_S
+        while time.monotonic() < deadline:  # then without: one that was suspended may hold it
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.02)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,197 @@
+"""Palettes and type. Quiet greys, one accent: the green of a Game Boy screen.
+
+Fusion draws what the style sheet leaves alone. Text and background pairs keep a contrast of 4.5 or
+more; a test computes it.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Iterator
+from functools import partial
+
+import shiboken6
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication, QWidget
+
+from gui.kit.style_sheet import DARK, LIGHT, Colors, style_sheet
+
+GRID = 8
+"""Pixels; margins and gaps are multiples of it, or half of it inside a group."""
+FONT_FAMILIES = (
+    "Inter",
+    "Noto Sans",
+    "Segoe UI",
+    "SF Pro Text",
+    "Cantarell",
+    "Ubuntu",
+    "Liberation Sans",
+    "DejaVu Sans",
+)
+MONO_FAMILIES = ("JetBrains Mono", "Noto Sans Mono", "Cascadia Mono", "Menlo", "DejaVu Sans Mono")
+
+DASHES = (
+    Qt.PenStyle.SolidLine,
+    Qt.PenStyle.DashLine,
+    Qt.PenStyle.DashDotLine,
+    Qt.PenStyle.DotLine,
+    Qt.PenStyle.DashDotDotLine,
+)
+
+
+def system_theme() -> str:
+    hints = QGuiApplication.styleHints()
+    return "light" if hints.colorScheme() == Qt.ColorScheme.Light else "dark"
+
+
+def colors(name: str) -> Colors:
+    return LIGHT if name == "light" else DARK
+
+
+_current = DARK
+
+
+def current() -> Colors:
+    """The theme that was applied last; painters ask while they paint."""
+    return _current
+
+
+def curve_color(slot: int) -> QColor:
+    """Colour of the curve with that number: the theme's own, then hues far from the one before."""
+    own = _current.curves
+    if slot < len(own):
+        return QColor(own[slot])
+    lightness = 0.62 if _current.name == "dark" else 0.38
+    return QColor.fromHslF(slot * 0.618034 % 1.0, 0.6, lightness)
+
+
+_dressed: weakref.WeakSet[QWidget] = weakref.WeakSet()
+_waiting: list[tuple[QWidget, QWidget]] = []
+"""A window and a widget of it, which may be out of sight and still wear the theme before."""
+REST_S = 0.004
+"""Longest that one turn of the loop goes on dressing those."""
+REST_AFTER_MS = 30
+"""When that begins: what is in sight is painted first."""
+_switch = 0
+"""Number of the last switch: the rest of one before it is left to this one's."""
+
+
+def apply_theme(app: QApplication, name: str) -> Colors:
+    """Give the whole app one theme: what is in sight at once, the rest in the turns to come.
+
+    The sheet names colours by their role, but Qt keeps what it resolved for a widget until that
+    is polished again. To polish all at once takes 0.1 s for a thousand widgets, of which five in
+    six are hidden, scrolled away or covered (docs/app.md).
+    """
+    global _current, _switch
+    _current = colors(name)
+    _switch += 1
+    if app.style().objectName().lower() != "fusion":
+        app.setStyle("Fusion")
+    app.setFont(ui_font())
+    app.setPalette(_palette(_current))
+    windows = list(filter(shiboken6.isValid, _dressed))
+    for window in windows:
+        window.setProperty("theme", _current.name)
+        for widget in _in_sight(window):
+            _polish(window, widget)
+    _waiting[:] = [(window, window) for window in windows]
+    if windows:  # one that is dressed from now on has this theme
+        QTimer.singleShot(REST_AFTER_MS, partial(_begin_rest, _switch, windows))
+    return _current
+
+
+def _in_sight(widget: QWidget) -> Iterator[QWidget]:
+    """The widget and what is in it, as far as a pixel of it shows."""
+    if not widget.visibleRegion().isEmpty():
+        yield widget
+    for child in widget.children():  # one that is covered may hold some that are not
+        if isinstance(child, QWidget) and child.isVisible():
+            yield from _in_sight(child)
+
+
+def _polish(window: QWidget, widget: QWidget) -> None:
+    """By the window's style: some of Qt's menus name one that is gone."""
+    window.style().polish(widget)
+    widget.update()
+
+
+def _begin_rest(switch: int, windows: list[QWidget]) -> None:
+    """Everything once more, out of sight or not: what is in sight may be another part by now."""
+    if switch != _switch:
+        return
+    _waiting.clear()
+    for window in filter(shiboken6.isValid, windows):
+        made = filter(shiboken6.createdByPython, (window, *window.findChildren(QWidget)))
+        _waiting.extend((window, widget) for widget in made)
+    # The last is the next: what may come in sight by a scroll goes before what is hidden.
+    _waiting.sort(key=lambda pair: pair[1].isVisible())
+    _polish_rest(switch)
+
+
+def _polish_rest(switch: int) -> None:
+    if switch != _switch:
+        return
+    deadline = time.perf_counter() + REST_S
+    while _waiting:
+        window, widget = _waiting.pop()
+        if shiboken6.isValid(window) and shiboken6.isValid(widget):
+            for part in (widget, *_parts_of_qt(widget)):  # it may have come in sight meanwhile
+                _polish(window, part)
+        if time.perf_counter() > deadline:
+            QTimer.singleShot(0, partial(_polish_rest, switch))
+            return
+
+
+def _parts_of_qt(widget: QWidget) -> Iterator[QWidget]:
+    """What Qt made inside a widget, a box's list for one: it may be gone by the next turn."""
+    for part in widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        if not shiboken6.createdByPython(part):
+            yield part
+            yield from _parts_of_qt(part)
+
+
+def dress(window: QWidget) -> None:
+    """Give a window the style sheet, now and with every theme to come; its dialogs inherit it."""
+    _dressed.add(window)
+    window.setProperty("theme", _current.name)
+    window.setStyleSheet(style_sheet((DARK, LIGHT)))
+
+
+def ui_font(points: float = 9.0) -> QFont:
+    font = QFont(_installed(FONT_FAMILIES))
+    font.setPointSizeF(points)
+    return font
+
+
+def mono_font(points: float = 8.5) -> QFont:
+    font = QFont(_installed(MONO_FAMILIES))
+    font.setPointSizeF(points)
+    font.setStyleHint(QFont.StyleHint.Monospace)
+    return font
+
+
+def _installed(families: tuple[str, ...]) -> str:
+    known = set(QFontDatabase.families())
+    return next((family for family in families if family in known), families[-1])
+
+
+def _palette(c: Colors) -> QPalette:
+    palette = QPalette()
+    role, group = QPalette.ColorRole, QPalette.ColorGroup
+    pairs = {
+        role.Window: c.window, role.WindowText: c.text, role.Base: c.base,
+        role.AlternateBase: c.window, role.Text: c.text, role.Button: c.raised,
+        role.ButtonText: c.text, role.BrightText: c.text, role.Highlight: c.accent_soft,
+        role.HighlightedText: c.text, role.ToolTipBase: c.raised, role.ToolTipText: c.text,
+        role.PlaceholderText: c.muted, role.Link: c.accent, role.Light: c.raised,
+        role.Midlight: c.raised, role.Mid: c.border, role.Dark: c.border, role.Shadow: c.base,
+        role.Accent: c.accent,
+    }  # fmt: skip
+    for which, value in pairs.items():
+        palette.setColor(which, QColor(value))
+    for which in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(group.Disabled, which, QColor(c.disabled))
+    return palette

@@ -1,1 +1,0 @@
-"""State of the app without a widget in sight."""

@@ -1,0 +1,278 @@
+"""Where the docks are: the default arrangement, and what a person made of it, with a version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import shiboken6
+from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
+
+from gui.kit import object_names as names
+from gui.kit.settings import LAYOUT_VERSION, Settings
+from gui.shell.layout_state import is_sound_geometry, is_sound_state
+from gui.state.session import Mode, Session
+
+LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
+RIGHT_NARROW, ROOMY_WIDTH = 308, 1200
+"""Width of the right docks, and of the window from which they have the wider one."""
+FRAME = QSize(8, 40)
+"""What a desktop puts around a window, or a little more."""
+FRAME_TOLD_MS = (0, 100, 500)
+"""When to look at the real one after the window was shown."""
+SETTLED_MS = (0, 20, 60)
+"""When Qt may have shared out the room of a dock that came or went; it does so in several turns."""
+AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
+
+
+class Layout(QObject):
+    """Every dock exists before a state is restored; a state of another version is ignored."""
+
+    changed = Signal()
+    """Whether the docks are put away."""
+
+    def __init__(self, window: QMainWindow, docks: Iterable[QDockWidget], session: Session, settings: Settings) -> None:
+        super().__init__(window)
+        self._window = window
+        self._docks = {dock.objectName(): dock for dock in docks}
+        self._session, self._settings = session, settings
+        self._before: QByteArray | None = None
+        """How the docks were before they were put away; None while they are there."""
+        self._size_shown = QSize()
+        self._sizes: dict[frozenset[str], dict[QDockWidget, QSize]] = {}
+        """Sizes of the docks, by which of them were on show: they come back as they were."""
+        self._shown: frozenset[str] = frozenset()
+        self._arrange()
+        self._every_dock = window.findChildren(QDockWidget)
+        self._default = window.saveState(LAYOUT_VERSION)
+        session.mode_changed.connect(self._on_mode)
+        self._show_for_mode()
+        self._shown = self._on_show()
+        for dock in self._all_docks():
+            dock.installEventFilter(self)
+
+    def _all_docks(self) -> list[QDockWidget]:
+        """To ask the window takes a walk through all of its widgets, at each dock that shows."""
+        return [dock for dock in self._every_dock if shiboken6.isValid(dock)]
+
+    # -- docks that go and come -------------------------------------------------------------
+
+    def _on_show(self) -> frozenset[str]:
+        """Names of the docks that have their place in the window, in front or behind another."""
+        docks = self._all_docks()
+        return frozenset(dock.objectName() for dock in docks if not (dock.isHidden() or dock.isFloating()))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Show, QEvent.Type.Hide) and self._before is None:
+            shown = self._on_show()
+            if shown != self._shown and self._window.isVisible():
+                self._sizes[self._shown] = {
+                    dock: self._size_of(dock)
+                    for dock in self._all_docks()
+                    if (dock.objectName() in self._shown and not dock.visibleRegion().isEmpty()) or dock is watched
+                }
+                for wait_ms in SETTLED_MS:
+                    QTimer.singleShot(wait_ms, self, self._bring_sizes_back)
+            self._shown = shown
+        return super().eventFilter(watched, event)
+
+    def _size_of(self, dock: QDockWidget) -> QSize:
+        """With the tabs of those that share its place: Qt counts them in when it gives a size."""
+        beside = self._window.tabifiedDockWidgets(dock)
+        if all(other.isHidden() for other in beside):
+            return dock.size()
+        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        tabs = max((bar.height() for bar in bars if bar.isVisible()), default=0)
+        return dock.size() + QSize(0, tabs)
+
+    def _bring_sizes_back(self) -> None:
+        """Give docks the sizes that they had when the same ones were on show."""
+        kept = self._sizes.get(self._on_show(), {})
+        docks = [dock for dock in kept if not dock.isHidden() and not dock.isFloating()]
+        if self._before is not None:
+            return
+        if docks:
+            wide = [kept[dock].width() for dock in docks]
+            high = [kept[dock].height() for dock in docks]
+            self._window.resizeDocks(docks, wide, Qt.Orientation.Horizontal)
+            self._window.resizeDocks(docks, high, Qt.Orientation.Vertical)
+
+    def _arrange(self) -> None:
+        window, docks, area = self._window, self._docks, Qt.DockWidgetArea
+        window.setDockNestingEnabled(True)
+        window.setAnimated(False)  # sizes are what they will be, at once
+        for corner in (Qt.Corner.TopLeftCorner, Qt.Corner.BottomLeftCorner):
+            window.setCorner(corner, area.LeftDockWidgetArea)
+        for corner in (Qt.Corner.TopRightCorner, Qt.Corner.BottomRightCorner):
+            window.setCorner(corner, area.RightDockWidgetArea)
+        window.addDockWidget(area.LeftDockWidgetArea, docks[names.AGENT_DOCK])
+        window.addDockWidget(area.LeftDockWidgetArea, docks[names.TRAINING_DOCK])
+        window.addDockWidget(area.LeftDockWidgetArea, docks[names.TASK_DOCK])
+        window.addDockWidget(area.RightDockWidgetArea, docks[names.TELEMETRY_DOCK])
+        window.addDockWidget(area.RightDockWidgetArea, docks[names.CHECKPOINTS_DOCK])
+        window.addDockWidget(area.BottomDockWidgetArea, docks[names.RUNS_DOCK])
+        window.addDockWidget(area.BottomDockWidgetArea, docks[names.LOG_DOCK])
+        window.tabifyDockWidget(docks[names.RUNS_DOCK], docks[names.LOG_DOCK])
+        docks[names.RUNS_DOCK].raise_()
+        window.tabifyDockWidget(docks[names.TELEMETRY_DOCK], docks[names.MEMORY_DOCK])
+        docks[names.MEMORY_DOCK].hide()
+        self._size()
+
+    def _size(self) -> None:
+        window, docks = self._window, self._docks
+        right = RIGHT_WIDTH if window.width() >= ROOMY_WIDTH else RIGHT_NARROW
+        window.resizeDocks(
+            [docks[names.AGENT_DOCK], docks[names.TELEMETRY_DOCK]], [LEFT_WIDTH, right], Qt.Orientation.Horizontal
+        )
+        window.resizeDocks(
+            [
+                docks[names.AGENT_DOCK],
+                docks[names.TRAINING_DOCK],
+                docks[names.TELEMETRY_DOCK],
+                docks[names.CHECKPOINTS_DOCK],
+                docks[names.RUNS_DOCK],
+            ],
+            [AGENT_HEIGHT, 560, 520, CHECKPOINTS_HEIGHT, BOTTOM_HEIGHT],
+            Qt.Orientation.Vertical,
+        )
+
+    def raise_dock(self, object_name: str) -> None:
+        """Show a dock and bring it before those that share its place."""
+        dock = self._window.findChild(QDockWidget, object_name)
+        if dock is not None:
+            dock.show()
+            dock.raise_()
+
+    @property
+    def is_only_center(self) -> bool:
+        """Whether all docks are put away for the game in the middle."""
+        return self._before is not None
+
+    def toggle_only_center(self) -> None:
+        """Put every dock away, or all of them back."""
+        if self._before is None:
+            self._before = self._window.saveState(LAYOUT_VERSION)
+            for dock in self._all_docks():
+                dock.hide()
+        else:
+            before, self._before = self._before, None
+            self._window.restoreState(before, LAYOUT_VERSION)
+            self._show_for_mode()
+        self.changed.emit()
+
+    # -- following the mode -----------------------------------------------------------------
+
+    def _on_mode(self, mode: Mode) -> None:
+        self._show_for_mode()
+        QTimer.singleShot(0, self, self._tighten)
+
+    def _show_for_mode(self) -> None:
+        """Training widgets are only there when an agent is to learn."""
+        if self._before is not None:
+            return
+        learns = self._session.mode is Mode.AGENT
+        self._docks[names.TRAINING_DOCK].setVisible(learns)
+        self._docks[names.TASK_DOCK].setVisible(not learns)
+
+    def _tighten(self) -> None:
+        """Give the agent dock the height of its texts, and the dock below all the rest."""
+        agent, learns = self._docks[names.AGENT_DOCK], self._session.mode is Mode.AGENT
+        below = self._docks[names.TRAINING_DOCK] if learns else self._docks[names.TASK_DOCK]
+        text = _text_height(agent)
+        if (body := agent.widget()) is not None:  # the sizes below are shares of what there is
+            body.setMinimumHeight(max(0, text - _bar_height(agent)))
+        wanted = max(AGENT_HEIGHT, text)
+        if not agent.isFloating() and not wanted <= agent.height() <= wanted + 40:
+            self._window.resizeDocks([agent, below], [wanted, self._window.height() - wanted], Qt.Orientation.Vertical)
+
+    # -- remembering ------------------------------------------------------------------------
+
+    def restore(self) -> bool:
+        """Bring the saved layout back, onto a screen that is there. False when none fits."""
+        found = self._restore()
+        self._clamp(QSize() if found else FRAME)
+        return found
+
+    def fit_screen(self) -> None:
+        """Have the frame on the screen, too: a desktop tells its size once the window is there."""
+        self._size_shown = self._window.size()
+        QTimer.singleShot(0, self, self._raise_floating)
+        for wait_ms in FRAME_TOLD_MS:
+            QTimer.singleShot(wait_ms, self, self._clamp_frame)
+
+    def _raise_floating(self) -> None:
+        """Docks that floated when the app was closed were there before their window was."""
+        for dock in self._all_docks():
+            if dock.isFloating() and not dock.isHidden():
+                dock.raise_()
+
+    def _clamp_frame(self) -> None:
+        if self._window.size() == self._size_shown:  # else somebody chose another one
+            self._clamp()
+            self._size_shown = self._window.size()
+
+    def _restore(self) -> bool:
+        geometry = self._settings.blob("layout/geometry")
+        state = self._settings.blob("layout/state")
+        names = [dock.objectName() for dock in self._all_docks()]
+        if not is_sound_state(bytes(state.data()), LAYOUT_VERSION, names):
+            return False
+        if not self._window.restoreState(state, LAYOUT_VERSION):
+            return False
+        if is_sound_geometry(bytes(geometry.data())):
+            self._window.restoreGeometry(geometry)
+        mode = self._session.mode.value
+        if self._settings.text("layout/mode", mode) != mode:  # the app was killed in between
+            self._show_for_mode()
+        return True
+
+    def save(self) -> None:
+        """Remember the layout, unless the window is hidden: its sizes would be wrong."""
+        if self._window.isVisible() and not self._window.isMinimized():
+            state = self._before or self._window.saveState(LAYOUT_VERSION)
+            self._settings.set_blob("layout/state", state)
+            self._settings.set_blob("layout/geometry", self._window.saveGeometry())
+            self._settings.set("layout/mode", self._session.mode.value)
+
+    def reset(self) -> None:
+        self._settings.remove("layout/state")
+        self._settings.remove("layout/geometry")
+        self._before = None
+        self._sizes.clear()
+        self._window.restoreState(self._default, LAYOUT_VERSION)
+        self._size()
+        self._show_for_mode()
+        self.changed.emit()
+
+    def _clamp(self, assumed: QSize | None = None) -> None:
+        """No part of the window lies off the screen: neither a default nor a remembered one.
+
+        `assumed` is the least that the frame is taken to be, before it is there.
+        """
+        window, frame = self._window, self._window.frameGeometry()
+        screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
+        home = QGuiApplication.primaryScreen().availableGeometry()
+        room = next((room for room in screens if room.intersects(frame)), home)
+        border = (frame.size() - window.size()).expandedTo(assumed or QSize())
+        window.setMinimumSize(window.minimumSize().boundedTo(room.size() - border))
+        if not room.contains(QRect(frame.topLeft(), window.size() + border)):
+            window.resize(window.size().boundedTo(room.size() - border))
+            wide, high = window.width() + border.width(), window.height() + border.height()
+            left = min(max(frame.left(), room.left()), room.right() + 1 - wide)
+            top = min(max(frame.top(), room.top()), room.bottom() + 1 - high)
+            window.move(left, top)
+
+
+def _text_height(dock: QDockWidget) -> int:
+    """Pixels that a dock needs for all lines of its texts at its present width."""
+    body = dock.widget()
+    layout = body.layout() if body is not None else None
+    if layout is None or not layout.hasHeightForWidth():
+        return 0
+    return layout.heightForWidth(dock.width()) + _bar_height(dock)
+
+
+def _bar_height(dock: QDockWidget) -> int:
+    bar = dock.titleBarWidget()
+    return bar.height() if bar is not None else 0

@@ -1,0 +1,107 @@
+"""Which command is in which menu; what it does and is called says the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from PySide6.QtWidgets import QMenu, QMenuBar
+
+from gui.kit import object_names as names
+from gui.kit.actions import ActionRegistry
+from gui.kit.words import tr
+from gui.state.context import RECENT
+
+Entries = tuple["str | tuple[str, Entries]", ...]
+MENUS: dict[str, Entries] = {
+    "&File": (
+        "openRom", (RECENT, ()), "showGames", "showLeague", "",
+        "import", "importCurves", "importCurveFolder",
+        "exportGif", "exportAs", "openHome", "diskUse", "", "settings", "", "quit",
+    ),
+    "&Run": (
+        "trainNew", "start", "pause", "checkpoint", "stop", "",
+        "resumeRun", "reuseConfig", "describeRun", "showError", "",
+        ("Queue", ("queueEarlier", "queueLater")),
+        ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
+        ("Show and compare", (
+            "pinRun", "showListed", "hideOthers", "compareRuns", "runColor", "", "filterRuns",
+        )),
+        ("Files of the run", (
+            "openRunFolder", "openLog", "runsCsv", "", "openTensorBoard", "exportWandb", "",
+            "archiveRun", "restoreRun",
+        )),
+        ("Trainers", ("installRunner", "cancelInstall", "removeRunner")),
+    ),
+    "&View": (
+        *(f"dock.{name}" for name in (
+            names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK, names.TELEMETRY_DOCK,
+            names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK, names.MEMORY_DOCK,
+        )), "",
+        "themeDark", "themeLight",
+        ("Game's screen", (
+            "screenGreen", "screenGrey", "screenPocket", "screenLight", "", "screenLcd",
+            "wholePixels",
+        )), "",
+        "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "onlyCenter", "resetLayout",
+    ),
+    "&Curves": (
+        "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
+        "smoothDecaying", "smoothRunning", "smoothGaussian", "",
+        "plotMaximise", "plotPin", "plotLog", "plotHide", "",
+        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "",
+        "savedViews", "resetPlots",
+    ),
+    "&Play": (
+        "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",
+        "playPause", "playStep", "playRestart", "endPlayer", "mute", "saliency", "savePicture", "",
+        ("Save slots", ("saveSlot", "loadSlot", "undoLoad")),
+        ("New task", ("saveStart", "captureGoal", "makeTask", "trainTask", "newDraft")),
+        ("Chosen game", ("locateRom", "forgetRom")), "",
+        "record", "recordEpisode",
+        ("Recordings", ("openReplay", "openReplayFolder", "playOn", "useAsDemo")),
+        ("Buttons of a recording", (
+            "rollOpen", "rollUndo", "rollRedo", "rollInsert", "rollDelete", "rollSave",
+            "rollPlayOn",
+        )),
+    ),
+    "&Help": (
+        "manual", "shortcuts", "commandPalette", "welcome", "", "bugReport", "", "about",
+    ),
+}  # fmt: skip
+"""Ids of commands by menu; an empty one is a line between groups, a pair a menu in the menu.
+
+What helps against a failure is offered where the failure is told, and by the palette.
+"""
+
+
+def command_ids(entries: Entries) -> Iterator[str]:
+    """Yield the commands of a menu and of those in it."""
+    for entry in entries:
+        if isinstance(entry, tuple):
+            yield from command_ids(entry[1])
+        elif entry:
+            yield entry
+
+
+def build_menus(bar: QMenuBar, registry: ActionRegistry, own: Mapping[str, QMenu]) -> None:
+    """Fill the bar; `own` has menus, by their English titles, that a feature fills itself.
+
+    A command that is impossible now says why in its tooltip.
+    """
+    for title, entries in MENUS.items():
+        _fill(bar.addMenu(tr(title)), entries, registry, own)
+
+
+def _fill(menu: QMenu, entries: Entries, registry: ActionRegistry, own: Mapping[str, QMenu]) -> None:
+    menu.setToolTipsVisible(True)
+    for entry in entries:
+        if isinstance(entry, tuple):
+            title, inner = entry
+            if title in own:
+                menu.addMenu(own[title])
+            else:
+                _fill(menu.addMenu(tr(title)), inner, registry, own)
+        elif entry:
+            menu.addAction(registry[entry])
+        else:
+            menu.addSeparator()

@@ -1,0 +1,243 @@
+"""The settings: what can be turned on and off, the language, the keys of every command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QKeySequenceEdit,
+    QLineEdit,
+    QTableWidget,
+    QTableWidgetItem,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.kit import words
+from gui.kit.actions import ActionRegistry, plain_words
+from gui.kit.labels import button, label, set_role
+from gui.kit.settings import Settings
+from gui.kit.words import tr
+from gui.state.context import Choice
+
+_ID = Qt.ItemDataRole.UserRole
+
+
+class ShortcutTable(QWidget):
+    """A row a command; below, the keys of the chosen one. Changes hold at once."""
+
+    def __init__(self, registry: ActionRegistry) -> None:
+        super().__init__()
+        self._registry = registry
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        self.table = QTableWidget(0, 2)
+        self.table.setObjectName("shortcutTable")
+        self.table.setAccessibleName(tr("Commands and their keys"))
+        self.table.setHorizontalHeaderLabels([tr("Command"), tr("Keys")])
+        self.table.verticalHeader().hide()
+        self.table.setShowGrid(False)
+        self.table.setTabKeyNavigation(False)
+        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.resizeSection(1, 140)
+        column.addWidget(self.table, 1)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.keys = QKeySequenceEdit()
+        self.keys.setObjectName("shortcutKeys")
+        self.keys.setAccessibleName(tr("New keys of the chosen command"))
+        self.keys.setMaximumSequenceLength(1)
+        self.keys.setClearButtonEnabled(True)
+        row.addWidget(self.keys, 1)
+        self.apply = button(tr("Set"), "setShortcutButton", clicked=self._on_set)
+        row.addWidget(self.apply)
+        row.addWidget(button(tr("Default"), "defaultShortcutButton", clicked=self._on_default))
+        column.addLayout(row)
+        self.told = label("", "muted", wrap=True)
+        self.told.setObjectName("shortcutTold")
+        column.addWidget(self.told)
+        self.keys.keySequenceChanged.connect(lambda keys: self._tell())
+        self.table.itemSelectionChanged.connect(self._on_row)
+        self._fill()
+        self.table.selectRow(0)
+
+    def _fill(self) -> None:
+        rows = self._registry.all()
+        self.table.setRowCount(len(rows))
+        for place, (action_id, action) in enumerate(rows.items()):
+            for column, text in enumerate((plain_words(action), action.shortcut().toString())):
+                item = QTableWidgetItem(text)
+                item.setData(_ID, action_id)
+                self.table.setItem(place, column, item)
+
+    def chosen(self) -> str:
+        """Id of the chosen command."""
+        item = self.table.item(max(0, self.table.currentRow()), 0)
+        return str(item.data(_ID)) if item is not None else ""
+
+    def _on_row(self) -> None:
+        self.keys.setKeySequence(self._registry[self.chosen()].shortcut())
+        self._tell()
+
+    def _tell(self) -> None:
+        clash = self._registry.holder(self.keys.keySequence().toString(), self.chosen())
+        self.apply.setEnabled(not clash)
+        set_role(self.told, "role", "warn" if clash else "muted")
+        self.told.setText(
+            tr("These are the keys of: {plain_words}", plain_words=plain_words(self._registry[clash]))
+            if clash
+            else tr("Click into the box and press the keys; empty takes them away.")
+        )
+
+    def _on_set(self) -> None:
+        self._registry.rebind(self.chosen(), self.keys.keySequence().toString())
+        self._renew()
+
+    def _on_default(self) -> None:
+        default = self._registry.default(self.chosen())
+        if clash := self._registry.holder(default, self.chosen()):
+            self.keys.setKeySequence(QKeySequence(default))
+            set_role(self.told, "role", "warn")
+            self.told.setText(
+                tr(
+                    "{default} belongs to: {plain_words}",
+                    default=default,
+                    plain_words=plain_words(self._registry[clash]),
+                )
+            )
+            return
+        self._registry.rebind(self.chosen(), default)
+        self._renew()
+
+    def _renew(self) -> None:
+        row = self.table.currentRow()
+        self._fill()
+        self.table.selectRow(row)
+        self._on_row()
+
+
+class SettingsDialog(QDialog):
+    """Every change holds at once and is remembered in the home."""
+
+    def __init__(
+        self, parent: QWidget, settings: Settings, choices: Sequence[Choice], registry: ActionRegistry
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("settingsDialog")
+        self.setWindowTitle(tr("Settings"))
+        self._settings = settings
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(12)
+        self.search = QLineEdit()
+        self.search.setObjectName("settingsSearch")
+        self.search.setAccessibleName(tr("Search in the settings"))
+        self.search.setPlaceholderText(tr("Search in the settings"))
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._on_search)
+        column.addWidget(self.search)
+        self._entries: list[tuple[str, list[QWidget]]] = []
+        """Of the first page: the words of each entry, and its widgets."""
+        tabs = self._tabs = QTabWidget()
+        tabs.setDocumentMode(True)
+        tabs.tabBar().setAccessibleName(tr("Pages of settings"))
+        tabs.addTab(self._general(choices), tr("General"))
+        self.shortcuts = ShortcutTable(registry)
+        tabs.addTab(self.shortcuts, tr("Keyboard"))
+        column.addWidget(tabs, 1)
+        close = button(tr("Close"), "closeSettingsButton", clicked=self.accept)
+        column.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
+        self.resize(520, 440)
+
+    def add_page(self, page: QWidget, title: str) -> None:
+        """A page of another part of the app, after those that are there."""
+        self._tabs.addTab(page, title)
+
+    def _on_search(self, text: str) -> None:
+        """Show what has these words in it; a page without any cannot be chosen meanwhile."""
+        words_wanted, tabs = text.casefold().split(), self._tabs
+        found = [place for place in range(tabs.count()) if self._narrow(place, words_wanted)]
+        for place in range(tabs.count()):
+            tabs.setTabEnabled(place, place in found or not found)
+        if found and tabs.currentIndex() not in found:
+            tabs.setCurrentIndex(found[0])
+
+    def _narrow(self, place: int, wanted: list[str]) -> bool:
+        """Hide what does not have the words on this page. True when something is left."""
+        left = False
+        if place == 0:
+            for text, parts in self._entries:
+                fits = all(word in text for word in wanted)
+                left |= fits
+                for part in parts:
+                    part.setVisible(fits)
+        page = self._tabs.widget(place)
+        for table in page.findChildren(QTableWidget) if page is not None else ():
+            for row in range(table.rowCount()):
+                cells = [table.item(row, column) for column in range(table.columnCount())]
+                text = " ".join(cell.text() for cell in cells if cell is not None).casefold()
+                fits = all(word in text for word in wanted)
+                left |= fits
+                table.setRowHidden(row, not fits)
+        return left
+
+    def _add_entry(self, *parts: QWidget, text: str) -> None:
+        self._entries.append((text.casefold(), list(parts)))
+
+    def _general(self, choices: Sequence[Choice]) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(4, 12, 4, 4)
+        column.setSpacing(4)
+        row = QHBoxLayout()
+        title, box = label(tr("Language"), "muted"), self._languages()
+        row.addWidget(title)
+        row.addWidget(box, 1)
+        column.addLayout(row)
+        told = label(tr("Another language is spoken from the next start on."), "muted", wrap=True)
+        told.setContentsMargins(0, 0, 0, 8)
+        column.addWidget(told)
+        spoken = [box.itemText(place) for place in range(box.count())]
+        self._add_entry(title, box, told, text=" ".join([title.text(), *spoken, told.text()]))
+        for choice in choices:
+            box = QCheckBox(choice.words)
+            box.setObjectName(f"setting_{choice.key.replace('/', '_')}")
+            box.setAccessibleName(choice.words)
+            box.setChecked(self._settings.flag(choice.key, choice.default))
+            box.toggled.connect(lambda on, choice=choice: self._turn(choice, on))
+            column.addWidget(box)
+            told = label(choice.help, "muted", wrap=True)
+            told.setContentsMargins(22, 0, 0, 8)
+            column.addWidget(told)
+            self._add_entry(box, told, text=f"{choice.words} {choice.help}")
+        column.addStretch(1)
+        return page
+
+    def _languages(self) -> QComboBox:
+        box = QComboBox()
+        box.setObjectName("settingLanguage")
+        box.setAccessibleName(tr("Language"))
+        for code, name in words.languages().items():
+            box.addItem(name, code)
+        chosen = self._settings.text(words.SETTING, words.ENGLISH)
+        box.setCurrentIndex(max(0, box.findData(chosen)))
+        box.activated.connect(lambda: self._settings.set(words.SETTING, str(box.currentData())))
+        return box
+
+    def _turn(self, choice: Choice, on: bool) -> None:
+        self._settings.set(choice.key, on)
+        choice.changed()

@@ -1,0 +1,64 @@
+"""The end: every process that this app started ends first, then the app."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from gui.kit.settings import Settings
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+
+log = logging.getLogger(__name__)
+
+
+class Shutdown(QObject):
+    began = Signal()
+    """The window still has its sizes: remember them now; it is hidden right after."""
+    finished = Signal()
+    """No process is left."""
+
+    def __init__(self, bridge: Bridge, settings: Settings) -> None:
+        super().__init__()
+        self._bridge, self._settings = bridge, settings
+        self.ends: list[Callable[[], Awaitable[object]]] = []
+        """Coroutines that end processes, called at once and waited for together."""
+        self.has_ended = False
+
+    @property
+    def has_begun(self) -> bool:
+        return self._bridge.closing
+
+    def running(self) -> int:
+        """Trainings that would be stopped."""
+        service = self._bridge.service
+        return sum(service.is_live(run_id) for run_id in service.runs)
+
+    def begin(self, keep: bool = False) -> None:
+        """Stop every process, then quit; returns at once.
+
+        With `keep` trainings save and go on in a detached host. A child that is busy in native
+        code may take the whole ladder to end. Nobody has to watch.
+        """
+        if self.has_begun:
+            return
+        self._bridge.closing = True
+        self.began.emit()
+        self._settings.save()
+        self._bridge.spawn(self._end_processes(keep), title=tr("Closing"))
+
+    async def _end_processes(self, keep: bool) -> None:
+        try:
+            ends = [end() for end in self.ends]
+            closing = self._bridge.service.close(keep=keep)
+            for result in await asyncio.gather(*ends, closing, return_exceptions=True):
+                if isinstance(result, BaseException):
+                    log.error("a process did not end as asked: %s", result)
+        finally:
+            self._bridge.close()
+            self.has_ended = True
+            self.finished.emit()
+            QCoreApplication.quit()

@@ -1,0 +1,182 @@
+"""asyncio inside Qt: the services' notices as signals, coroutines started from slots.
+
+The only file of the app that knows asyncio's loop. qasync runs it on Qt's own event dispatcher, so
+everything here happens on the UI thread and nothing may block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import qasync
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtWidgets import QApplication
+
+from gui.kit.words import tr
+from trainer_core.lab.paths import HomePaths
+from trainer_core.service import BadLineSeen, EventReceived, LogLines, Notice, RunChanged, TrainerService
+from trainer_core.wire.errors import LabError
+
+log = logging.getLogger(__name__)
+SLICE_S = 0.005
+"""Of work on the UI thread, in one turn: a picture every 16 ms is painted in between."""
+_loops: list[asyncio.AbstractEventLoop] = []
+
+
+def ensure_loop() -> asyncio.AbstractEventLoop:
+    """The one loop of this process, marked as running: Qt's exec, or a test's wait, drives it."""
+    if not _loops:
+        loop = qasync.QEventLoop(QApplication.instance(), already_running=True)
+        loop.set_default_executor(ThreadPoolExecutor(2, thread_name_prefix="background"))
+        sys.setswitchinterval(0.001)  # a thread that reads a log gives the interpreter back soon
+        _loops.append(loop)
+    asyncio.events._set_running_loop(_loops[0])  # as qasync does for already_running
+    return _loops[0]
+
+
+def release_loop() -> None:
+    """Let other loops run on this thread again, for example another test's asyncio.run."""
+    asyncio.events._set_running_loop(None)
+
+
+class Bridge(QObject):
+    """Owns the TrainerService of one window."""
+
+    run_changed = Signal(object)
+    event_received = Signal(str, object)
+    log_lines = Signal(str, object)
+    bad_line = Signal(str, object)
+    problem = Signal(str, str)
+    """Title and cause of something that failed; the window shows it as a banner."""
+    traced = Signal(object)
+    """The lines of a traceback, for the log."""
+
+    def __init__(self, home: HomePaths, service: TrainerService | None = None) -> None:
+        super().__init__()
+        self.loop = ensure_loop()
+        self.home = home
+        self.service = service or TrainerService(home)
+        self._unsubscribe = self.service.subscribe(self._on_notice)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._slices = asyncio.Lock()
+        self.closing = False
+        """The app waits for its processes to end; nothing new is begun."""
+
+    def catch_all(self) -> None:
+        """Make what escapes from slots and from the loop's callbacks a line and a banner."""
+        sys.excepthook = lambda kind, error, trace: self.tell_unexpected(error)
+        self.loop.set_exception_handler(
+            lambda loop, context: self.tell_unexpected(
+                context.get("exception") or LabError(str(context.get("message")))
+            )
+        )
+
+    def tell_unexpected(self, error: BaseException) -> None:
+        """The slot border of the app: nothing that fails is silent, and nothing ends the app."""
+        if isinstance(error, LabError | OSError):
+            self.problem.emit(tr("That did not work"), cause_of(error))
+        elif isinstance(error, Exception):
+            log.error("unexpected", exc_info=error)
+            self.traced.emit("".join(traceback.format_exception(error)).splitlines())
+            self.problem.emit(tr("Unexpected error"), f"{type(error).__name__}: {error}")
+
+    def spawn(
+        self,
+        work: Coroutine[Any, Any, Any],
+        *,
+        title: str = "",
+        then: Callable[[Any], object] | None = None,
+        failed: Callable[[str], None] | None = None,
+    ) -> asyncio.Task[Any]:
+        """Run a coroutine; `then` gets its result. A LabError becomes a banner or goes to `failed`.
+
+        So does an OSError, in words: a full disk is nothing that went wrong in here.
+        """
+        task = self.loop.create_task(self._guarded(work, title, then, failed))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step never comes to await its work.
+        task.add_done_callback(lambda _: work.close())
+        return task
+
+    async def _guarded(
+        self,
+        work: Coroutine[Any, Any, Any],
+        title: str,
+        then: Callable[[Any], object] | None,
+        failed: Callable[[str], None] | None,
+    ) -> None:
+        try:
+            result = await work
+            if then is not None:
+                then(result)
+        except (LabError, OSError) as error:
+            if failed is not None:
+                failed(cause_of(error))
+            else:
+                self.problem.emit(title or tr("That did not work"), cause_of(error))
+        except Exception as error:
+            self.tell_unexpected(error)
+
+    async def in_slices(self, work: Generator[None, None, Any]) -> Any:
+        """Run a generator to its end on the UI thread, a few milliseconds a turn; its return value.
+
+        One at a time, in the order of asking: ten of them take a turn no longer than one.
+        """
+        async with self._slices:
+            while True:
+                deadline = time.perf_counter() + SLICE_S
+                while time.perf_counter() < deadline:
+                    try:
+                        next(work)
+                    except StopIteration as end:
+                        return end.value
+                await asyncio.sleep(0.001)
+
+    def _on_notice(self, notice: Notice) -> None:
+        match notice:
+            case RunChanged():
+                self.run_changed.emit(notice)
+            case EventReceived():
+                self.event_received.emit(notice.run_id, notice.event)
+            case LogLines():
+                self.log_lines.emit(notice.run_id, notice.lines)
+            case BadLineSeen():
+                self.bad_line.emit(notice.run_id, notice.line)
+
+    def close(self) -> None:
+        """Forget the listeners and the coroutines under way."""
+        with contextlib.suppress(ValueError):
+            self._unsubscribe()
+        for task in list(self._tasks):
+            task.cancel()
+
+
+def cause_of(error: Exception) -> str:
+    """An expected failure in a line: of the file system, what it says about which file."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    return str(error)
+
+
+async def in_thread(function: Callable[..., Any], *arguments: object) -> Any:
+    """Run a blocking function off the UI thread."""
+    return await asyncio.to_thread(function, *arguments)
+
+
+def run_until_quit() -> int:
+    """Qt's event loop, which is asyncio's too."""
+    ensure_loop()
+    try:
+        return QCoreApplication.exec()
+    finally:
+        release_loop()

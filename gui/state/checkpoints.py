@@ -1,0 +1,317 @@
+"""Checkpoints of every run: what the logs announced, what lies on disk, whether they agree."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
+
+from gui.kit.text_search import NO_PARENT, Index
+from gui.kit.words import tr
+from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.wire import records
+from trainer_core.wire.errors import CheckpointError
+from trainer_core.wire.run_record import RunRecord
+
+MOST_VERIFIED = 40
+MOST_CARDS = 2000
+"""The newest of a home; a run's own are added when it comes into focus."""
+RUNS_A_CHUNK = 200
+GREEDY = "greedy"
+RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} leaving loops", "sample": "{rate:.0%} drawn"}
+"""Words for success by the way in which actions are chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCard:
+    """What the browser shows of one checkpoint."""
+
+    folder: Path
+    run_id: str
+    task: str
+    algo: str
+    env_steps: int
+    success_rate: float
+    sha256: str
+    size_bytes: int
+    created_at: float
+    integrity: str = "unverified"
+    """unverified, verified, mismatch or missing."""
+    leaving_rate: float = 0.0
+    """Of play that leaves loops, in the validation that `success_rate` is of."""
+    sampled_rate: float = 0.0
+    is_played: bool = False
+    """Whether its own weights had these rates, not those of an earlier validation."""
+
+    @property
+    def merit(self) -> tuple[float, ...]:
+        """The greatest of a run is its best, as `find_checkpoint` has it."""
+        return (self.success_rate, self.leaving_rate, self.sampled_rate, self.is_played, self.created_at)
+
+    @property
+    def success_text(self) -> str:
+        """In a row: greedy play's, and beside it what leaving loops adds."""
+        if self.leaving_rate <= self.success_rate:
+            return tr("{value:.0f} % success", value=self.success_rate * 100)
+        return tr(
+            "{greedy:.0f} / {leaving:.0f} % success", greedy=self.success_rate * 100, leaving=self.leaving_rate * 100
+        )
+
+    def rate_words(self, mode: str) -> str:
+        """Success in the last validation of one of the ways to choose actions."""
+        rates = self.success_rate, self.leaving_rate, self.sampled_rate
+        rate = dict(zip(RATES, rates, strict=True))[mode]
+        if mode != GREEDY and not rate and self.success_rate:
+            return self.rate_words(GREEDY)  # an older run validated greedy play only
+        return tr(RATES[mode], rate=rate)
+
+    @property
+    def success_words(self) -> str:
+        """In full, for a tooltip."""
+        return tr(
+            "Validation: greedy {greedy:.0%}, leaving loops {leaving:.0%}, drawn {drawn:.0%}",
+            greedy=self.success_rate,
+            leaving=self.leaving_rate,
+            drawn=self.sampled_rate,
+        )
+
+    @property
+    def is_usable(self) -> bool:
+        return self.integrity not in ("mismatch", "missing")
+
+    @property
+    def thumbnail(self) -> Path:
+        return self.folder / checkpoint_manifest.THUMBNAIL
+
+
+def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> CheckpointCard:
+    return CheckpointCard(
+        folder=run_dir / record.path,
+        run_id=run.run_id,
+        task=run.task,
+        algo=run.algo,
+        env_steps=record.env_steps,
+        success_rate=record.success_rate,
+        sha256=record.sha256,
+        size_bytes=record.size_bytes,
+        created_at=record.time,
+        leaving_rate=record.leaving_success_rate,
+        sampled_rate=record.sampled_success_rate,
+        is_played=record.validated_env_steps == record.env_steps,
+    )
+
+
+def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
+    """The finished checkpoints of a run as their manifests tell them; no log is read."""
+    found = []
+    for folder in checkpoint_manifest.list_checkpoints(paths) if paths.checkpoints.is_dir() else ():
+        try:
+            meta = checkpoint_manifest.read_meta(folder)
+        except CheckpointError:
+            continue
+        files = [folder / name for name in checkpoint_manifest.policy_files(meta)]
+        is_whole = bool(files) and all(file.is_file() for file in files)
+        found.append(
+            CheckpointCard(
+                folder=folder,
+                run_id=run.run_id,
+                task=meta.task,
+                algo=run.algo,
+                env_steps=meta.env_steps,
+                success_rate=meta.success_rate,
+                sha256=meta.files[files[0].name] if files else "",
+                size_bytes=sum(file.stat().st_size for file in files) if is_whole else 0,
+                created_at=meta.created_at,
+                integrity="unverified" if is_whole else "missing",
+                leaving_rate=meta.leaving_success_rate,
+                sampled_rate=meta.sampled_success_rate,
+                is_played=meta.validated_env_steps == meta.env_steps,
+            )
+        )
+    return found
+
+
+def chunks(runs: Iterable[RunRecord]) -> Iterator[list[RunRecord]]:
+    """Runs in the order in which they are looked through: the newest first."""
+    ordered = sorted(runs, key=lambda run: -run.created_at)
+    for first in range(0, len(ordered), RUNS_A_CHUNK):
+        yield ordered[first : first + RUNS_A_CHUNK]
+
+
+def scan(home: HomePaths, runs: Iterable[RunRecord]) -> list[CheckpointCard]:
+    """The checkpoints of these runs, not verified. Reads folders: call it in a thread."""
+    return [card for run in runs for card in run_cards(run, home.run(run.run_id))]
+
+
+def verify(card: CheckpointCard) -> CheckpointCard:
+    """The card with its weights' hash compared to the announced one. Call it in a thread."""
+    if not (card.folder / checkpoint_manifest.META).is_file():
+        return replace(card, integrity="missing")
+    try:
+        files = checkpoint_manifest.policy_files(checkpoint_manifest.read_meta(card.folder))
+        if not files or not all((card.folder / name).is_file() for name in files):
+            return replace(card, integrity="missing")
+        checkpoint_manifest.verify(card.folder, files)
+    except CheckpointError:
+        return replace(card, integrity="mismatch")
+    return replace(card, integrity="verified")
+
+
+class CheckpointList(QAbstractListModel):
+    """Cards grouped by task and algorithm, the newest first; one is selected while there are any.
+
+    What is selected is known here, not in the view: commands are about it.
+    """
+
+    selection_changed = Signal()
+    """Another card is selected, or the selected one changed."""
+    shown_changed = Signal()
+    """Cards of one run only are to be on show, or of all again."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.cards: list[CheckpointCard] = []
+        self.only = ""
+        """The run whose cards alone are on show; empty for every run's."""
+        self._selected: Path | None = None
+        self._best: set[Path] | None = None
+        self._ways: dict[str, list[CheckpointCard]] | None = None
+        for signal in (self.rowsInserted, self.rowsRemoved, self.dataChanged):
+            signal.connect(self._forget_best)
+
+    @property
+    def selected(self) -> CheckpointCard | None:
+        """Never one that is hidden."""
+        found = next((card for card in self.cards if card.folder == self._selected), None)
+        return found if found is not None and self.shows(found) else None
+
+    def select(self, folder: Path) -> None:
+        """Select a card by its folder; an unknown one changes nothing."""
+        if folder != self._selected and self.row_of(folder) >= 0:
+            self._selected = folder
+            self.selection_changed.emit()
+
+    def shows(self, card: CheckpointCard) -> bool:
+        return not self.only or card.run_id == self.only
+
+    def show_only(self, run_id: str) -> None:
+        """Show the cards of one run, or with "" all; what is selected is among them if any is."""
+        if run_id == self.only:
+            return
+        self.only = run_id
+        self.shown_changed.emit()
+        self._keep_one_selected()
+
+    def _keep_one_selected(self) -> None:
+        if self.selected is None:
+            first = self.newest_of(self.only) if self.only else next(iter(self.cards), None)
+            if first is not None or not self.cards:
+                self._selected = first.folder if first is not None else None
+        self.selection_changed.emit()
+
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self.cards)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        card = self.cards[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return tr(
+                "{task} {env_steps:,} steps, success {success_rate:.2f}",
+                task=card.task,
+                env_steps=card.env_steps,
+                success_rate=card.success_rate,
+            )
+        if role == Qt.ItemDataRole.ToolTipRole:
+            words = [card.success_words]
+            if self.is_best(card):
+                words.append(
+                    tr("\u2605 best of its run: most success in greedy play, among equals leaving loops, then drawn")
+                )
+            words += [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
+            return "\n".join(words)
+        if role == Qt.ItemDataRole.UserRole:
+            return card
+        return None
+
+    def put_all(self, cards: Iterable[CheckpointCard]) -> None:
+        """Add those that are not known yet, in as few insertions as their order allows."""
+        known = {card.folder for card in self.cards}
+        fresh = sorted((card for card in cards if card.folder not in known), key=_order)
+        places = [bisect.bisect(self.cards, _order(card), key=_order) for card in fresh]
+        pairs = list(zip(places, fresh, strict=True))
+        for place, group in reversed(
+            [(place, list(group)) for place, group in itertools.groupby(pairs, lambda p: p[0])]
+        ):
+            self.beginInsertRows(QModelIndex(), place, place + len(group) - 1)
+            self.cards[place:place] = [card for _, card in group]
+            self.endInsertRows()
+        if fresh and self.selected is None:
+            self._keep_one_selected()
+
+    def put(self, card: CheckpointCard) -> int:
+        """Add a card, or replace the one of the same folder. Returns its row."""
+        for row, old in enumerate(self.cards):
+            if old.folder == card.folder:
+                self.cards[row] = card
+                self.dataChanged.emit(self.index(row), self.index(row))
+                if card.folder == self._selected:
+                    self.selection_changed.emit()
+                return row
+        row = bisect.bisect(self.cards, _order(card), key=_order)
+        self.beginInsertRows(QModelIndex(), row, row)
+        self.cards.insert(row, card)
+        self.endInsertRows()
+        if self.selected is None:
+            self._keep_one_selected()
+        return row
+
+    def newest_of(self, run_id: str) -> CheckpointCard | None:
+        return max(
+            (card for card in self.cards if card.run_id == run_id), key=lambda card: card.created_at, default=None
+        )
+
+    def is_best(self, card: CheckpointCard) -> bool:
+        """Whether it is its run's best; painters ask, so the answer is kept while cards last."""
+        if self._best is None:
+            best: dict[str, CheckpointCard] = {}
+            for found in sorted(self.cards, key=lambda card: card.merit):
+                if found.success_rate > 0 or found.leaving_rate > 0:
+                    best[found.run_id] = found
+            self._best = {found.folder for found in best.values()}
+        return card.folder in self._best
+
+    def way_to(self, card: CheckpointCard) -> tuple[list[float], int]:
+        """Success of the run's checkpoints in the order of their steps, and this one's place."""
+        if self._ways is None:
+            self._ways = {}
+            for found in sorted(self.cards, key=lambda found: found.env_steps):
+                self._ways.setdefault(found.run_id, []).append(found)
+        mine = self._ways.get(card.run_id, [card])
+        here = next((at for at, one in enumerate(mine) if one.folder == card.folder), 0)
+        return [one.success_rate for one in mine], here
+
+    def _forget_best(self, *_: object) -> None:
+        self._best = self._ways = None
+
+    def drop_missing(self, run_id: str) -> None:
+        """Forget cards of a run whose folder retention has removed."""
+        for row in reversed(range(len(self.cards))):
+            card = self.cards[row]
+            if card.run_id == run_id and not card.folder.is_dir():
+                self.beginRemoveRows(QModelIndex(), row, row)
+                del self.cards[row]
+                self.endRemoveRows()
+        if self.selected is None:
+            self._keep_one_selected()
+
+    def row_of(self, folder: Path) -> int:
+        return next((i for i, card in enumerate(self.cards) if card.folder == folder), -1)
+
+
+def _order(card: CheckpointCard) -> tuple[str, str, float]:
+    return card.task, card.algo, -card.created_at

@@ -1,0 +1,125 @@
+"""Runs whose first update waits for kernels that compile: on a fresh computer, once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QProgressBar, QVBoxLayout, QWidget
+
+from gui.kit.labels import label
+from gui.kit.words import tr
+from gui.state.bridge import Bridge
+from gui.state.telemetry import TelemetryModel
+from trainer_core.service import RunChanged
+from trainer_core.wire import records
+
+
+@dataclass(slots=True)
+class Compilation:
+    """What a worker said last of what it compiles."""
+
+    detail: str
+    progress: float
+    """0 to 1, by how long the parts take that are done; 0 or less while that is not known."""
+    began: float
+    """time.monotonic() of the first part."""
+
+
+class Compiling(QObject):
+    """From a run's first part on, until its first update or its end."""
+
+    changed = Signal(str)
+    """Id of the run."""
+
+    def __init__(self, bridge: Bridge, telemetry: TelemetryModel) -> None:
+        super().__init__()
+        self._telemetry = telemetry
+        self._runs: dict[str, Compilation] = {}
+        bridge.event_received.connect(self._on_event)
+        bridge.run_changed.connect(self._on_run_changed)
+
+    def of(self, run_id: str) -> Compilation | None:
+        return self._runs.get(run_id)
+
+    def _on_event(self, run_id: str, event: records.Event) -> None:
+        if isinstance(event, records.UpdateRecord):
+            self._forget(run_id)
+        elif isinstance(event, records.StateEvent) and event.detail.startswith(records.COMPILING):
+            self._learn(run_id, event)
+
+    def _learn(self, run_id: str, event: records.StateEvent) -> None:
+        shown = self._telemetry.runs.get(run_id)
+        if shown is not None and shown.last_update is not None:
+            return  # it has curves: a part more does not keep anybody waiting
+        known = self._runs.get(run_id)
+        detail = event.detail.removeprefix(records.COMPILING).removeprefix(": ")
+        self._runs[run_id] = Compilation(detail, event.progress, known.began if known else time.monotonic())
+        self._telemetry.tell_wait(run_id, tr("Compiling the Game Boy, once"))
+        self.changed.emit(run_id)
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        if notice.record.state.is_end:
+            self._forget(notice.record.run_id)
+
+    def _forget(self, run_id: str) -> None:
+        if self._runs.pop(run_id, None) is not None:
+            self._telemetry.tell_wait(run_id)
+            self.changed.emit(run_id)
+
+
+CARD_WIDTH = 420
+SHARES = 1000
+"""Steps of the bar."""
+
+
+class CompilingCard(QWidget):
+    """Speaks of the run that `run_id` names, while that waits for its kernels."""
+
+    turned = Signal(bool)
+    """It has something to show from now on, or no longer."""
+
+    def __init__(self, compiling: Compiling, run_id: Callable[[], str], name: str) -> None:
+        super().__init__()
+        self._compiling, self._run_id = compiling, run_id
+        self.is_on = False
+        self.setObjectName(name)
+        card = QFrame()
+        card.setProperty("role", "card")
+        card.setFixedWidth(CARD_WIDTH)
+        inner = QVBoxLayout(card)
+        inner.setContentsMargins(24, 24, 24, 24)
+        inner.setSpacing(8)
+        inner.addWidget(label(tr("Compiling the Game Boy, once"), "heading"))
+        why = tr("This computer has no compiled kernels yet. They are kept: the next start takes seconds.")
+        about = label(why, "muted", wrap=True)
+        about.setFixedWidth(CARD_WIDTH - 2 * 24)
+        about.setMinimumHeight(about.heightForWidth(CARD_WIDTH - 2 * 24))
+        inner.addWidget(about)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(tr("How much is compiled"))
+        inner.addWidget(self.bar)
+        self.words = label("", "muted")
+        inner.addWidget(self.words)
+        outer = QVBoxLayout(self)
+        outer.addWidget(card, 0, Qt.AlignmentFlag.AlignCenter)
+        self._clock = QTimer(self, interval=1000)
+        self._clock.timeout.connect(self.refresh)
+        compiling.changed.connect(lambda run_id: self.refresh())
+
+    def refresh(self) -> None:
+        found = self._compiling.of(self._run_id())
+        if found is not None:
+            self.bar.setRange(0, SHARES if found.progress > 0 else 0)  # 0 to 0 only shows activity
+            self.bar.setValue(round(SHARES * found.progress))
+            seconds = time.monotonic() - found.began
+            self.words.setText(
+                tr("{detail}; {seconds:.0f} s so far, usually 10 to 60 s", detail=found.detail, seconds=seconds)
+            )
+        if (found is not None) != self.is_on:
+            self.is_on = found is not None
+            (self._clock.start if self.is_on else self._clock.stop)()
+            self.turned.emit(self.is_on)

@@ -1,0 +1,134 @@
+"""What features are made of and made from: a `Context` goes into each, a `Feature` comes out.
+
+`gui.app` lists the features. Each may use the parts of those before it, by their class:
+`context[PlayController]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QWidget
+
+from gui.kit.actions import ActionRegistry
+from gui.kit.screen import Palette
+from gui.kit.settings import Settings
+from gui.state.appearance import Appearance
+from gui.state.bridge import Bridge
+from gui.state.checkpoints import CheckpointList
+from gui.state.log_buffer import LogBuffer
+from gui.state.new_files import NewFiles
+from gui.state.notices import Notices
+from gui.state.session import Navigation, Place, Session
+from gui.state.telemetry import TelemetryModel, ViewMemory
+from trainer_core.lab.paths import HomePaths
+
+Part = TypeVar("Part")
+
+
+RECENT = "Recent games"
+"""Title of the menu that the games feature fills."""
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DockSpec:
+    make: Callable[[], QDockWidget]
+    keys: str
+    """The shortcut that shows and hides it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TabSpec:
+    place: Place
+    make: Callable[[], QWidget]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something that the settings dialog turns on and off."""
+
+    key: str
+    words: str
+    help: str
+    default: bool = True
+    changed: Callable[[], object] = nothing
+    """Called after it was turned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """What a feature adds to the app once its parts and its commands are made."""
+
+    docks: Sequence[DockSpec] = ()
+    tabs: Sequence[TabSpec] = ()
+    """Docks and tabs are made once every command is there, for their buttons follow commands."""
+    first_page: Callable[[], QWidget] | None = None
+    """Makes what stands in the live tab until something runs; one feature has it."""
+    finish: Callable[[], None] = nothing
+    """Called once every dock and tab of the app is there: ties parts to widgets of other features."""
+    open_home: Callable[[], None] = nothing
+    """Called once the window is complete: shows what earlier sessions left."""
+    take_path: Callable[[Path], bool] = lambda path: False
+    """Open what was dropped on the window; return whether this feature does. The last feature is asked first."""
+    ends: Sequence[Callable[[], Awaitable[object]]] = ()
+    """Coroutines that end the feature's processes when the app ends."""
+    choices: Sequence[Choice] = ()
+    """What the settings dialog offers to turn on and off."""
+    settings_pages: Sequence[tuple[str, Callable[[], QWidget]]] = ()
+    """Title and maker of pages in the settings dialog."""
+    keys: Sequence[tuple[str, str]] = ()
+    """(keys, words) for the list of shortcuts, of keys that are no command's."""
+
+
+class Context:
+    """The window, the services and the state that several features share."""
+
+    def __init__(self, home: HomePaths, settings: Settings, window: QMainWindow) -> None:
+        self._parts: dict[type, object] = {}
+        self.home, self.window = home, window
+        self.settings = self.add(settings)
+        self.bridge = self.add(Bridge(home))
+        self.actions = self.add(ActionRegistry(window, settings))
+        self.session = self.add(Session(home, settings))
+        self.navigation = self.add(Navigation())
+        self.notices = self.add(Notices())
+        self.log = self.add(LogBuffer())
+        self.palette = self.add(Palette())
+        self.appearance = self.add(Appearance(settings, self.palette))
+        self.checkpoints = self.add(CheckpointList())
+        self.telemetry = self.add(TelemetryModel())
+        self.view = self.add(ViewMemory(self.telemetry, settings))
+        self.files = self.add(NewFiles(self.bridge, self.notices))
+        self.docks: list[QDockWidget] = []
+        """Made once every command is there."""
+        self.menus: dict[str, QMenu] = {}
+        """Menus that a feature fills itself, by their English titles in `gui.shell.menus`."""
+
+    def add(self, part: Part) -> Part:
+        """Keep a part under its class, and return it. Raises ValueError for a second one of a class."""
+        if type(part) in self._parts:
+            raise ValueError(f"there is a {type(part).__name__} already")
+        self._parts[type(part)] = part
+        return part
+
+    def __getitem__(self, kind: type[Part]) -> Part:
+        """Return the part of this class. Raises LookupError when no feature so far has added one."""
+        part = self._parts.get(kind)
+        if part is None:
+            raise LookupError(f"no {kind.__name__} yet: its feature comes later in gui.app, or adds none")
+        assert isinstance(part, kind)
+        return part
+
+    def own(self, owner: QObject) -> None:
+        """Tie every part's life to the owner's: nothing ticks once it is gone."""
+        for part in self._parts.values():
+            if isinstance(part, QObject) and not isinstance(part, QWidget):
+                part.setParent(owner)

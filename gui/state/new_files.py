@@ -1,0 +1,72 @@
+"""Files that a person asked for: whole or not at all, off the UI thread, and told either way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices
+
+from gui.kit.words import tr
+from gui.state.bridge import Bridge, in_thread
+from gui.state.failures import failure_of
+from gui.state.notices import Notices
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.regular_files import check_target
+
+FULL = "E06"
+
+
+class NewFiles(QObject):
+    def __init__(self, bridge: Bridge, notices: Notices) -> None:
+        super().__init__()
+        self._bridge, self._notices = bridge, notices
+        self.ask: Callable[[str, str, Callable[[Path], object]], object] = lambda *_: None
+        """The window's: a dialog's title, a file name, and what gets the path that was chosen."""
+
+    def write(self, path: Path, make: Callable[[], bytes], told: str, *, opens_file: bool = False) -> None:
+        """Put what `make` gives into a file. `told` says so, with a button for its folder or it.
+
+        Where that fails, the cause names the path that was chosen, and the button asks for another.
+        """
+        again = partial(self.write, make=make, told=told, opens_file=opens_file)
+        self._bridge.spawn(
+            in_thread(write_whole, path, make),
+            title=tr("The file was not written"),
+            then=lambda _: self._tell(path, told, opens_file=opens_file),
+            failed=lambda cause: self._refuse(path, cause, again),
+        )
+
+    def _tell(self, path: Path, told: str, *, opens_file: bool) -> None:
+        target = QUrl.fromLocalFile(str(path if opens_file else path.parent))
+        words = tr("Open it") if opens_file else tr("Open folder")
+        self._notices.tell(told, str(path), "good", words, lambda: QDesktopServices.openUrl(target))
+
+    def _refuse(self, path: Path, cause: str, again: Callable[[Path], object]) -> None:
+        title = tr("The file was not written")
+        known = failure_of(cause)
+        if known is not None and known.code == FULL:  # another place is seldom on another disk
+            self._bridge.problem.emit(title, cause)
+            return
+        self._notices.tell(title, cause, "error", tr("Another place..."), lambda: self.ask(title, path.name, again))
+
+
+def write_whole(path: Path, make: Callable[[], bytes]) -> None:
+    """Write beside it and rename. Raises LabError with the path that was asked for.
+
+    A device or a pipe of that name stays: a rename would put a file in its place.
+    """
+    check_target(path)
+    half = path.with_name(f".{path.name}.partial")
+    content = make()
+    try:
+        try:
+            half.write_bytes(content)
+            os.replace(half, path)
+        finally:
+            half.unlink(missing_ok=True)
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror or error}") from error

@@ -1,0 +1,197 @@
+"""Everything known about one run: curves, validation, marks, and the alerts its records raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from msgspec import UnsetType
+
+from gui.kit.words import tr
+from gui.state.metric_series import CLOCK, DECAYING, Array, MetricTable, SmoothedColumn
+from trainer_core.service import read_history
+from trainer_core.wire import records
+from trainer_core.wire.errors import LabError
+
+COLLAPSED = 0.05
+"""Share of its first entropy below which a policy no longer explores."""
+LEARNED = 0.5
+"""Success from which a policy may be as certain as it likes, and from which losing it matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """`kind` is error, entropy or success; the x of a mark is `env_steps`."""
+
+    kind: str
+    env_steps: int
+    title: str
+    text: str
+
+
+@dataclass(slots=True)
+class AlertWatch:
+    """Follows one run's records in their order. A rule that holds is told once, until it did not.
+
+    Entropy: below COLLAPSED of the first one measured, while validation has not reached LEARNED.
+    Success: two greedy validations in a row below half of the best, which was LEARNED or more. One
+    alone tells little: greedy play that circles on a few pictures comes and goes between updates.
+    """
+
+    first_entropy: float = 0.0
+    best: float = 0.0
+    low: int = 0
+    steps: int = 0
+    told: set[str] = field(default_factory=set)
+
+    def take(self, event: object) -> Alert | None:
+        match event:
+            case records.UpdateRecord():
+                self.steps = event.env_steps
+                return self._entropy(event)
+            case records.EvalRecord(mode="greedy", is_part=False):
+                return self._success(event)
+            case records.ErrorRecord():
+                return Alert("error", self.steps, tr("The run reported an error"), event.message)
+            case records.ResumeRecord():
+                self.told.clear()
+        return None
+
+    def _entropy(self, event: records.UpdateRecord) -> Alert | None:
+        entropy = event.entropy_mean
+        if isinstance(entropy, UnsetType):
+            return None
+        self.first_entropy = self.first_entropy or entropy
+        is_low = entropy < COLLAPSED * self.first_entropy and self.best < LEARNED
+        if not self._begins("entropy", is_low):
+            return None
+        text = tr(
+            "entropy {entropy:.3f} after {first_entropy:.2f} at the start",
+            entropy=entropy,
+            first_entropy=self.first_entropy,
+        )
+        return Alert("entropy", event.env_steps, tr("Entropy collapsed"), text)
+
+    def _success(self, event: records.EvalRecord) -> Alert | None:
+        self.best = max(self.best, event.success_rate)
+        is_low = self.best >= LEARNED and event.success_rate < self.best / 2
+        self.low = self.low + 1 if is_low else 0
+        if not self._begins("success", self.low >= 2):
+            return None
+        text = tr("validation {success_rate:.0%} after {best:.0%}", success_rate=event.success_rate, best=self.best)
+        return Alert("success", event.env_steps, tr("Success was lost"), text)
+
+    def _begins(self, kind: str, holds: bool) -> bool:
+        """Whether a rule holds now and did not before."""
+        if not holds:
+            self.told.discard(kind)
+            return False
+        is_new = kind not in self.told
+        self.told.add(kind)
+        return is_new
+
+
+READ_BYTES = 32 << 10
+"""As much of a log is read at once: about a millisecond's work."""
+
+
+@dataclass(slots=True)
+class RunTelemetry:
+    """One run. `smoothed` remembers what was computed for each metric."""
+
+    run_id: str
+    table: MetricTable = field(default_factory=MetricTable)
+    evals: list[records.EvalRecord] = field(default_factory=list)
+    checkpoints: list[records.CheckpointRecord] = field(default_factory=list)
+    resumes: list[records.ResumeRecord] = field(default_factory=list)
+    meta: records.MetaRecord | None = None
+    last_update: records.UpdateRecord | None = None
+    error: records.ErrorRecord | None = None
+    mind: records.BeliefsEvent | None = None
+    """What its agent told last of its mind; only while this app hears the run."""
+    next_seq: int = 0
+    gaps: int = 0
+    smoothed: dict[str, SmoothedColumn] = field(default_factory=dict)
+    alerts: list[Alert] = field(default_factory=list)
+    watch: AlertWatch = field(default_factory=AlertWatch)
+    conditions: dict[str, str] | None = None
+    """`seed_groups.conditions` once it was asked for."""
+
+    def column(self, name: str) -> SmoothedColumn:
+        if name not in self.smoothed:
+            self.smoothed[name] = SmoothedColumn(self.table, name)
+        return self.smoothed[name]
+
+    def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
+        """f64[points] twice: where the points of a metric lie, and its smoothed values."""
+        x, y = self.table.positions(name, x_axis), self.column(name).values(weight, kind)
+        if x_axis == CLOCK or not self.table.is_sparse(x_axis):
+            return x, y
+        known = ~np.isnan(x)
+        return (x, y) if known.all() else (x[known], y[known])
+
+    def take(self, event: records.Event) -> bool:
+        """Add one log record. False when it is an old one or no log record at all."""
+        if isinstance(event, records.BeliefsEvent):
+            self.mind = event
+        # Other events bear the number that the next record will have: they must not use it up.
+        if not isinstance(event, records.LogRecord) or event.seq < self.next_seq:
+            return False
+        self.gaps += event.seq > self.next_seq
+        self.next_seq = event.seq + 1
+        match event:
+            case records.UpdateRecord():
+                self.table.append(event)
+                self.last_update = event
+            case records.EvalRecord():
+                self.evals.append(event)
+            case records.CheckpointRecord():
+                self.checkpoints.append(event)
+            case records.ResumeRecord():
+                self.table.rewind(event.env_steps)
+                self.resumes.append(event)
+            case records.MetaRecord():
+                self.meta, self.conditions = event, None
+            case records.ErrorRecord():
+                self.error = event
+        if (alert := self.watch.take(event)) is not None:
+            self.alerts.append(alert)
+        self.table.version += 1
+        return True
+
+
+def reading(
+    run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
+) -> Generator[None, None, RunTelemetry | None]:
+    """Read what a log says of a run, a little in each step; None once it is not wanted any more.
+
+    Meant for the turns of a loop (`bridge.in_slices`), not for a thread: one that keeps the
+    interpreter makes each of the hundreds of calls from Qt into Python that paint a table wait.
+    Raises LabError.
+    """
+    run = RunTelemetry(run_id)
+    offset = 0
+    while is_wanted():
+        try:
+            past = read_history(log, offset, READ_BYTES)
+        except OSError as error:
+            raise LabError(f"{log}: {error.strerror}") from None
+        if past.offset == offset:
+            return run
+        offset = past.offset
+        for event in past.events:
+            run.take(event)
+        yield
+    return None
+
+
+def read_run(run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True) -> RunTelemetry | None:
+    """The same at one go."""
+    work = reading(run_id, log, is_wanted)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value

@@ -1,0 +1,136 @@
+"""The state of a run in words, and as a coloured dot with a word."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.kit import theme
+from gui.kit.painting import guarded
+from gui.kit.words import tr
+from trainer_core.wire.records import NOT_CONFIRMED, VALIDATING
+from trainer_core.wire.run_record import RunState
+
+WORDS = {
+    RunState.IDLE: "Idle",
+    RunState.QUEUED: "Queued",
+    RunState.PREFLIGHT: "Preflight",
+    RunState.STARTING: "Starting",
+    RunState.RUNNING: "Running",
+    RunState.PAUSING: "Pausing",
+    RunState.PAUSED: "Paused",
+    RunState.STOPPING: "Stopping",
+    RunState.FINISHED: "Finished",
+    RunState.STOPPED: "Stopped",
+    RunState.FAILED: "Failed",
+    RunState.LOST: "Lost",
+}
+
+
+_PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
+
+
+def validating_words(detail: str, share: float) -> str:
+    """How far a validation is, from what a trainer said of it; empty for other details."""
+    found = _PLAYED.match(detail)
+    if found is None:
+        return ""
+    over, episodes = map(int, found.groups())
+    return tr(
+        "Validating {over} of {episodes} episodes, {share:.0%} played",
+        over=over,
+        episodes=episodes,
+        share=max(0.0, share),
+    )
+
+
+_UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
+
+
+def unconfirmed_words(detail: str) -> str:
+    """What a trainer said of a validation that was not confirmed; empty for other details."""
+    found = _UNCONFIRMED.match(detail)
+    if found is None:
+        return ""
+    greedy, sampled = map(float, found.groups())
+    return tr("greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed", greedy=greedy, sampled=sampled)
+
+
+def shortened(name: str, letters: int) -> str:
+    """A name that may have to lose its middle: what tells two apart is often at the end."""
+    if len(name) <= letters:
+        return name
+    return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
+
+
+_TONES = {
+    RunState.RUNNING: "accent",
+    RunState.FINISHED: "good",
+    RunState.FAILED: "bad",
+    RunState.LOST: "bad",
+    RunState.PAUSING: "warn",
+    RunState.PAUSED: "warn",
+    RunState.STOPPING: "warn",
+    RunState.STARTING: "accent",
+    RunState.PREFLIGHT: "accent",
+}
+_HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT, RunState.STARTING}
+
+
+def tone(state: RunState) -> str:
+    """Name of the theme colour that goes with a state."""
+    return _TONES.get(state, "muted")
+
+
+def paint_dot(painter: QPainter, x: float, y: float, state: RunState, is_silent: bool = False) -> None:
+    """A dot of 8 pixels around (x, y): hollow before and after, full while something happens.
+
+    That of a run which says nothing any more is no sign of health.
+    """
+    color = QColor(getattr(theme.current(), "warn" if is_silent else tone(state)))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(color)
+    painter.setBrush(Qt.BrushStyle.NoBrush if state in _HOLLOW else color)
+    painter.drawEllipse(int(x) - 4, int(y) - 4, 8, 8)
+
+
+class Badge(QWidget):
+    """Reads as text too: `text()` is the word that is on show."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._state = RunState.IDLE
+        self._override, self._is_warning = "", True
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(tr("Run state: Idle"))
+
+    def text(self) -> str:
+        return self._override or tr(WORDS[self._state])
+
+    @property
+    def state(self) -> RunState:
+        return self._state
+
+    def set_state(self, state: RunState, override: str = "", *, is_warning: bool = True) -> None:
+        """`override` is shown in place of the state's word, as a warning or calmly."""
+        if (state, override) != (self._state, self._override):
+            self._state, self._override, self._is_warning = state, override, is_warning
+            self.setAccessibleName(tr("Run state: {what}", what=self.text()))
+            self.updateGeometry()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(self.text()) + 20, metrics.height() + 4)
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            warns = bool(self._override) and self._is_warning
+            paint_dot(painter, 6, self.height() / 2, self._state, warns)
+            color = theme.current().warn if warns else theme.current().text
+            painter.setPen(QColor(color))
+            painter.drawText(self.rect().adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text())

@@ -1,0 +1,244 @@
+"""Runs that differ in nothing but their seed, as one curve: the mean, and how far they spread.
+
+A group stands where a run would: what draws plots asks both the same questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gui.kit.words import tr
+from gui.state.metric_series import DECAYING, Array
+from gui.state.run_history import Alert, RunTelemetry
+from trainer_core.lab.task_lists import short_task
+from trainer_core.wire import records
+
+APART, RANGE, DEVIATION = "", "range", "deviation"
+SPREADS = {APART: "Each run", RANGE: "Seeds: mean, min to max", DEVIATION: "Seeds: mean \u00b1 deviation"}
+"""How runs of one configuration are shown, and in which words."""
+NOT_COUNTED = {
+    "seed",
+    "name",
+    "threads",
+    "seconds",
+    "target_success",
+    "keep_checkpoints",
+    "checkpoint_every",
+    "log_every",
+}
+"""Fields in which the runs of a group may differ: who they are, when they stop, what they keep."""
+MOST_PLACES = 4096
+"""Places on the x axis that a mean is computed at: more than any screen has pixels."""
+MOST_WORDS, MOST_LETTERS = 3, 32
+"""Fields that a group's label names; a longer one has the values without them."""
+
+
+def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Texts by dotted name of a configuration that may hold further ones."""
+    found: dict[str, str] = {}
+    for name, value in config.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = str(value)
+    return found
+
+
+def conditions(run: RunTelemetry) -> dict[str, str]:
+    """What a run was told, but for its seed; empty while its log did not say."""
+    if run.conditions is None and run.meta is not None and run.meta.config:
+        told = {"runner": run.meta.runner, "task": run.meta.task, "algo": run.meta.algo}
+        for key, text in sorted(flat(run.meta.config).items()):
+            if key.rpartition(".")[2] not in NOT_COUNTED:
+                told[key] = text
+        run.conditions = told
+    return run.conditions or {}
+
+
+class SeedGroup:
+    """Two runs or more of one configuration; `label` says what sets it apart from others."""
+
+    def __init__(self, members: Sequence[RunTelemetry], spread: str, label: str) -> None:
+        self.members, self.spread, self.label = list(members), spread, label
+        self.run_id = f"seeds of {members[0].run_id}"
+        self.table = _GroupTable(self.members)
+        self._known: dict[object, tuple[object, tuple[Array, Array, Array, Array]]] = {}
+
+    @property
+    def evals(self) -> list[records.EvalRecord]:
+        return [record for run in self.members for record in run.evals]
+
+    @property
+    def alerts(self) -> list[Alert]:
+        return [alert for run in self.members for alert in run.alerts]
+
+    @property
+    def checkpoints(self) -> list[records.CheckpointRecord]:
+        return []  # of several runs they would be a fence
+
+    @property
+    def resumes(self) -> list[records.ResumeRecord]:
+        return []
+
+    def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
+        """f64[places] twice: x, and the mean of the runs' smoothed values there."""
+        return self._spread(name, x_axis, weight, kind)[:2]
+
+    def band(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array, Array]:
+        """f64[places] three times: x, and the lower and upper edge of what the runs cover."""
+        x, _, low, high = self._spread(name, x_axis, weight, kind)
+        return x, low, high
+
+    def longest(self, name: str, x_axis: str) -> RunTelemetry:
+        """Return the member whose measurements reach furthest."""
+
+        def last(run: RunTelemetry) -> float:
+            x, _ = run.curve(name, x_axis)
+            return float(x[-1]) if len(x) else -np.inf
+
+        return max(self.members, key=last)
+
+    def rest(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
+        """Return f64[points] twice: the longest member's own curve past the mean's end."""
+        x, y = self.longest(name, x_axis).curve(name, x_axis, weight, kind)
+        places = self._spread(name, x_axis, weight, kind)[0]
+        first = int(x.searchsorted(places[-1], side="right")) if len(places) else 0
+        return x[first:], y[first:]
+
+    def _spread(self, name: str, x_axis: str, weight: float, kind: str) -> tuple[Array, Array, Array, Array]:
+        key, state = (name, x_axis, weight, kind), (self.table.version, self.table.rewinds)
+        known = self._known.get(key)
+        if known is None or known[0] != state:
+            curves = [run.curve(name, x_axis, weight, kind) for run in self.members]
+            made = spread_of([curve for curve in curves if len(curve[0])], self.spread)
+            known = self._known[key] = (state, made)
+            if len(self._known) > 400:  # other smoothings, other axes
+                self._known = {key: known}
+        return known[1]
+
+
+class _GroupTable:
+    """Of the members' tables what a plot asks of one."""
+
+    def __init__(self, members: list[RunTelemetry]) -> None:
+        self._tables = [run.table for run in members]
+
+    @property
+    def version(self) -> int:
+        return sum(table.version for table in self._tables)
+
+    @property
+    def rewinds(self) -> int:
+        return sum(table.rewinds for table in self._tables)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for table in self._tables for name in table.names))
+
+    def has(self, name: str) -> bool:
+        return any(table.has(name) for table in self._tables)
+
+    def column(self, name: str) -> Array:
+        """f64[points], the measurements of the member that has the largest."""
+        columns = [table.column(name) for table in self._tables]
+        return max(columns, key=lambda found: found[-1] if len(found) else -np.inf)
+
+
+def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | SeedGroup]:
+    """The runs with those of one configuration put together, each group where its first was."""
+    told = {run.run_id: conditions(run) for run in runs}
+    by_key: dict[object, list[RunTelemetry]] = {}
+    for run in runs:
+        key = tuple(told[run.run_id].items()) or run.run_id
+        by_key.setdefault(key, []).append(run)
+    texts = _labels([told[members[0].run_id] for members in by_key.values()])
+    return [
+        SeedGroup(members, spread, f"{text} \u00d7{len(members)}") if len(members) > 1 else members[0]
+        for members, text in zip(by_key.values(), texts, strict=True)
+    ]
+
+
+def _labels(told: list[dict[str, str]]) -> list[str]:
+    """Words for each of these configurations: the task where there are several, then in what it
+    differs from the others of its task and trainer."""
+    several = len({one.get("task") for one in told}) > 1
+    found = []
+    for one in told:
+        peers = [other for other in told if _kind(other) == _kind(one)]
+        differ = [name for name in one if len({other.get(name) for other in peers}) > 1]
+        words = [short_task(one.get("task", ""))] if several or not differ else []
+        if len({other.get("runner") for other in told if other.get("task") == one.get("task")}) > 1:
+            words.append(one.get("runner", ""))
+        fields = [(name.rpartition(".")[2], one[name]) for name in differ[:MOST_WORDS]]
+        said = [f"{name} {value}" for name, value in fields]
+        is_long = len(", ".join(words + said)) > MOST_LETTERS
+        words += [value for _, value in fields] if is_long else said
+        if len(differ) > MOST_WORDS:
+            words.append(tr("and {value} more", value=len(differ) - MOST_WORDS))
+        found.append(", ".join(word for word in words if word) or tr("Seeds"))
+    return found
+
+
+def _kind(one: dict[str, str]) -> tuple[str | None, str | None]:
+    return one.get("task"), one.get("runner")
+
+
+# -- the numbers -------------------------------------------------------------------------------
+
+
+def spread_of(curves: Sequence[tuple[Array, Array]], spread: str) -> tuple[Array, Array, Array, Array]:
+    """x, mean, lower and upper edge of several curves, f64[places] each.
+
+    Each curve counts between its first and its last point. Where fewer than half of them are (or
+    fewer than two of several) there is no mean: of runs that ended early the survivors would look
+    like progress. `spread` is RANGE (lowest and highest) or DEVIATION (the sample's standard one).
+    """
+    if not curves:
+        none = np.empty(0, np.float64)
+        return none, none, none, none
+    grid = max((x for x, _ in curves), key=len)
+    if not all(np.array_equal(x, grid[: len(x)]) for x, _ in curves):
+        grid = np.unique(np.concatenate([x for x, _ in curves]))
+    if len(grid) > MOST_PLACES:
+        grid = np.linspace(grid[0], grid[-1], MOST_PLACES)
+    placed = [_on_grid(x, y, grid) for x, y in curves]
+    means = np.stack([mean for mean, _, _ in placed])
+    known = ~np.isnan(means)
+    count = known.sum(axis=0)
+    enough = count >= min(len(curves), max(2, -(-len(curves) // 2)))
+    total = means.sum(axis=0, where=known, initial=0.0)
+    mean = np.divide(total, count, out=np.zeros(len(grid)), where=enough)
+    if spread == DEVIATION:
+        squares = np.square(means - mean).sum(axis=0, where=known, initial=0.0)
+        off = np.sqrt(squares / np.maximum(count - 1, 1))
+        low, high = mean - off, mean + off
+    else:
+        low = np.fmin.reduce([low for _, low, _ in placed], axis=0)
+        high = np.fmax.reduce([high for _, _, high in placed], axis=0)
+    if enough.all():
+        return grid, mean, low, high
+    return grid[enough], mean[enough], low[enough], high[enough]
+
+
+def _on_grid(x: Array, y: Array, grid: Array) -> tuple[Array, Array, Array]:
+    """A curve's mean, lowest and highest value around each place; NaN before and after it."""
+    if len(x) <= len(grid) and np.array_equal(x, grid[: len(x)]):  # told at the same steps
+        mean = np.full(len(grid), np.nan)
+        mean[: len(x)] = y
+        return mean, mean, mean
+    mean = np.interp(grid, x, y, left=np.nan, right=np.nan)
+    low, high = mean, mean
+    if len(x) > len(grid):  # several points a place: no spike may be lost between two of them
+        edges = np.searchsorted(x, (grid[1:] + grid[:-1]) / 2)
+        starts = np.concatenate([[0], edges])
+        counts = np.diff(np.append(starts, len(x)))
+        held = counts > 0
+        mean, low, high = mean.copy(), mean.copy(), mean.copy()
+        first = starts[held]
+        mean[held] = np.add.reduceat(y, first) / counts[held]
+        low[held] = np.minimum.reduceat(y, first)
+        high[held] = np.maximum.reduceat(y, first)
+    return mean, low, high

@@ -1,0 +1,182 @@
+"""What the person chose (mode, task, trainer) and which tab or dock is to be on show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.kit.settings import Settings
+from trainer_core.lab.arc_games import list_games
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import broken_tasks, list_tasks
+from trainer_core.runners.catalog import AgentRunner, broken_runners, registered_runners
+from trainer_core.service.preflight import BUILT_IN_TASKS
+from trainer_core.wire.errors import shown
+
+FIRST_TASK = "pocket_quest/leave_bedroom"
+
+
+class Mode(StrEnum):
+    HUMAN = "human"
+    HYBRID = "hybrid"
+    AGENT = "agent"
+
+
+class Operation(StrEnum):
+    TRAIN = "train"
+    USE = "use"
+
+
+class Session(QObject):
+    """Choices that survive a restart; every change is one signal."""
+
+    mode_changed = Signal(object)
+    operation_changed = Signal(object)
+    task_changed = Signal(str)
+    runner_changed = Signal(object)
+    rom_changed = Signal(str)
+    """Path of the ROM that a person plays in place of the task's game; empty for the task's."""
+    tasks_changed = Signal()
+    """There are other tasks to choose from."""
+
+    def __init__(self, home: HomePaths, settings: Settings) -> None:
+        super().__init__()
+        self._home, self._settings = home, settings
+        self.runners: tuple[AgentRunner, ...] = tuple(runner.at(home) for runner in registered_runners())
+        self.broken_runners = broken_runners()
+        """Why each plug-in that gives no runner is none, by its name."""
+        chosen = settings.text("session/runner")
+        self.runner = next((one for one in self.runners if one.id == chosen), self.runners[0])
+        self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)
+        self.operation = _one_of(Operation, settings.text("session/operation"), Operation.TRAIN)
+        tasks = self.task_titles()
+        wanted = settings.text("session/task", FIRST_TASK)
+        self.rom = ""
+        self.task = wanted if wanted in tasks else next(iter(tasks))
+
+    @property
+    def game(self) -> str:
+        """What a person plays: the path of a ROM, or the task."""
+        return self.rom or self.task
+
+    def set_rom(self, path: str) -> None:
+        if path != self.rom:
+            self.rom = path
+            self.rom_changed.emit(path)
+
+    def task_titles(self) -> dict[str, str]:
+        """Title by task id: shipped and own tasks, then those that are built in."""
+        found = {task.id: task.manifest.title for task in list_tasks(self._home)}
+        if FIRST_TASK in found:
+            found = {FIRST_TASK: found.pop(FIRST_TASK), **found}
+        for task_id in BUILT_IN_TASKS:
+            found[task_id] = task_id.replace("_", " ").capitalize()
+        for game in list_games(self._home):
+            found[game.task] = f"ARC: {game.title}"
+        return found
+
+    def broken_tasks(self) -> dict[str, str]:
+        """Return why each of the home's own tasks that cannot be read is none, by its place."""
+        root = self._home.tasks
+        return {
+            shown(Path(folder).relative_to(root)) if Path(folder).is_relative_to(root) else folder: shown(reason, 400)
+            for folder, reason in broken_tasks(self._home).items()
+        }
+
+    def set_mode(self, mode: Mode) -> None:
+        if mode is not self.mode:
+            self.mode = mode
+            self._settings.set("session/mode", mode.value)
+            self.mode_changed.emit(mode)
+
+    def set_operation(self, operation: Operation) -> None:
+        if operation is not self.operation:
+            self.operation = operation
+            self._settings.set("session/operation", operation.value)
+            self.operation_changed.emit(operation)
+
+    def turn_to_training(self) -> None:
+        """Agent mode, Train new: where a new run is prepared."""
+        self.set_mode(Mode.AGENT)
+        self.set_operation(Operation.TRAIN)
+
+    def set_task(self, task: str) -> None:
+        if task and self.rom:
+            self.set_rom("")
+        if task and task != self.task:
+            self.task = task
+            self._settings.set("session/task", task)
+            self.task_changed.emit(task)
+
+    def set_runner(self, runner_id: str) -> None:
+        for runner in self.runners:
+            if runner.id == runner_id != self.runner.id:
+                self.runner = runner
+                self._settings.set("session/runner", runner_id)
+                self.runner_changed.emit(runner)
+
+
+def _one_of(kind, text, default):  # type: ignore[no-untyped-def]
+    return kind(text) if text in {item.value for item in kind} else default
+
+
+class Place(StrEnum):
+    """The tabs in the middle, by their titles and in their order."""
+
+    LIVE = "Live"
+    CURVES = "Curves"
+    WALL = "Env wall"
+    REPLAY = "Replay"
+    GAMES = "Games"
+    LEAGUE = "League"
+
+
+class Navigation(QObject):
+    place_wanted = Signal(object)
+    """A Place."""
+    place_changed = Signal()
+    """Another tab is on show."""
+    dock_wanted = Signal(str)
+    """objectName of a dock that is to be shown and raised."""
+    path_wanted = Signal(object)
+    """A Path that is to be opened by the feature whose files are such."""
+    welcome_changed = Signal(bool)
+    game_wanted = Signal()
+    """The game's screen is to have the keyboard."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.welcome = True
+        """The welcome page is in front of the game's screen until something runs."""
+        self.plays: Callable[[], bool] = lambda: False
+        """Whether a game plays, or is about to."""
+        self.place = Place.LIVE
+        """The tab on show."""
+
+    def note_place(self, place: Place) -> None:
+        """That this tab is on show now."""
+        self.place = place
+        self.place_changed.emit()
+
+    def show(self, place: Place) -> None:
+        self.place_wanted.emit(place)
+
+    def show_dock(self, object_name: str) -> None:
+        self.dock_wanted.emit(object_name)
+
+    def show_welcome(self) -> None:
+        self.welcome = True
+        self.show(Place.LIVE)
+        self.welcome_changed.emit(True)
+
+    def leave_welcome(self) -> None:
+        if self.welcome:
+            self.welcome = False
+            self.welcome_changed.emit(False)
+
+    def show_game(self) -> None:
+        self.leave_welcome()
+        self.show(Place.LIVE)

@@ -1,1 +1,0 @@
-"""Small widgets of our own that several docks use."""
