@@ -5,7 +5,7 @@ import warp as wp
 wp.set_module_options({"enable_backward": False})
 
 SCALARS = 6
-"""Columns of `scalars`, in the order of PPOLosses behind `total`."""
+"""Columns of `scalars`, the fields of PPOLosses."""
 
 
 @wp.struct
@@ -38,7 +38,7 @@ def ppo_gradient(
     gradient: wp.array2d(dtype=wp.bfloat16),
     scalars: wp.array2d(dtype=wp.float32),
 ):
-    """One thread: PPO's loss of one sample and its gradient by logits and value (learn/ppo.py).
+    """One thread: PPO's loss of one sample and its gradient by logits and value (learn/ppo_loss.py).
 
     `heads` [B, A + 1 and padding] logits, then the value; `prior` [B, A] is added to the logits;
     `samples` [4, B] old log-probability, old value, advantage, return; `ent_coef` [1]; `scale`
