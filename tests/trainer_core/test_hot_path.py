@@ -23,7 +23,7 @@ HOT = {
     "learn/ppo_loss.py": {"at", "minibatch", "ppo_loss"},
     "learn/a2c.py": {"a2c_losses", "a2c_update"},
     "learn/policy.py": {"forward"},
-    "learn/learner.py": {"forward", "step", "add", "add_all", "scalars_of"},
+    "learn/learner.py": {"forward", "step", "add", "add_all"},
     "learn/adam.py": {"set_rate", "step"},
     "learn/gemm/learner.py": {"forward", "_heads", "epoch"},
     "learn/gemm/network.py": {"forward", "backward", "launch", "_stream"},

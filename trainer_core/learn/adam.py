@@ -74,8 +74,7 @@ class AdamState(abc.ABC):
 
 
 class FlatAdam(AdamState):
-    """Steps along `gradient`. The parameters become views of one vector and their gradients of
-    another, and must stay so."""
+    """Steps along `gradient`. The parameters become views of one vector, and must stay so."""
 
     def __init__(self, parameters: list[torch.nn.Parameter], rate: float, *, captured: bool = False) -> None:
         """`captured`: a CUDA graph keeps the steps, which read the rate from the device."""
@@ -89,8 +88,8 @@ class FlatAdam(AdamState):
         """f32[...] of all parameters; zero between them."""
         self.fill(self._weights, [parameter.detach() for parameter in parameters])
         self._places = self.spread(self.gradient)
-        for parameter, weight, gradient in zip(parameters, self.spread(self._weights), self._places, strict=True):
-            parameter.data, parameter.grad = weight, gradient
+        for parameter, place in zip(parameters, self.spread(self._weights), strict=True):
+            parameter.data = place
 
     def spread(self, vector: Tensor) -> list[Tensor]:
         """Return views of `vector`, in the parameters' shapes."""

@@ -30,21 +30,16 @@ class LossSums:
         self.opt_steps = 0
 
     def add(self, scalars: Tensor) -> None:
-        """One optimizer step's worth, f32[len(names)], as `scalars_of` stacks it."""
+        """Add one optimizer step's losses, and last the norm of its gradient, f32[len(names)]."""
         self.sums += scalars
         self.opt_steps += 1
         self.on_step()
 
     def add_all(self, scalars: Tensor) -> None:
-        """Those of several steps, f32[steps, len(names)]."""
+        """Add those of several steps, f32[steps, len(names)]."""
         self.sums += scalars.sum(0)
         self.opt_steps += len(scalars)
         self.on_step()
-
-
-def scalars_of(losses: tuple[Tensor, ...], grad_norm: Tensor) -> Tensor:
-    """f32[len(LossSums.names)]: one step's losses, then the norm."""
-    return torch.stack([scalar.detach() for scalar in (*losses, grad_norm)])
 
 
 class StepGraph:
@@ -150,13 +145,16 @@ class Learner:
     def step(self, gradients: Sequence[Tensor] | None = None) -> Tensor:
         """Average over ranks, clip and apply the gradients; return their norm, f32[].
 
-        They are what autograd left in the parameters, which is cleared, or `gradients`, one for
-        each parameter.
+        They are `gradients`, one for each parameter, or what autograd left there, which is cleared;
+        where it left none the parameter stays.
         """
         adam = self.optimizer
         assert isinstance(adam, FlatAdam)
-        if gradients is not None:
-            adam.take(gradients)
+        if gradients is None:
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters]
+            for parameter in self._parameters:
+                parameter.grad = None
+        adam.take(gradients)
         if self.world > 1:
             dist.all_reduce(adam.gradient)
             adam.gradient /= self.world
@@ -164,8 +162,6 @@ class Learner:
         if self.max_grad_norm > 0:  # as torch.nn.utils.clip_grad_norm_
             adam.gradient *= (self.max_grad_norm / (norm + 1e-6)).clamp_(max=1.0)
         adam.step()
-        if gradients is None:
-            adam.gradient.zero_()
         return norm
 
     def set_learning_rate(self, learning_rate: float) -> None:

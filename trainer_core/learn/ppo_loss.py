@@ -68,9 +68,9 @@ def ppo_loss(
     probs, chosen = log_probs.exp(), samples.actions[:, None]
     minus_entropy = (probs * log_probs).sum(-1, keepdim=True)
     log_ratio = log_probs.gather(-1, chosen).squeeze(-1) - samples.logprobs
-    ratio = log_ratio.exp()
-    unclipped = ratio * -samples.advantages
-    clipped = ratio.clamp(1 - config.clip_range, 1 + config.clip_range) * -samples.advantages
+    ratio, costs = log_ratio.exp(), -samples.advantages
+    unclipped = ratio * costs
+    clipped = ratio.clamp(1 - config.clip_range, 1 + config.clip_range) * costs
 
     behind, error = torch.zeros_like(ratio), new_values - samples.returns
     squared, pulled = error.square(), error
