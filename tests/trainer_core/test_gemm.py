@@ -30,7 +30,7 @@ from trainer_core.learn.gemm.adam import GemmAdam
 from trainer_core.learn.gemm.columns import LANES
 from trainer_core.learn.gemm.learner import GemmLearner
 from trainer_core.learn.gemm.network import Buffers, GemmNetwork
-from trainer_core.learn.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
+from trainer_core.learn.gemm.ppo_kernels import SCALARS, Clipping, ppo_gradient
 from trainer_core.learn.learner import Learner
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.learn.ppo_loss import PPOLosses, Samples, ppo_loss

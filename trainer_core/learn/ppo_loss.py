@@ -3,7 +3,7 @@
 The order of operations is CleanRL's ppo_atari.py; value clipping as in Huang et al. 2022, "The 37
 implementation details of PPO", details 5-11. The gradient is written by hand: thirty small
 operations where autograd takes two hundred. The losses are differentiable, so tests compare it with
-autograd's. `gemm/ppo_gradient.py` states both once more, as a kernel for GPUs.
+autograd's. `gemm/ppo_kernels.py` states both once more, as a kernel for GPUs.
 """
 
 from __future__ import annotations

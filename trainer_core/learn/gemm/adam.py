@@ -5,8 +5,8 @@ import warp as wp
 from torch import Tensor
 
 from trainer_core.learn.adam import ADAM_EPS, AdamState
-from trainer_core.learn.gemm.adam_kernel import adam
 from trainer_core.learn.gemm.network import GemmNetwork
+from trainer_core.learn.gemm.ppo_kernels import adam
 
 NORM_PARTS = 64
 """A reduction to one number keeps one block busy: this many numbers a part come first."""

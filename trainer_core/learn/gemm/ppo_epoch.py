@@ -17,7 +17,7 @@ from torch import Tensor
 from trainer_core.learn.gae import normalized
 from trainer_core.learn.gemm.adam import GemmAdam
 from trainer_core.learn.gemm.network import Buffers, GemmNetwork
-from trainer_core.learn.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
+from trainer_core.learn.gemm.ppo_kernels import SCALARS, Clipping, ppo_gradient
 from trainer_core.learn.ppo_loss import Samples
 from trainer_core.learn.rollout import RolloutBuffer
 from trainer_core.wire.config import RunConfig
