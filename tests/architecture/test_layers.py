@@ -108,6 +108,14 @@ def test_only_programs_read_the_environment() -> None:
     assert found == READERS_OF_ENVIRONMENT
 
 
+def test_nothing_calls_what_torch_keeps_private() -> None:
+    """Such a function may be gone in the next version. One behind another name counts too."""
+    private = re.compile(r"\btorch(\.\w+)*\._[a-z]|\._(fused|foreach)_")
+    assert private.search("kernels._fused_adam_(weights)")
+    found = [path for package in FORBIDDEN for path in sources(package) if private.search(path.read_text("utf-8"))]
+    assert found == []
+
+
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_importing_a_package_changes_neither_environment_nor_collector(package: str) -> None:
     said = last_line(

@@ -92,7 +92,7 @@ def test_the_gradient_by_tiles_is_autograd_s(planes: int) -> None:
     found = network.backward(batch, passed, *ahead)
     expected = torch.autograd.grad(wanted, list(policy.parameters()), ahead)
     for one, other, parameter in zip(found, expected, policy.parameters(), strict=True):
-        assert (one.shape, one.stride()) == (parameter.shape, parameter.stride())
+        assert one.shape == parameter.shape
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-5 * float(other.abs().max()))
 
 

@@ -25,15 +25,15 @@ from trainer_core.lab.checkpoint_manifest import list_checkpoints
 from trainer_core.lab.memory_estimate import network_bytes
 from trainer_core.lab.paths import HomePaths
 from trainer_core.learn import ppo
-from trainer_core.learn.adam import ADAM_EPS, Adam
-from trainer_core.learn.gemm.adam import FlatAdam
+from trainer_core.learn.adam import ADAM_EPS, FlatAdam
+from trainer_core.learn.gemm.adam import GemmAdam
 from trainer_core.learn.gemm.columns import LANES
 from trainer_core.learn.gemm.learner import GemmLearner
 from trainer_core.learn.gemm.network import Buffers, GemmNetwork
-from trainer_core.learn.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
+from trainer_core.learn.gemm.ppo_kernels import SCALARS, Clipping, ppo_gradient
 from trainer_core.learn.learner import Learner
 from trainer_core.learn.policy import PixelActorCritic
-from trainer_core.learn.ppo import PPOLosses, ppo_losses
+from trainer_core.learn.ppo_loss import PPOLosses, Samples, ppo_loss
 from trainer_core.learn.update import ActorLearner
 from trainer_core.wire.config import RunConfig
 
@@ -135,11 +135,10 @@ def test_what_marks_take_off_is_the_policys(planes: int, actions: int) -> None:
     torch.testing.assert_close(logits, bare + prior, rtol=0, atol=1e-6)
 
 
-def clipping(config: dict[str, float]) -> Any:
+def clipping(config: RunConfig) -> Any:
     found = Clipping()
-    for name, value in config.items():
-        if name != "ent_coef":  # read from memory, for it moves
-            setattr(found, name, value)
+    for name in ("clip_range", "clip_range_vf", "vf_coef"):
+        setattr(found, name, getattr(config, name))
     return found
 
 
@@ -155,10 +154,11 @@ def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float, presses: i
     logprobs = torch.log_softmax(logits.detach(), -1).gather(1, chosen[:, None]).squeeze(1)
     samples = torch.randn(4, size)
     samples[0] = logprobs + 0.3 * samples[0]
-    config = {"clip_range": 0.2, "clip_range_vf": clip_range_vf, "ent_coef": 0.1, "vf_coef": 0.5}
-    losses = ppo_losses(logits, values, chosen, *samples, **config, normalize_advantage=False)
-    losses.total.backward()
-    assert 0.2 < float(losses.clipfrac) < 0.8, "both sides of the clip are tried"
+    config = tiny_config(clip_range=0.2, clip_range_vf=clip_range_vf, vf_coef=0.5)
+    told, _ = ppo_loss(logits, values, Samples(chosen, *samples), config, 0.1)
+    losses = PPOLosses(*told.mean(0))
+    (losses.policy_loss + 0.1 * losses.entropy_loss + 0.5 * losses.value_loss).backward()
+    assert 0.2 < float(losses.clipfrac.detach()) < 0.8, "both sides of the clip are tried"
 
     gradient = torch.zeros(size, 16, dtype=torch.bfloat16)
     scalars = torch.zeros(size, SCALARS)
@@ -167,7 +167,7 @@ def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float, presses: i
         *map(wp.from_torch, (heads, prior, chosen, samples)),
         actions,
         clipping(config),
-        wp.from_torch(torch.tensor([config["ent_coef"]])),
+        wp.from_torch(torch.tensor([0.1])),
         1 / size,
         *map(wp.from_torch, (gradient, scalars)),
     ]
@@ -177,19 +177,19 @@ def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float, presses: i
     torch.testing.assert_close(gradient[:, :7].float(), logits.grad, rtol=BF16, atol=1e-7)
     torch.testing.assert_close(gradient[:, 7].float(), values.grad, rtol=BF16, atol=1e-7)
     assert not gradient[:, 8:].any()
-    torch.testing.assert_close(scalars.mean(0), torch.stack(losses[1:]), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(scalars.mean(0), told.mean(0), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("max_grad_norm", [0.0, 0.5])
-def test_flat_adam_is_torchs_with_its_clip(max_grad_norm: float) -> None:
+def test_adam_as_a_kernel_is_torchs_with_its_clip(max_grad_norm: float) -> None:
     policy = made_policy()
     network = GemmNetwork(policy, CPU)
     world = 2
-    flat = FlatAdam(network, max_grad_norm=max_grad_norm, eps=ADAM_EPS, world=world)
+    flat = GemmAdam(network, 1e-3, max_grad_norm=max_grad_norm, world=world)
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3, eps=ADAM_EPS)
     norm = torch.zeros(1)
     for number, rate in enumerate((1e-3, 1e-3, 5e-4)):
-        flat.rate.fill_(rate)
+        flat.set_rate(rate)
         optimizer.param_groups[0]["lr"] = rate
         drawn = [torch.randn_like(p).bfloat16().float() * 4.0**-number for p in policy.parameters()]
         network.fill(network.gradient, drawn)
@@ -205,7 +205,7 @@ def test_flat_adam_is_torchs_with_its_clip(max_grad_norm: float) -> None:
     theirs = torch.cat([part.detach().flatten() for part in policy.parameters()])
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
     assert torch.equal(network.rounded, network.weights.bfloat16())
-    for number, state in flat.state().items():
+    for number, state in flat.state_dict()["state"].items():
         assert float(state["step"]) == 3
         for name in ("exp_avg", "exp_avg_sq"):
             expected = optimizer.state_dict()["state"][number][name]
@@ -329,18 +329,18 @@ def test_a_run_by_products_resumes_bit_for_bit(tmp_path: Path, monkeypatch: pyte
 
 
 def test_adam_reads_and_writes_what_torchs_does() -> None:
-    """Ours for autograd: each goes on from the state of the other, to the bit."""
+    """On a flat vector: each goes on from the state of the other, to the bit."""
     torch.manual_seed(4)
-    ours, theirs = (nn.Linear(5, 3) for _ in range(2))
+    ours, theirs = (nn.Linear(16, 32) for _ in range(2))
     theirs.load_state_dict(ours.state_dict())
-    adam = Adam(list(ours.parameters()), 1e-3)
+    adam = FlatAdam(list(ours.parameters()), 1e-3)
     optimizer = torch.optim.Adam(theirs.parameters(), lr=1e-3, eps=ADAM_EPS, fused=True)
     gradients = [[torch.randn_like(p) for p in ours.parameters()] for _ in range(6)]
 
     def step(number: int) -> None:
-        for model in (ours, theirs):
-            for parameter, gradient in zip(model.parameters(), gradients[number], strict=True):
-                parameter.grad = gradient.clone()
+        adam.take(gradients[number])
+        for parameter, gradient in zip(theirs.parameters(), gradients[number], strict=True):
+            parameter.grad = gradient.clone()
         adam.step()
         optimizer.step()
 
@@ -353,7 +353,8 @@ def test_adam_reads_and_writes_what_torchs_does() -> None:
     assert equal()
     assert adam.state_dict()["param_groups"][0].keys() == optimizer.param_groups[0].keys()
     kept, torchs = adam.state_dict(), optimizer.state_dict()
-    adam, optimizer = (Adam(list(ours.parameters()), 1e-3), torch.optim.Adam(theirs.parameters(), lr=1.0, fused=True))
+    adam = FlatAdam(list(ours.parameters()), 1e-3)
+    optimizer = torch.optim.Adam(theirs.parameters(), lr=1.0, fused=True)
     adam.load_state_dict(torchs)
     optimizer.load_state_dict(kept)
     step(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Literal
 
@@ -12,14 +13,17 @@ from torch import Tensor
 from tests.trainer_core.building import tiny_config, tiny_trainer, weights_of
 from trainer_core.learn import parts, tiles
 from trainer_core.learn.a2c import a2c_losses
+from trainer_core.learn.gae import normalized
 from trainer_core.learn.learner import Learner
-from trainer_core.learn.ppo import ppo_learner, ppo_losses
-from trainer_core.learn.ppo_gradient import ppo_gradient
+from trainer_core.learn.ppo import ppo_learner
+from trainer_core.learn.ppo_loss import PPOLosses, Samples, ppo_loss
 
-PPO = {"clip_range": 0.2, "clip_range_vf": 0.0, "ent_coef": 0.01, "vf_coef": 0.5, "normalize_advantage": True}
+PPO = tiny_config(clip_range=0.2, clip_range_vf=0.0, vf_coef=0.5, normalize_advantage=True)
+ENT_COEF = 0.01
 
 
-def batch(size: int = 32) -> dict[str, Tensor]:
+def batch(size: int = 32) -> tuple[Tensor, Tensor, Samples]:
+    """Logits f32[B, 7] and values f32[B] that a network could say of samples, and these."""
     rng = torch.Generator().manual_seed(7)
 
     def normal(*shape: int) -> Tensor:
@@ -27,22 +31,19 @@ def batch(size: int = 32) -> dict[str, Tensor]:
 
     logits, actions = normal(size, 7), torch.randint(7, (size,), generator=rng)
     logprobs = torch.log_softmax(logits, -1).gather(1, actions[:, None]).squeeze(1)
-    return {
-        "logits": logits,
-        "new_values": normal(size),
-        "actions": actions,
-        "old_logprobs": logprobs + 0.3 * normal(size),
-        "old_values": normal(size),
-        "advantages": normal(size),
-        "returns": normal(size),
-    }
+    new_values = normal(size)
+    return logits, new_values, Samples(actions, logprobs + 0.3 * normal(size), *(normal(size) for _ in range(3)))
+
+
+def means(losses: Tensor) -> PPOLosses:
+    return PPOLosses(*losses.mean(0))
 
 
 def test_ppo_losses_are_the_frozen_ones() -> None:
     """The numbers were computed once with NumPy in float64, from the papers' formulas."""
-    losses = ppo_losses(**batch(), **PPO)
+    logits, values, samples = batch()
+    losses = means(ppo_loss(logits, values, samples.minibatch(torch.arange(32), PPO), PPO, ENT_COEF)[0])
     expected = {
-        "total": 0.7086,
         "policy_loss": 0.0498,
         "value_loss": 1.3502,
         "entropy_loss": -1.6268,
@@ -54,35 +55,36 @@ def test_ppo_losses_are_the_frozen_ones() -> None:
 
 
 def test_value_clipping_is_the_worse_of_both_errors() -> None:
-    one = {name: value[:1] for name, value in batch().items()}
-    one |= {"new_values": torch.tensor([2.0]), "old_values": torch.tensor([0.0])}
-    one["returns"] = torch.tensor([1.5])
-    losses = ppo_losses(**one, **{**PPO, "clip_range_vf": 0.2, "normalize_advantage": False})
+    logits, _, samples = batch(1)
+    one = samples._replace(values=torch.tensor([0.0]), returns=torch.tensor([1.5]))
+    config = dataclasses.replace(PPO, clip_range_vf=0.2)
+    losses = means(ppo_loss(logits, torch.tensor([2.0]), one, config, ENT_COEF)[0])
     # clipped value 0.2: (0.2 - 1.5)^2 = 1.69 against (2 - 1.5)^2 = 0.25
     assert float(losses.value_loss) == pytest.approx(0.5 * 1.69)
     assert float(losses.vf_clipfrac) == 1.0
 
 
 def test_an_unchanged_policy_has_no_kl_and_no_clipping() -> None:
-    same = batch()
-    log_probs = torch.log_softmax(same["logits"], -1)
-    same["old_logprobs"] = log_probs.gather(1, same["actions"][:, None]).squeeze(1)
-    losses = ppo_losses(**same, **PPO)
+    logits, values, samples = batch()
+    same = torch.log_softmax(logits, -1).gather(1, samples.actions[:, None]).squeeze(1)
+    samples = samples._replace(logprobs=same, advantages=normalized(samples.advantages))
+    losses = means(ppo_loss(logits, values, samples, PPO, ENT_COEF)[0])
     assert float(losses.approx_kl) == 0.0
     assert float(losses.clipfrac) == 0.0
     assert float(losses.policy_loss) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a2c_losses_are_the_frozen_ones() -> None:
-    given = {name: value for name, value in batch().items() if name not in ("old_logprobs", "old_values")}
-    losses = a2c_losses(**given, ent_coef=0.01, vf_coef=0.5)
-    expected = {"total": 0.366, "policy_loss": -0.2928, "value_loss": 1.3502, "entropy_loss": -1.6268}
+    logits, values, samples = batch()
+    losses = a2c_losses(logits, values, samples.actions, samples.advantages, samples.returns)
+    expected = {"policy_loss": -0.2928, "value_loss": 1.3502, "entropy_loss": -1.6268}
     assert {name: round(float(value), 4) for name, value in losses._asdict().items()} == expected
 
 
 def test_a_uniform_policy_has_the_greatest_entropy() -> None:
-    flat = {**batch(), "logits": torch.zeros(32, 7)}
-    assert float(ppo_losses(**flat, **PPO).entropy_loss) == pytest.approx(-math.log(7), rel=1e-6)
+    _, values, samples = batch()
+    losses = means(ppo_loss(torch.zeros(32, 7), values, samples, PPO, ENT_COEF)[0])
+    assert float(losses.entropy_loss) == pytest.approx(-math.log(7), rel=1e-6)
 
 
 @pytest.mark.parametrize("algo", ["ppo", "a2c"])
@@ -150,21 +152,20 @@ def test_the_entropy_bonus_falls_as_training_succeeds_to_a_tenth() -> None:
 
 @pytest.mark.parametrize("clip_range_vf", [0.0, 0.2])
 def test_the_gradient_by_hand_is_autograd_s(clip_range_vf: float) -> None:
-    given = batch(64)
-    given["old_logprobs"][:8] = torch.log_softmax(given["logits"], -1)[
-        torch.arange(8), given["actions"][:8]
-    ]  # a ratio of one, as in the first minibatch
-    given["advantages"][3] = 0.0
-    given["old_values"][16:] = given["new_values"][16:] + 0.1 * given["returns"][16:]
-    coefficients = {**PPO, "clip_range_vf": clip_range_vf, "ent_coef": 0.3}
-    del coefficients["normalize_advantage"]
-    told, found = ppo_gradient(**given, **coefficients)
-    said = (given["logits"].requires_grad_(), given["new_values"].requires_grad_())
-    losses = ppo_losses(**given, **coefficients, normalize_advantage=False)
-    expected = torch.autograd.grad(losses.total, said)
-    assert torch.allclose(found[:, :-1] / 64, expected[0], atol=1e-7)
-    assert torch.allclose(found[:, -1] / 64, expected[1], atol=1e-7)
-    assert torch.allclose(told.mean(0), torch.stack(losses[1:]), atol=1e-6)
+    logits, values, samples = batch(64)
+    # a ratio of one, as in the first minibatch
+    samples.logprobs[:8] = torch.log_softmax(logits, -1)[torch.arange(8), samples.actions[:8]]
+    samples.advantages[3] = 0.0
+    samples.values[16:] = values[16:] + 0.1 * samples.returns[16:]
+    config = dataclasses.replace(PPO, clip_range_vf=clip_range_vf)
+    said = (logits.requires_grad_(), values.requires_grad_())
+    told, found = ppo_loss(*said, samples, config, 0.3)
+    losses = PPOLosses(*told.unbind(1))
+    total = losses.policy_loss + 0.3 * losses.entropy_loss + config.vf_coef * losses.value_loss
+    expected = torch.autograd.grad(total.sum(), said)
+    assert torch.allclose(found[:, :-1], expected[0], atol=1e-5)
+    assert torch.allclose(found[:, -1], expected[1], atol=1e-5)
+    assert not found.requires_grad
 
 
 @pytest.mark.parametrize(

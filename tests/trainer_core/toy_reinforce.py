@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.vec_env import StepResult
-from trainer_core.learn.learner import Learner, LossSums, scalars_of
+from trainer_core.learn.learner import Learner, LossSums
 from trainer_core.learn.registry import Implementation
 from trainer_core.learn.rollout import Forward
 from trainer_core.wire.config import RunConfig
@@ -58,7 +58,6 @@ class RewardsToGo:
 class ReinforceLosses(NamedTuple):
     """`policy_loss` is a curve that others have too, `baseline` one of its own."""
 
-    total: Tensor
     policy_loss: Tensor
     baseline: Tensor
 
@@ -75,7 +74,7 @@ def reinforce_update(
     advantages = (returns - baseline) / (returns.std(correction=0) + 1e-8)
     loss = -(advantages * chosen).mean()
     loss.backward()
-    sums.add(scalars_of(ReinforceLosses(loss, loss, baseline), learner.step()))
+    sums.add(torch.stack([*ReinforceLosses(loss.detach(), baseline), learner.step()]))
 
 
 REINFORCE = Implementation(update=reinforce_update, losses=ReinforceLosses, storage=RewardsToGo, heads=("policy",))

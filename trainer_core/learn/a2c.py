@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from trainer_core.learn.gae import normalized
 from trainer_core.learn.learner import Learner, LossSums
 from trainer_core.learn.registry import Implementation
 from trainer_core.learn.rollout import RolloutBuffer
@@ -19,32 +20,21 @@ from trainer_core.wire.config import RunConfig
 
 
 class A2CLosses(NamedTuple):
-    """Scalars of one slice, f32[], named as in the records; `total` is differentiated."""
+    """Scalars of one slice, f32[], named as in the records."""
 
-    total: Tensor
     policy_loss: Tensor
     value_loss: Tensor
     entropy_loss: Tensor
 
 
-def a2c_losses(
-    logits: Tensor,
-    new_values: Tensor,
-    actions: Tensor,
-    advantages: Tensor,
-    returns: Tensor,
-    *,
-    ent_coef: float | Tensor,
-    vf_coef: float,
-) -> A2CLosses:
+def a2c_losses(logits: Tensor, new_values: Tensor, actions: Tensor, advantages: Tensor, returns: Tensor) -> A2CLosses:
     """Losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B]."""
     log_probs = torch.log_softmax(logits, dim=-1)
     logprobs = log_probs.gather(-1, actions[:, None]).squeeze(-1)
     entropy_loss = (log_probs.exp() * log_probs).sum(-1).mean()
     policy_loss = -(advantages * logprobs).mean()
     value_loss = 0.5 * (new_values - returns).square().mean()
-    total = policy_loss + ent_coef * entropy_loss + vf_coef * value_loss
-    return A2CLosses(total, policy_loss, value_loss, entropy_loss)
+    return A2CLosses(policy_loss, value_loss, entropy_loss)
 
 
 def a2c_update(
@@ -54,23 +44,16 @@ def a2c_update(
     actions, returns = rollout.actions.flatten(), rollout.returns.flatten()
     advantages = rollout.advantages.flatten()
     if config.normalize_advantage:
-        advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
+        advantages = normalized(advantages)
     everything = torch.arange(config.batch_size, device=rollout.device)
     scalars = torch.zeros_like(sums.sums)
     for index in everything.split(config.minibatch_size):
         slices = config.batch_size / len(index)  # as many of this size make the rollout
         logits, new_values = learner.forward(rollout.observations(index))
-        losses = a2c_losses(
-            logits,
-            new_values,
-            actions[index],
-            advantages[index],
-            returns[index],
-            ent_coef=learner.ent_coef,
-            vf_coef=config.vf_coef,
-        )
-        (losses.total / slices).backward()
-        scalars[:-1] += torch.stack(losses[1:]).detach() / slices
+        losses = a2c_losses(logits, new_values, actions[index], advantages[index], returns[index])
+        total = losses.policy_loss + learner.ent_coef * losses.entropy_loss + config.vf_coef * losses.value_loss
+        (total / slices).backward()
+        scalars[:-1] += torch.stack(losses).detach() / slices
     scalars[-1] = learner.step()
     sums.add(scalars)
 

@@ -1,16 +1,21 @@
-"""Adam (Kingma & Ba 2015, arXiv:1412.6980) by torch's fused kernel, with torch's state_dict.
+"""Adam (Kingma & Ba 2015, arXiv:1412.6980) on one vector of weights, with torch's state_dict.
 
-torch.optim.Adam computes the same by the same kernel, but to make one imports torch's compiler,
+One call each for the norm, the clipping and the step, where ten tensors cost ten times the overhead
+on a CPU. The step is torch.optim's function: to make a torch.optim.Adam imports torch's compiler,
 which takes two to five seconds of every start.
 """
 
 from __future__ import annotations
 
+import abc
+import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from trainer_core.envs.state_checks import check_keys
 from trainer_core.wire.errors import CheckpointError
@@ -19,69 +24,106 @@ BETAS = (0.9, 0.999)
 ADAM_EPS = 1e-5
 """Huang et al. 2022, detail 3; torch's default of 1e-8 is less stable for PPO."""
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+ALIGNED = 16
+"""Floats between the places at which parameters may begin, a line of a CPU's cache."""
 
 
-class Adam:
-    """Steps on all of `parameters`; `rate` is a number, or a tensor where steps are captured."""
+class AdamState(abc.ABC):
+    """Moments of a vector, the number of steps so far, and the learning rate.
 
-    def __init__(self, parameters: list[torch.nn.Parameter], rate: Tensor | float) -> None:
-        self.parameters, self.rate = parameters, rate
-        self.moments: dict[str, list[Tensor]] = {}
-        """Per name of MOMENTS one tensor a parameter; empty before the first step."""
+    A subclass steps, and says by `spread` and `fill` where in the vector the parameters lie.
+    """
 
-    def step(self) -> None:
-        """One step along the gradients; a head that nothing learns has none, and stays."""
-        if not self.moments:
-            self.moments = self._zeros()
-        moved = [n for n, p in enumerate(self.parameters) if p.grad is not None]
-        step, first, second = ([self.moments[name][n] for n in moved] for name in MOMENTS)
-        kernels: Any = torch  # whose stubs know neither tensors for rates nor parameters
-        kernels._foreach_add_(step, 1)  # the kernel reads the number of its step
-        kernels._fused_adam_(
-            [self.parameters[n] for n in moved],
-            [self.parameters[n].grad for n in moved],
-            first,
-            second,
-            [],
-            step,
-            lr=self.rate,
-            beta1=BETAS[0],
-            beta2=BETAS[1],
-            weight_decay=0.0,
-            eps=ADAM_EPS,
-            amsgrad=False,
-            maximize=False,
-            grad_scale=None,
-            found_inf=None,
-        )
+    def __init__(self, size: int, rate: float, device: torch.device) -> None:
+        self.rate, self.rate_on_device = rate, torch.tensor(rate, device=device)
+        self.first, self.second = (torch.zeros(size, device=device) for _ in range(2))
+        self.steps = torch.zeros((), device=device)
 
-    def clear_gradients(self) -> None:
-        for parameter in self.parameters:
-            parameter.grad = None
+    @abc.abstractmethod
+    def spread(self, vector: Tensor) -> list[Tensor]:
+        """Return what `vector` holds for each parameter, in its shape."""
 
-    def _zeros(self) -> dict[str, list[Tensor]]:
-        step = [torch.zeros((), device=parameter.device) for parameter in self.parameters]
-        first, second = (
-            [torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters] for _ in range(2)
-        )
-        return {"step": step, "exp_avg": first, "exp_avg_sq": second}
+    @abc.abstractmethod
+    def fill(self, vector: Tensor, tensors: list[Tensor]) -> None:
+        """Lay one tensor for each parameter into `vector`: the inverse of `spread`."""
+
+    def set_rate(self, rate: float) -> None:
+        self.rate = rate
+        self.rate_on_device.fill_(rate)
 
     def state_dict(self) -> dict[str, Any]:
-        """As torch.optim.Adam's."""
+        """As torch.optim.Adam's after the same steps."""
+        first, second = self.spread(self.first), self.spread(self.second)
         state = {
-            number: {name: self.moments[name][number] for name in MOMENTS}
-            for number in range(len(self.parameters) if self.moments else 0)
+            number: {
+                "step": self.steps.clone(),
+                "exp_avg": first[number].clone(memory_format=torch.contiguous_format),
+                "exp_avg_sq": second[number].clone(memory_format=torch.contiguous_format),
+            }
+            for number in range(len(first) if float(self.steps) else 0)
         }
-        return {"state": state, "param_groups": [group_of(len(self.parameters), self.rate)]}
+        return {"state": state, "param_groups": [group_of(len(first), self.rate)]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """From `state_dict` or torch.optim.Adam's, whose rate is the caller's to set."""
         kept = state["state"]
-        self.moments = self._zeros() if kept else {}
-        for name, tensors in self.moments.items():
-            for number, tensor in enumerate(tensors):
-                if number in kept:  # torch keeps nothing of what never had a gradient
-                    tensor.copy_(kept[number][name])
+        for vector, name in ((self.first, "exp_avg"), (self.second, "exp_avg_sq")):
+            vector.zero_()  # torch keeps nothing of what never had a gradient
+            self.fill(vector, [kept[n][name] if n in kept else part for n, part in enumerate(self.spread(vector))])
+        self.steps.fill_(max((float(moments["step"]) for moments in kept.values()), default=0.0))
+
+
+class FlatAdam(AdamState):
+    """Steps along `gradient`. The parameters become views of one vector, and must stay so."""
+
+    def __init__(self, parameters: list[torch.nn.Parameter], rate: float, *, captured: bool = False) -> None:
+        """`captured`: a CUDA graph keeps the steps, which read the rate from the device."""
+        lengths = [-(-parameter.numel() // ALIGNED) * ALIGNED for parameter in parameters]
+        self._begins = list(itertools.accumulate(lengths, initial=0))
+        self.captured = captured
+        self._shapes = [parameter.shape for parameter in parameters]
+        super().__init__(self._begins[-1], rate, parameters[0].device)
+        self._weights = torch.zeros_like(self.first)
+        self.gradient = torch.zeros_like(self.first)
+        """f32[...] of all parameters; zero between them."""
+        self.fill(self._weights, [parameter.detach() for parameter in parameters])
+        self._places = self.spread(self.gradient)
+        for parameter, place in zip(parameters, self.spread(self._weights), strict=True):
+            parameter.data = place
+
+    def spread(self, vector: Tensor) -> list[Tensor]:
+        """Return views of `vector`, in the parameters' shapes."""
+        return [
+            vector[begin : begin + shape.numel()].view(shape)
+            for begin, shape in zip(self._begins, self._shapes, strict=False)
+        ]
+
+    def fill(self, vector: Tensor, tensors: list[Tensor]) -> None:
+        for place, tensor in zip(self.spread(vector), tensors, strict=True):
+            place.copy_(tensor)
+
+    def take(self, gradients: Sequence[Tensor]) -> None:
+        """Copy these, one for each parameter, to `gradient`."""
+        for place, gradient in zip(self._places, gradients, strict=True):
+            place.copy_(gradient)
+
+    def step(self) -> None:
+        adam(
+            [self._weights],
+            [self.gradient],
+            [self.first],
+            [self.second],
+            [],
+            [self.steps],
+            fused=True,
+            amsgrad=False,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            lr=self.rate_on_device if self.captured else self.rate,
+            weight_decay=0.0,
+            eps=ADAM_EPS,
+            maximize=False,
+        )
 
 
 def check_adam(state: object, parameters: list[torch.nn.Parameter]) -> None:
@@ -111,10 +153,10 @@ def _is_one_group(groups: object) -> bool:
     return isinstance(groups, list) and len(groups) == 1 and isinstance(groups[0], dict)
 
 
-def group_of(parameters: int, rate: Tensor | float) -> dict[str, Any]:
+def group_of(parameters: int, rate: float) -> dict[str, Any]:
     """The entry of `param_groups` that torch.optim.Adam would write."""
     return {
-        "lr": float(rate),
+        "lr": rate,
         "betas": BETAS,
         "eps": ADAM_EPS,
         "weight_decay": 0,

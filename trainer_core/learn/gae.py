@@ -30,3 +30,9 @@ def compute_gae(
         advantage = deltas[t] + gamma * gae_lambda * carry[t] * advantage
         advantages[t] = advantage
     return advantages, advantages + values
+
+
+def normalized(advantages: Tensor) -> Tensor:
+    """Return `advantages` f32[..., B] with a mean of 0 and a deviation of 1 in each row."""
+    deviation, mean = torch.std_mean(advantages, dim=-1, correction=0, keepdim=True)
+    return (advantages - mean) / (deviation + 1e-8)

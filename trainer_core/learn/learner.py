@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainer_core.learn.adam import Adam
+from trainer_core.learn.adam import AdamState, FlatAdam
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.wire.config import RunConfig
 
@@ -22,30 +22,24 @@ class LossSums:
     """Running sums of the scalars of an update, kept on the device until a record is made."""
 
     def __init__(self, losses: type[tuple[Tensor, ...]], device: torch.device) -> None:
-        """`losses` is a NamedTuple whose first field is differentiated and not recorded."""
+        """`losses` is a NamedTuple of what is recorded."""
         self.on_step: Callable[[], None] = lambda: None
         """Called after each optimizer step, or several."""
-        fields: tuple[str, ...] = losses._fields  # type: ignore[attr-defined]
-        self.names = (*fields[1:], "grad_norm")
+        self.names: tuple[str, ...] = (*losses._fields, "grad_norm")  # type: ignore[attr-defined]
         self.sums = torch.zeros(len(self.names), device=device)
         self.opt_steps = 0
 
     def add(self, scalars: Tensor) -> None:
-        """One optimizer step's worth, f32[len(names)], as `scalars_of` stacks it."""
+        """Add one optimizer step's losses, and last the norm of its gradient, f32[len(names)]."""
         self.sums += scalars
         self.opt_steps += 1
         self.on_step()
 
     def add_all(self, scalars: Tensor) -> None:
-        """Those of several steps, f32[steps, len(names)]."""
+        """Add those of several steps, f32[steps, len(names)]."""
         self.sums += scalars.sum(0)
         self.opt_steps += len(scalars)
         self.on_step()
-
-
-def scalars_of(losses: tuple[Tensor, ...], grad_norm: Tensor) -> Tensor:
-    """f32[len(LossSums.names)]: all but the total of one step's losses, then the norm."""
-    return torch.stack([scalar.detach() for scalar in (*losses[1:], grad_norm)])
 
 
 class StepGraph:
@@ -110,14 +104,15 @@ class Learner:
         self.world = dist.get_world_size() if dist.is_initialized() else 1
         self.graph: StepGraph | None = None
         """Where optimizer steps of one shape are captured; None where they run one by one."""
-        self._rate: Tensor | float = config.learning_rate
         even = config.batch_size % config.num_minibatches == 0
         if captured and even and device.type == "cuda":
             self.graph = StepGraph(config.minibatch_size, device)
-            self._rate = torch.tensor(config.learning_rate, device=device)
-        self.optimizer = Adam(self._parameters, self._rate)
+        self.optimizer = self._new_optimizer(config)
         self.ent_coef = torch.tensor(config.ent_coef, device=device)
         """f32[] weight of the entropy bonus; captured steps read it from there."""
+
+    def _new_optimizer(self, config: RunConfig) -> AdamState:
+        return FlatAdam(self._parameters, config.learning_rate, captured=self.graph is not None)
 
     @property
     def policy(self) -> PixelActorCritic:
@@ -147,21 +142,30 @@ class Learner:
             logits, values = self._policy(obs)
         return logits.float(), values.float()
 
-    def step(self) -> Tensor:
-        """Average over ranks, clip, apply and clear the gradients; returns their norm, f32[]."""
+    def step(self, gradients: Sequence[Tensor] | None = None) -> Tensor:
+        """Average over ranks, clip and apply the gradients; return their norm, f32[].
+
+        They are `gradients`, one for each parameter, or what autograd left there, which is cleared;
+        where it left none the parameter stays.
+        """
+        adam = self.optimizer
+        assert isinstance(adam, FlatAdam)
+        if gradients is None:
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters]
+            for parameter in self._parameters:
+                parameter.grad = None
+        adam.take(gradients)
         if self.world > 1:
-            self._all_reduce_gradients()
-        limit = self.max_grad_norm if self.max_grad_norm > 0 else float("inf")
-        grad_norm = torch.nn.utils.clip_grad_norm_(self._parameters, limit, foreach=True)
-        self.optimizer.step()
-        self.optimizer.clear_gradients()
-        return grad_norm
+            dist.all_reduce(adam.gradient)
+            adam.gradient /= self.world
+        norm = torch.linalg.vector_norm(adam.gradient)
+        if self.max_grad_norm > 0:  # as torch.nn.utils.clip_grad_norm_
+            adam.gradient *= (self.max_grad_norm / (norm + 1e-6)).clamp_(max=1.0)
+        adam.step()
+        return norm
 
     def set_learning_rate(self, learning_rate: float) -> None:
-        if isinstance(self._rate, Tensor):
-            self._rate.fill_(learning_rate)  # a captured step reads it from there
-        else:
-            self._rate = self.optimizer.rate = learning_rate
+        self.optimizer.set_rate(learning_rate)
 
     def agree_mean(self, value: Tensor) -> float:
         """The mean of a scalar over all ranks as a number: ranks that branch on it stay equal."""
@@ -188,14 +192,3 @@ class Learner:
         """Drop captured graphs: they must not outlive the communicator that they send through."""
         if self.graph is not None:
             self.graph.close()
-
-    def _all_reduce_gradients(self) -> None:
-        # One flat buffer: a message per tensor would cost more latency than bandwidth.
-        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
-        flat = torch.cat([gradient.flatten() for gradient in gradients])
-        dist.all_reduce(flat)
-        flat /= self.world
-        offset = 0
-        for gradient in gradients:
-            gradient.copy_(flat[offset : offset + gradient.numel()].view_as(gradient))
-            offset += gradient.numel()

@@ -17,14 +17,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from trainer_core.learn.distinct import Remembering, distinct_rows
-from trainer_core.learn.flat_adam import FlatAdam
 from trainer_core.learn.learner import Learner
 from trainer_core.learn.policy import PixelActorCritic
-from trainer_core.learn.ppo_gradient import ppo_gradient
+from trainer_core.learn.ppo_loss import Samples, ppo_loss
 from trainer_core.learn.rollout import Forward, RolloutBuffer
 from trainer_core.learn.tiles import Batch, TileNetwork, Tiles
 from trainer_core.wire.config import RunConfig
@@ -32,8 +30,7 @@ from trainer_core.wire.environment import cores_of_rank
 
 Found = TypeVar("Found")
 Learned = tuple[Tensor, tuple[Tensor, ...]]
-"""Sums over samples of what `ppo_gradient` tells of each, f32[6], and the gradient of each
-parameter."""
+"""Sums of the samples' losses, f32[6], and the gradient of each parameter."""
 MOST_PARTS = 4
 LEAST_LEARNING = 16
 """Pictures in a part, below which another part costs more than it saves."""
@@ -53,7 +50,6 @@ class PartsLearner(Learner):
     def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device, parts: int) -> None:
         super().__init__(policy, config, device)
         torch.set_num_threads(1)
-        self.optimizer = self.flat = FlatAdam(self._parameters, config.learning_rate)
         self.config, self.parts = config, parts
         on_tiles = policy.kind == "small" and not self.use_bf16
         self.tiles = TileNetwork(policy) if on_tiles else None
@@ -102,38 +98,9 @@ class PartsLearner(Learner):
     def epoch(self, rollout: RolloutBuffer) -> PartsEpoch:
         return PartsEpoch(self, self.config, rollout)
 
-    def step_along(self, gradients: tuple[Tensor, ...]) -> Tensor:
-        """As `step`, along these, one for each parameter."""
-        flat = self.flat.gradient
-        for place, gradient in zip(self.flat.places, gradients, strict=True):
-            place.copy_(gradient)
-        if self.world > 1:
-            dist.all_reduce(flat)
-            flat /= self.world
-        norm = torch.linalg.vector_norm(flat)
-        if self.max_grad_norm > 0:  # as torch.nn.utils.clip_grad_norm_
-            flat *= (self.max_grad_norm / (norm + 1e-6)).clamp_(max=1.0)
-        self.flat.step()
-        return norm
-
     def close(self) -> None:
         super().close()
         self._pool.shutdown()
-
-
-class Samples(NamedTuple):
-    """Of a minibatch or a part of it, one row a sample."""
-
-    picture: Tensor
-    """i64[B] which of the pictures that the network is shown."""
-    actions: Tensor
-    logprobs: Tensor
-    values: Tensor
-    advantages: Tensor
-    returns: Tensor
-
-    def where(self, chosen: Tensor) -> Samples:
-        return Samples(*(field[chosen] for field in self))
 
 
 class Prepared(NamedTuple):
@@ -142,6 +109,8 @@ class Prepared(NamedTuple):
     samples: Samples
     pictures: Tensor
     """i64[U] that they show."""
+    picture: Tensor
+    """i64[B] which of these each sample shows."""
     shares: Tensor
     """f32[U, B] 1 / B where a sample shows a picture, else 0: adds up what samples say of it."""
     batch: Batch | None
@@ -154,11 +123,10 @@ class PartsEpoch:
     def __init__(self, learner: PartsLearner, config: RunConfig, rollout: RolloutBuffer) -> None:
         self.learner, self.config = learner, config
         obs = rollout.obs.flatten(0, 1)
-        first, picture = distinct_rows(obs.flatten(1))
+        first, self.picture = distinct_rows(obs.flatten(1))
         self.pictures = obs[first]
         """u8[D, K, H, W], all different."""
-        fields = (rollout.actions, rollout.logprobs, rollout.values, rollout.advantages, rollout.returns)
-        self.samples = Samples(picture, *(field.flatten() for field in fields))
+        self.samples = Samples.of(rollout)
         policy = learner.policy
         self.prior = policy.prior(self.pictures) if policy.marked else None
         self.tiles: Tiles | None = None
@@ -177,18 +145,14 @@ class PartsEpoch:
 
     def _prepared(self, index: Tensor) -> Prepared:
         """Of a step on the samples `index`."""
-        samples = self.samples.where(index)
-        if self.config.normalize_advantage:
-            deviation, mean = torch.std_mean(samples.advantages, correction=0)
-            scaled = (samples.advantages - mean) / (deviation + 1e-8)
-            samples = samples._replace(advantages=scaled)
-        shown, place = np.unique(samples.picture.numpy(), return_inverse=True)
+        shown, place = np.unique(self.picture[index].numpy(), return_inverse=True)
         shares = np.zeros((len(shown), len(place)), np.float32)
         shares[place, np.arange(len(place))] = 1 / len(place)
         pictures = torch.from_numpy(shown)
         return Prepared(
-            samples._replace(picture=torch.from_numpy(place)),
+            self.samples.minibatch(index, self.config),
             pictures,
+            torch.from_numpy(place),
             torch.from_numpy(shares),
             self.tiles.of(pictures) if self.tiles is not None else None,
         )
@@ -196,8 +160,8 @@ class PartsEpoch:
     def _step(self, ready: Prepared) -> Tensor:
         """An optimizer step on what was prepared; f32[len(LossSums.names)]."""
         sums, gradients = self._by_tiles(ready) if ready.batch else self._in_parts(ready)
-        norm = self.learner.step_along(gradients)
-        return torch.cat([sums / len(ready.samples.picture), norm[None]])
+        norm = self.learner.step(gradients)
+        return torch.cat([sums / len(ready.picture), norm[None]])
 
     def _by_tiles(self, ready: Prepared) -> Learned:
         network, batch = self.learner.tiles, ready.batch
@@ -206,30 +170,27 @@ class PartsEpoch:
         logits, values, passed = network.forward(batch)
         if self.prior is not None:
             logits += self.prior[ready.pictures]
-        told, found = self._gradient(logits, values, ready.samples)
+        losses, found = self._loss(logits, values, ready.picture, ready.samples)
         ahead = torch.mm(ready.shares, found)
         gradients = network.backward(batch, passed, ahead[:, :-1], ahead[:, -1], self.learner.beside)
-        return told.sum(0), gradients
+        return losses.sum(0), gradients
 
     def _in_parts(self, ready: Prepared) -> Learned:
         """The same, each thread with some of the pictures and their samples."""
-        samples, pictures = ready.samples, ready.pictures
 
         def work(part: Tensor) -> Learned:
             """Of the pictures at the places `part`."""
             low, high = int(part[0]), int(part[-1]) + 1
-            mine = (low <= samples.picture) & (samples.picture < high)
-            shown = samples.where(mine)
-            shown = shown._replace(picture=shown.picture - low)
+            mine = (low <= ready.picture) & (ready.picture < high)
             with torch.enable_grad():
-                said = Learner.forward(self.learner, self.pictures[pictures[low:high]])
+                said = Learner.forward(self.learner, self.pictures[ready.pictures[low:high]])
             with torch.no_grad():  # a thread's own
-                told, found = self._gradient(*said, shown)
+                losses, found = self._loss(*said, ready.picture[mine] - low, ready.samples.at(mine))
                 ahead = torch.mm(ready.shares[low:high, mine], found)
-            return told.sum(0), torch.autograd.grad(said, self.learner.parameters, (ahead[:, :-1], ahead[:, -1]))
+            return losses.sum(0), torch.autograd.grad(said, self.learner.parameters, (ahead[:, :-1], ahead[:, -1]))
 
-        count = max(1, min(self.learner.parts, len(pictures) // LEAST_LEARNING))
-        parts = torch.arange(len(pictures)).tensor_split(count)
+        count = max(1, min(self.learner.parts, len(ready.pictures) // LEAST_LEARNING))
+        parts = torch.arange(len(ready.pictures)).tensor_split(count)
         found = self.learner.side_by_side(work, list(parts))
         sums = sum((sums for sums, _ in found[1:]), start=found[0][0])
         gradients = list(found[0][1])
@@ -237,15 +198,6 @@ class PartsEpoch:
             gradients = [one + other for one, other in zip(gradients, others, strict=True)]
         return sums, tuple(gradients)
 
-    def _gradient(self, logits: Tensor, values: Tensor, samples: Samples) -> tuple[Tensor, Tensor]:
-        """`ppo_gradient` of samples that show pictures of which the network says `logits` and
-        `values`."""
-        return ppo_gradient(
-            logits[samples.picture],
-            values[samples.picture],
-            *samples[1:],
-            clip_range=self.config.clip_range,
-            clip_range_vf=self.config.clip_range_vf,
-            ent_coef=self.learner.ent_coef,
-            vf_coef=self.config.vf_coef,
-        )
+    def _loss(self, logits: Tensor, values: Tensor, picture: Tensor, samples: Samples) -> tuple[Tensor, Tensor]:
+        """`ppo_loss` of `samples`, each of which shows one of the pictures that were looked at."""
+        return ppo_loss(logits[picture], values[picture], samples, self.config, self.learner.ent_coef)

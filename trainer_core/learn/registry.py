@@ -63,7 +63,7 @@ class Implementation:
 
     update: Update
     losses: type[tuple[Tensor, ...]]
-    """A NamedTuple: `total` first, then the scalars, whose names are those in the records."""
+    """A NamedTuple of scalars, whose names are those in the records."""
     storage: StorageOf = RolloutBuffer
     learner: LearnerOf = Learner
     heads: tuple[str, ...] = ("policy", "value")

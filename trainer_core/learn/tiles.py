@@ -183,20 +183,7 @@ class TileNetwork:
         second = torch.mm(tiles.t(), table).view(-1, 3, 3, width).permute(3, 0, 1, 2)
         patches = behind_relu(torch.mm(table, weight.t()), tiles)
         first = torch.mm(patches.t(), batch.patches).view_as(self.first.weight)
-        return (
-            laid_out_as(self.first.weight, first),
-            patches.sum(0),
-            laid_out_as(self.second.weight, second),
-            back.sum(0),
-            full(),
-            ahead.sum(0),
-            *heads,
-        )
-
-
-def laid_out_as(parameter: Tensor, gradient: Tensor) -> Tensor:
-    """`gradient` in the order of `parameter` in memory, which is how Adam's kernel reads both."""
-    return torch.empty_like(parameter, requires_grad=False).copy_(gradient)
+        return (first, patches.sum(0), second, back.sum(0), full(), ahead.sum(0), *heads)
 
 
 def behind_relu(gradient: Tensor, activation: Tensor) -> Tensor:

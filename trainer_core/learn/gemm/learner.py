@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from trainer_core.lab.memory_estimate import ACTING_CHUNK
-from trainer_core.learn.adam import ADAM_EPS
-from trainer_core.learn.gemm.adam import FlatAdam
+from trainer_core.learn.gemm.adam import GemmAdam
 from trainer_core.learn.gemm.network import Buffers, GemmNetwork, can_be_products
 from trainer_core.learn.gemm.ppo_epoch import GemmEpoch
 from trainer_core.learn.learner import Learner, wants_bf16
@@ -36,17 +33,19 @@ class GemmLearner(Learner):
     """Weights and moments live in flat vectors; module and optimizer are filled when asked for."""
 
     def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device) -> None:
-        super().__init__(policy, config, device, captured=False)
         self.config = config
         self.network = GemmNetwork(policy, device)
-        self.adam = FlatAdam(self.network, max_grad_norm=config.max_grad_norm, eps=ADAM_EPS, world=self.world)
-        self.adam.rate.fill_(config.learning_rate)
+        super().__init__(policy, config, device, captured=False)
         self._most = max(config.minibatch_size, min(config.num_envs, ACTING_CHUNK))
         self._buffers = Buffers(self.network.layers, self._most, device)
         self._parts: dict[int, Buffers] = {}
         self._order = torch.arange(self._most, device=device)
         self._epoch: GemmEpoch | None = None
         self._stored = True
+
+    def _new_optimizer(self, config: RunConfig) -> GemmAdam:
+        self.adam = GemmAdam(self.network, config.learning_rate, max_grad_norm=config.max_grad_norm, world=self.world)
+        return self.adam
 
     @property
     def policy(self) -> PixelActorCritic:
@@ -82,10 +81,6 @@ class GemmLearner(Learner):
         self._stored = False
         return self._epoch
 
-    def set_learning_rate(self, learning_rate: float) -> None:
-        self.adam.rate.fill_(learning_rate)
-        super().set_learning_rate(learning_rate)
-
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         super().load_weights(weights)
         self.network.load()
@@ -94,14 +89,6 @@ class GemmLearner(Learner):
     def broadcast_weights(self) -> None:
         super().broadcast_weights()
         self.network.load()
-
-    def state_dict(self) -> dict[str, Any]:
-        """What torch.optim.Adam would say after the same steps."""
-        return {**super().state_dict(), "state": self.adam.state()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.adam.load_state(state["state"])
-        self.set_learning_rate(state["param_groups"][0]["lr"])
 
     def close(self) -> None:
         if self._epoch is not None:

@@ -1,6 +1,6 @@
 """PPO's epoch over a rollout with a GemmNetwork: one CUDA graph, no autograd.
 
-What `learn/ppo.py` computes, in its order: normalise advantages within each minibatch, loss,
+What `learn/ppo.py` and `ppo_loss.py` compute, in their order: normalise advantages within each minibatch, loss,
 gradient, clip, Adam. Everything that an epoch touches, but the pictures, is gathered once.
 """
 
@@ -14,9 +14,11 @@ import torch.distributed as dist
 import warp as wp
 from torch import Tensor
 
-from trainer_core.learn.gemm.adam import FlatAdam
+from trainer_core.learn.gae import normalized
+from trainer_core.learn.gemm.adam import GemmAdam
 from trainer_core.learn.gemm.network import Buffers, GemmNetwork
-from trainer_core.learn.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
+from trainer_core.learn.gemm.ppo_kernels import SCALARS, Clipping, ppo_gradient
+from trainer_core.learn.ppo_loss import Samples
 from trainer_core.learn.rollout import RolloutBuffer
 from trainer_core.wire.config import RunConfig
 
@@ -32,7 +34,7 @@ class GemmEpoch:
         self,
         network: GemmNetwork,
         buffers: Buffers,
-        adam: FlatAdam,
+        adam: GemmAdam,
         config: RunConfig,
         rollout: RolloutBuffer,
         ent_coef: Tensor,
@@ -61,18 +63,14 @@ class GemmEpoch:
     def run(self, order: Tensor) -> Tensor:
         """An optimizer step on each minibatch of the samples in `order` i64[S].
 
-        Returns f32[minibatches, 7]: PPO's losses behind the total, then the gradient's norm.
+        Returns f32[minibatches, 7]: PPO's losses, then the gradient's norm.
         """
-        rollout = self.rollout
+        samples = Samples.of(self.rollout)
         self.index.view(-1).copy_(order)
-        torch.index_select(rollout.actions.flatten(), 0, order, out=self.actions.view(-1))
-        fields = (rollout.logprobs, rollout.values, rollout.advantages, rollout.returns)
-        gathered = torch.stack([field.flatten() for field in fields]).index_select(1, order)
-        gathered = gathered.view(4, *self.index.shape)
+        torch.index_select(samples.actions, 0, order, out=self.actions.view(-1))
+        gathered = torch.stack(samples[1:]).index_select(1, order).view(4, *self.index.shape)
         if self.config.normalize_advantage:
-            advantages = gathered[2]
-            deviation, mean = torch.std_mean(advantages, dim=1, correction=0, keepdim=True)
-            advantages.sub_(mean).div_(deviation + 1e-8)
+            gathered[2] = normalized(gathered[2])
         self.samples.copy_(gathered.transpose(0, 1))
         if self.network.policy.marked:
             self.network.prior(self._pictures, self.index.view(-1), self.prior.flatten(0, 1))
