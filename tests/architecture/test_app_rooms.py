@@ -6,7 +6,7 @@ import functools
 
 from gui.app import FEATURES
 from scripts.app_imports import app_imports, crossings, room_of
-from tests.support.imports import sources
+from tests.support.imports import pictured_rooms, sources
 
 BELOW = {"kit": set(), "state": {"kit"}, "shell": {"kit", "state"}}
 """Which rooms the files of a room may import, beside their own; features may import kit and state."""
@@ -39,6 +39,12 @@ def test_rooms_import_downwards() -> None:
 def test_every_feature_is_in_the_app() -> None:
     rooms = {room_of(name).removeprefix("features.") for name, _ in imports() if room_of(name).startswith("features.")}
     assert rooms == {module.__name__.rsplit(".", 1)[1] for module in FEATURES}
+
+
+def test_the_page_on_architecture_shows_every_room() -> None:
+    rooms = pictured_rooms("gui")
+    assert list(rooms) == ["app", "shell", "features", "state", "kit"]
+    assert rooms["features"].split() == [module.__name__.rsplit(".", 1)[1] for module in FEATURES]
 
 
 def test_few_imports_lead_from_feature_to_feature() -> None:

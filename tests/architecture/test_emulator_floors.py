@@ -4,9 +4,10 @@ circle. The order is that of emulator/__init__.py."""
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
-from tests.support.imports import CHECKOUT, import_statements
+from tests.support.imports import CHECKOUT, import_statements, pictured_rooms
 
 FLOORS = (
     ("constants",),
@@ -83,6 +84,16 @@ def test_no_file_of_the_emulator_imports_from_a_floor_above_it() -> None:
         if floor_of(name) > floor_of(module)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_page_on_architecture_shows_every_room() -> None:
+    rooms = list(pictured_rooms("emulator"))
+    kernels = re.findall(r"\w+", pictured_rooms("emulator")["kernels"])
+    for folder, names in (("", rooms), ("kernels", kernels)):
+        package = CHECKOUT / "emulator" / folder
+        assert {path.parent.name for path in package.glob("*/__init__.py")} == set(names)
+        floors = [floor_of(f"{folder}.{name}".removeprefix(".")) for name in names if name != "kernels"]
+        assert floors == sorted(floors, reverse=True)
 
 
 def test_the_files_of_the_emulator_import_each_other_in_no_circle() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,3 +40,11 @@ def import_statements(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
 @functools.cache
 def sources(package: str) -> list[Path]:
     return sorted((CHECKOUT / package).rglob("*.py"))
+
+
+def pictured_rooms(package: str) -> dict[str, str]:
+    """Return what ARCHITECTURE.md's picture says of each room of a package, the highest first."""
+    page = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    blocks = page.split("\n## Rooms")[1].split("```")[1].split("\n\n")
+    rows = next(block for block in blocks if block.split()[0] == package)
+    return dict(re.findall(r"^  (\w+) +(\S.*(?:\n {3,}.*)*)", rows, flags=re.MULTILINE))
