@@ -66,8 +66,9 @@ class Emulator:
         hot_code: bool | float = False,
     ) -> None:
         start_warp()
-        is_one = isinstance(cartridges, (str, bytes, bytearray)) or not isinstance(cartridges, Sequence)
-        self.cartridges = [Cartridge.of(given) for given in ([cartridges] if is_one else cartridges)]
+        if not isinstance(cartridges, Sequence) or isinstance(cartridges, (str, bytes, bytearray)):
+            cartridges = [cartridges]
+        self.cartridges = [Cartridge.of(given) for given in cartridges]
         num_envs = whole_number("num_envs", num_envs, 1, MOST_ENVS)
         serial_capacity = whole_number("serial_capacity", serial_capacity, 0, MOST_SERIAL_BYTES)
         if not self.cartridges:
@@ -125,7 +126,7 @@ class Emulator:
         Arrays that were handed out stay valid while somebody holds them. A second call does nothing.
         """
         vars(self).clear()
-        self.__class__ = _ClosedEmulator
+        object.__setattr__(self, "__class__", _ClosedEmulator)
 
     # ---- running ---------------------------------------------------------------------------
 
