@@ -20,7 +20,7 @@ from trainer_core.envs.vec_env import VecEnv
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.lab.tasks import Codec
-from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.buttons import ALL_ACTIONS
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.shades import GREY_LEVELS, MAX_SHADE
@@ -73,9 +73,14 @@ def observation_space(env: VecEnv) -> gymnasium.spaces.Box:
     return gymnasium.spaces.Box(0, 255, env.obs_shape, np.uint8)
 
 
-def action_space(env: VecEnv | None = None) -> gymnasium.spaces.Discrete[Any]:
-    """The actions of `env`, else the seven buttons; trainer_core.wire.buttons names them."""
-    return gymnasium.spaces.Discrete(env.num_actions if env else len(ACTIONS))
+def action_space(env: VecEnv) -> gymnasium.spaces.Discrete[Any]:
+    """Return the actions of `env`; `action_names` names them."""
+    return gymnasium.spaces.Discrete(env.num_actions)
+
+
+def action_names(env: VecEnv) -> list[str]:
+    """Return what each action of `env` presses, like `A` or `A+UP`, in the order of their numbers."""
+    return list(ALL_ACTIONS[: env.num_actions])
 
 
 def greys(obs: Tensor) -> np.ndarray:
