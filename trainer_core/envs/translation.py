@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.build import make_env
-from trainer_core.envs.vec_env import VecEnv
+from trainer_core.envs.vec_env import StepInfo, VecEnv
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.lab.tasks import Codec
@@ -81,6 +81,19 @@ def action_space(env: VecEnv) -> gymnasium.spaces.Discrete[Any]:
 def action_names(env: VecEnv) -> list[str]:
     """Return what each action of `env` presses, like `A` or `A+UP`, in the order of their numbers."""
     return list(ALL_ACTIONS[: env.num_actions])
+
+
+def begun(env: VecEnv) -> StepInfo:
+    """Return what `StepResult.info` would say of episodes that have just begun, in every env."""
+    nowhere = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+    return StepInfo(env.dist, ~nowhere, nowhere, env.start_index, env.episode_steps, nowhere)
+
+
+def info_columns(info: StepInfo) -> dict[str, np.ndarray]:
+    """Return what the faces' `info` has, by name: `dist` f32[N], `success` bool[N], `start_index` i64[N],
+    `episode_steps` i32[N], each a copy on the host."""
+    names = ("dist", "success", "start_index", "episode_steps")
+    return {name: getattr(info, name).cpu().numpy().copy() for name in names}
 
 
 def greys(obs: Tensor) -> np.ndarray:
