@@ -218,15 +218,13 @@ def encode(row: Instruction) -> tuple[int, ...]:
     Word 1  lo selector 0-15; computed flags 20-23; address adjustment 24-31
     Word 2  hi selector 0-15; toggled flags 20-23; length 30-31
     Word 3  x selector 0-7; y selector 8-15; kept flags 20-23
-    Word 4  selector of the branch's target 0-15; carry-in toggle 20; and-term times 30-31; of a
-            rotate nothing but the shift, less than 32
-    Word 5  sign bit of byte 0: xor-term on; selector of the carries 8-15; flag of the condition
-            20-23; 16-bit access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
+    Word 4  selector of the branch's target 0-15; carry-in toggle 20; and-term times 30-31; of a rotate nothing
+            but the shift, less than 32
+    Word 5  sign bit of byte 0: xor-term on; selector of the carries 8-15; flag of the condition 20-23; 16-bit
+            access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
     Word 6  control bits (if the flag is clear); kind of a slow instruction 24-27; M-cycles 28-30
-    Word 7  address selector 0-7; length 8-15; increment 16; carry-in from C 20; M-cycles of a
-            branch 24-30; 1 31
-    Word 8  y times this (1, 0, -1 or by TURNS); 9: plus this; 10: x times this (1 or 0); 11: plus
-            this
+    Word 7  address selector 0-7; length 8-15; increment 16; carry-in from C 20; M-cycles of a branch 24-30; 1 31
+    Word 8  y times this (1, 0, -1 or by TURNS); 9: plus this; 10: x times this (1 or 0); 11: plus this
     """
     x, y = _operand_x(row), _operand_y(row)
     carry_toggle = int(row.operation in ("sub", "sbc", "inc"))
