@@ -138,8 +138,6 @@ class Emulator:
         uint8[N] joypad masks, a NumPy array or a Warp array on the device (no copy). None holds
         nothing. They are let go after `release_after` frames (0: held to the end).
         """
-        if buttons is not None and not isinstance(buttons, (np.ndarray, wp.array)):
-            buttons = button_masks(buttons, self.num_envs)
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
@@ -220,6 +218,8 @@ class Emulator:
                     f"{given.dtype.__name__}{list(given.shape)} on the device: give uint8[{self.num_envs}]"
                 )
             return given
+        if buffer is self._buttons and not isinstance(given, np.ndarray):
+            given = button_masks(given, self.num_envs)
         values = checked_bytes(given, self.num_envs)
         if buffer is self._buttons and self._buttons_on_host is not None:
             self._buttons_on_host[:] = values  # Warp's own copy takes 25 us

@@ -46,7 +46,7 @@ def checked_bytes(given: Any, num_envs: int) -> np.ndarray:
         raise EmulatorError(f"{values.dtype}: give whole numbers (uint8) or bool, one per env")
     if values.dtype.itemsize > 1 and (values.min() < 0 or values.max() > 255):
         raise EmulatorError(f"{values.min()} to {values.max()}: give bytes, 0 to 255")
-    return values.astype(np.uint8)
+    return values.astype(np.uint8, copy=False)
 
 
 def button_mask(names: str | Sequence[str] | None) -> int:
