@@ -54,6 +54,8 @@ def test_each_env_plays_its_own_task_as_it_would_alone() -> None:
         env.reset_to(begun)
         env.episodes._rng.set_state(mixed.episodes[number]._rng.get_state())
         assert torch.equal(env.obs, mixed.obs[own])
+        assert torch.equal(env.dist, mixed.dist[own])
+        assert torch.equal(env.start_index, mixed.start_index[own] - first)
         for row in ROWS:
             result = env.step(row[own])
             env.kept = [*getattr(env, "kept", []), (result, first, own)]  # type: ignore[attr-defined]
@@ -67,7 +69,10 @@ def test_each_env_plays_its_own_task_as_it_would_alone() -> None:
             assert torch.equal(found.info.start_index[own] - first, result.info.start_index)
             assert torch.equal(found.info.episode_steps[own], result.info.episode_steps)
     for env in alone:
-        assert torch.equal(mixed.obs[env.kept[0][2]], env.obs)  # type: ignore[attr-defined]
+        _, first, own = env.kept[0]  # type: ignore[attr-defined]
+        assert torch.equal(mixed.obs[own], env.obs)
+        assert torch.equal(mixed.dist[own], env.dist)
+        assert torch.equal(mixed.start_index[own] - first, env.start_index)
         env.close()
     mixed.close()
 
