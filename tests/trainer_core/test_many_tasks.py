@@ -13,7 +13,7 @@ import torch
 from tests.trainer_core.building import read_log, tiny_config, train_in, without_clocks
 from trainer_core.cli.train import with_joined_tasks
 from trainer_core.envs.build import make_env
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.envs.mixed_env import MixedEnv
 from trainer_core.envs.startable import check_startable
 from trainer_core.host.control import Control
@@ -41,7 +41,7 @@ def short(task_id: str, count: int, seed: int = 1) -> GameEnv:
     home = HomePaths(Path("/nonexistent"))
     task = find_task(task_id, home)
     manifest = msgspec.structs.replace(task.manifest, episode=Episode(horizon=HORIZON))
-    return GameEnv(Task(task.folder, manifest), count, home=home, seed=seed)
+    return GameEnv.open(Task(task.folder, manifest), home, GameOptions(num_envs=count, seed=seed))
 
 
 @pytest.mark.warp

@@ -139,7 +139,7 @@ def make_env(
     """The environment of a run, or one that plays start states which training never sees.
 
     Only training pays a novelty bonus: other returns compare across runs. A task that holds no
-    state out has one set for everything. `demo_share`: see GameEnv. Training of few consoles on a
+    state out has one set for everything. `demo_share`: see GameOptions. Training of few consoles on a
     GPU looks for the ROM's hot code after a while (ADR 17). Several tasks train side by
     side; validation and tests play one after another, each in an environment of its own. `tasks`
     are the run's, as `game_tasks` finds them. `tell` hears how far that has come, for a task that
@@ -170,22 +170,20 @@ def make_env(
             device=config.device,
         )
     else:
-        from trainer_core.envs.game_env import GameEnv  # warp takes seconds to load
+        from trainer_core.envs.game_env import GameEnv, GameOptions  # warp takes seconds to load
 
         task = tasks[config.task]
         holds_out = task.manifest.starts.heldout > 0
-        env = GameEnv(
-            task,
-            count,
+        options = GameOptions(
+            num_envs=count,
             device=config.device,
             stack_k=config.stack_k,
             seed=seed,
             held_out=held_out,
             demo_share=demo_share,
-            home=home,
             hot_code=False if held_out else hot_code_after(config.device),
-            tell=tell,
         )
+        env = GameEnv.open(task, home, options, tell)
     if held_out and holds_out:
         env.start_set = chosen_starts(env.start_set, starts)
         episodes = getattr(env, "episodes", None)
@@ -212,23 +210,18 @@ def _mixed(
     demo_share: float,
     tell: Preparing | None,
 ) -> MixedEnv:
-    from trainer_core.envs.game_env import GameEnv
+    from trainer_core.envs.game_env import GameEnv, GameOptions
     from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
 
     envs = [len(range(num_envs)[envs_of(number, len(tasks))]) for number in range(len(tasks))]
-    return MixedEnv(
-        [
-            GameEnv(
-                task,
-                count,
-                device=config.device,
-                stack_k=config.stack_k,
-                seed=seed + SEED_STEP * number,
-                demo_share=demo_share,
-                home=home,
-                tell=tell,
-            )
-            for number, (task, count) in enumerate(zip(tasks, envs, strict=True))
-        ],
-        hot_code=hot_code_after(config.device),
-    )
+    parts = []
+    for number, (task, count) in enumerate(zip(tasks, envs, strict=True)):
+        options = GameOptions(
+            num_envs=count,
+            device=config.device,
+            stack_k=config.stack_k,
+            seed=seed + SEED_STEP * number,
+            demo_share=demo_share,
+        )
+        parts.append(GameEnv.open(task, home, options, tell))
+    return MixedEnv(parts, hot_code=hot_code_after(config.device))
