@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -80,7 +80,7 @@ class GameEnv:
         self.stopwatch = Stopwatch(self.device)
 
     @classmethod
-    def open(cls, task: Task, home: HomePaths, options: GameOptions, tell: Preparing | None = None) -> GameEnv:
+    def open(cls, task: Task, home: HomePaths, options: GameOptions, tell: Preparing | None = None) -> Self:
         """Load the task's files, start the consoles and find their start states: seconds, minutes for a task of
         somebody else's, of which `tell` hears how far they are.
 
