@@ -13,23 +13,17 @@ from typing import TypeAlias
 
 import warp as wp
 
-wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
-gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: what that makes stays
+if __name__ == "__main__":  # before the imports below read the texts of the kernels
+    wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
+    gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: what that makes stays
 
-from emulator.emulator import MOST_ENVS  # noqa: E402
-from emulator.launch.launch_shapes import ALONE  # noqa: E402
-from emulator.launch.warp_start import start_warp  # noqa: E402
-from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError  # noqa: E402
-from emulator.state.arguments import whole_number  # noqa: E402
-from emulator.tools.job_files import (  # noqa: E402
-    MOST_FRAMES,
-    Job,
-    JobError,
-    parse_inputs,
-    read_jobs,
-    read_json,
-)
-from emulator.tools.jobs import run_jobs, run_many  # noqa: E402
+from emulator.emulator import MOST_ENVS
+from emulator.launch.launch_shapes import ALONE
+from emulator.launch.warp_start import start_warp
+from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError
+from emulator.state.arguments import whole_number
+from emulator.tools.job_files import MOST_FRAMES, Job, JobError, parse_inputs, read_jobs, read_json
+from emulator.tools.jobs import run_jobs, run_many
 
 MOST_SOAK_S = 1_000_000
 MOST_SEED = (1 << 32) - 1
