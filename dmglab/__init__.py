@@ -1,14 +1,17 @@
 """DMG Lab: the one name of it that is public. Everything else may change with any version.
 
-Importing it loads nothing. In a checkout `emulator`, `trainer_core` and `gui` lie beside this
-folder; in an installation they lie in a folder below it, so that they meet nobody else's packages
-of these names, and are found after all others (docs/adr/0026-one-package-and-plug-ins.md).
+Importing it loads nothing; Gymnasium then knows the environment `DMGLab-v0`. In a checkout
+`emulator`, `trainer_core` and `gui` lie beside this folder; in an installation they lie in a folder
+below it, so that they meet nobody else's packages of these names, and are found after all others
+(docs/adr/0026-one-package-and-plug-ins.md).
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+
+from dmglab.registration import register_with_gymnasium
 
 __all__ = ["__version__"]
 
@@ -23,6 +26,7 @@ PACKAGES = str(_SHELF if IS_INSTALLED else _HERE.parent)
 
 if PACKAGES not in sys.path:
     sys.path.append(PACKAGES)
+register_with_gymnasium()
 
 
 def __getattr__(name: str) -> str:

@@ -9,26 +9,21 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TypeAlias
 
 import warp as wp
 
-wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
-gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: what that makes stays
+if __name__ == "__main__":  # before the imports below read the texts of the kernels
+    wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
+    gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: what that makes stays
 
-from emulator.emulator import MOST_ENVS  # noqa: E402
-from emulator.launch.launch_shapes import ALONE  # noqa: E402
-from emulator.launch.warp_start import start_warp  # noqa: E402
-from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError  # noqa: E402
-from emulator.state.arguments import whole_number  # noqa: E402
-from emulator.tools.job_files import (  # noqa: E402
-    MOST_FRAMES,
-    Job,
-    JobError,
-    parse_inputs,
-    read_jobs,
-    read_json,
-)
-from emulator.tools.jobs import run_jobs, run_many  # noqa: E402
+from emulator.emulator import MOST_ENVS
+from emulator.launch.launch_shapes import ALONE
+from emulator.launch.warp_start import start_warp
+from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError
+from emulator.state.arguments import whole_number
+from emulator.tools.job_files import MOST_FRAMES, Job, JobError, parse_inputs, read_jobs, read_json
+from emulator.tools.jobs import run_jobs, run_many
 
 MOST_SOAK_S = 1_000_000
 MOST_SEED = (1 << 32) - 1
@@ -236,11 +231,25 @@ def command_fuzz(arguments: argparse.Namespace) -> None:
     print(json.dumps(dataclasses.asdict(result)))
 
 
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+ON_A_DEVICE = ("run", "run-many", "trace", "warmup", "hot-code", "tune", "suite", "verify", "fuzz")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command-line parser."""
     top = argparse.ArgumentParser(prog="python -m emulator", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
+    add_runs(commands)
+    add_views(commands)
+    add_kernel_work(commands)
+    add_checks(commands)
+    for name in ON_A_DEVICE:
+        commands.choices[name].add_argument("--device", default="cpu", help="cpu or cuda:0")
+    return top
 
+
+def add_runs(commands: Commands) -> None:
+    """Add what runs ROMs: `run`, `run-many`."""
     run = commands.add_parser("run", help="run one ROM")
     run.add_argument("rom", type=Path)
     run.add_argument("--frames", type=int, required=True, help="frames of 70224 T-cycles")
@@ -257,6 +266,9 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--out", type=Path, required=True)
     many.set_defaults(action=command_run_many)
 
+
+def add_views(commands: Commands) -> None:
+    """Add what looks into a ROM or a state: `disassemble`, `trace`, `import-state`."""
     listing = commands.add_parser("disassemble", help="print a ROM's instructions")
     listing.add_argument("rom", type=Path)
     listing.add_argument("--start", type=hex_address, default=0x100, help="hex")
@@ -270,6 +282,15 @@ def parser() -> argparse.ArgumentParser:
     tracing.add_argument("--count", type=int, default=1000, help="instructions to print")
     tracing.set_defaults(action=command_trace)
 
+    state = commands.add_parser("import-state", help="turn a PyBoy .state file into one of ours")
+    state.add_argument("state", type=Path, help="made by PyBoy 2.0 to 2.8")
+    state.add_argument("--rom", type=Path, required=True, help="the ROM it was made with")
+    state.add_argument("--out", type=Path, required=True, help="the .npz to write")
+    state.set_defaults(action=command_import_state)
+
+
+def add_kernel_work(commands: Commands) -> None:
+    """Add what compiles and measures kernels: `warmup`, `hot-code`, `tune`."""
     warm = commands.add_parser("warmup", help="compile the kernels, print the seconds it took")
     warm.add_argument("--cold", action="store_true", help="also measure with an empty kernel cache")
     warm.set_defaults(action=command_warmup)
@@ -290,18 +311,15 @@ def parser() -> argparse.ArgumentParser:
     tuning.add_argument("--dry-run", action="store_true", help="store nothing")
     tuning.set_defaults(action=command_tune)
 
+
+def add_checks(commands: Commands) -> None:
+    """Add what checks the emulator: `suite`, `verify`, `fuzz`."""
     tests = commands.add_parser("suite", help="run a folder of test ROMs and print their verdicts")
     tests.add_argument("folder", type=Path)
     tests.add_argument("--match", default="", metavar="REGEX", help="only ROMs named like this")
     tests.add_argument("--json", action="store_true", help="print one JSON list")
     tests.add_argument("--markdown", action="store_true", help="print the tables of the docs")
     tests.set_defaults(action=command_suite)
-
-    state = commands.add_parser("import-state", help="turn a PyBoy .state file into one of ours")
-    state.add_argument("state", type=Path, help="made by PyBoy 2.0 to 2.8")
-    state.add_argument("--rom", type=Path, required=True, help="the ROM it was made with")
-    state.add_argument("--out", type=Path, required=True, help="the .npz to write")
-    state.set_defaults(action=command_import_state)
 
     check = commands.add_parser("verify", help="compare with PyBoy, frame by frame")
     check.add_argument("rom", type=Path, nargs="+")
@@ -319,10 +337,6 @@ def parser() -> argparse.ArgumentParser:
     chaos.add_argument("--seed", type=int, default=0, help="odd: rows end at a fence")
     chaos.add_argument("--bounds-checks", action="store_true", help="Warp's checks as well (slow)")
     chaos.set_defaults(action=command_fuzz)
-
-    for command in (run, many, tracing, warm, hot, tuning, tests, check, chaos):
-        command.add_argument("--device", default="cpu", help="cpu or cuda:0")
-    return top
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import warp as wp
@@ -15,9 +15,9 @@ from emulator.kernels.ppu.picture_arrays import Pictures
 from emulator.launch.launch_shapes import Shape, find_shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
-from emulator.rom.cartridge import Cartridge, EmulatorError
+from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
-from emulator.state.arguments import checked_bytes, checked_roms, whole_number
+from emulator.state.arguments import button_masks, checked_bytes, checked_roms, whole_number
 from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, row_bytes
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError, state_hashes
@@ -29,15 +29,18 @@ STATES_AT_ONCE = 1024
 """That `put_batch` holds on the device besides the batch: some 50 MiB."""
 MAX_FRAMES = 10_000
 """Longest launch; times are 32-bit M-cycles relative to its start."""
+Buttons: TypeAlias = wp.array | np.ndarray | str | Sequence[int | str | Sequence[str] | None]
+"""What `Emulator.run` takes as buttons."""
 
 
 class Emulator:
     """N Game Boys that run in lockstep launches, each with one of the given cartridges.
 
-    `cartridges`: one, or several for a mixed batch; `rom_of_env` (int[N]) says which env gets
-    which (default: round robin). All arrays handed out live on `device` and stay valid; work is
-    launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
-    spread launches over a GPU (default: the measured one); it may be changed between them.
+    `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a
+    ROM; `rom_of_env` (int[N]) says which env gets which (default: round robin). All arrays handed
+    out live on `device` and stay valid; work is launched on Warp's current stream of that device,
+    and `run` allocates nothing. `shape`: how to spread launches over a GPU (default: the measured
+    one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
     `hot_code`: where threaded code runs, be it for the tail of launches, and on a CPU, have another
     process find and compile what the ROMs spend their time in, and run that once it is there (ADR
@@ -49,7 +52,7 @@ class Emulator:
 
     def __init__(
         self,
-        cartridges: Cartridge | str | os.PathLike[str] | Sequence[Cartridge],
+        cartridges: Rom | Sequence[Rom],
         num_envs: int = 1,
         device: str = "cpu",
         *,
@@ -63,9 +66,9 @@ class Emulator:
         hot_code: bool | float = False,
     ) -> None:
         start_warp()
-        if isinstance(cartridges, (str, os.PathLike)):
-            cartridges = Cartridge.from_file(cartridges)
-        self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
+        if not isinstance(cartridges, Sequence) or isinstance(cartridges, (str, bytes, bytearray)):
+            cartridges = [cartridges]
+        self.cartridges = [Cartridge.of(given) for given in cartridges]
         num_envs = whole_number("num_envs", num_envs, 1, MOST_ENVS)
         serial_capacity = whole_number("serial_capacity", serial_capacity, 0, MOST_SERIAL_BYTES)
         if not self.cartridges:
@@ -106,14 +109,34 @@ class Emulator:
         self._pictures = Pictures(self.batch, self._frames.launch)
         self._prepare(trap_ld_b_b, serial_capacity)
 
+    def __repr__(self) -> str:
+        titles = [cartridge.header.title or cartridge.name for cartridge in self.cartridges]
+        named = ", ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else "")
+        return f"<Emulator: {self.num_envs} x {named} on {self.device}, {self.executor}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up the consoles, their memory and the search for hot code; whatever is asked of it later is an error.
+
+        Arrays that were handed out stay valid while somebody holds them. A second call does nothing.
+        """
+        vars(self).clear()
+        object.__setattr__(self, "__class__", _ClosedEmulator)
+
     # ---- running ---------------------------------------------------------------------------
 
-    def run(self, buttons: wp.array | np.ndarray | None = None, frames: int = 1, release_after: int = 0) -> None:
+    def run(self, buttons: Buttons | None = None, frames: int = 1, release_after: int = 0) -> None:
         """Run every console for `frames` frames of 70224 T-cycles.
 
-        `buttons`: uint8[N] joypad masks (bits 0-7 right left up down a b select start), a Warp
-        array on the device (no copy) or a NumPy array; None holds nothing. They are let go after
-        `release_after` frames (0: held to the end).
+        `buttons`: a name for every env, `"start"` or `"a+up"`; or one entry for each env, a name, a
+        list of names, None or a joypad mask (bits 0-7 right left up down a b select start); or
+        uint8[N] joypad masks, a NumPy array or a Warp array on the device (no copy). None holds
+        nothing. They are let go after `release_after` frames (0: held to the end).
         """
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
@@ -126,7 +149,7 @@ class Emulator:
         self.run(None, 1)
         self._set_trap(kept)
 
-    def trace(self, instructions: int, buttons: np.ndarray | None = None) -> np.ndarray:
+    def trace(self, instructions: int, buttons: Buttons | None = None) -> np.ndarray:
         """Run every console for so many instructions; return where in its ROM each then stood,
         int64[instructions, N]: an index into the ROM's bytes, -1 outside of ROM."""
         kept = self._set_trap(TRAP_STEP)
@@ -195,6 +218,8 @@ class Emulator:
                     f"{given.dtype.__name__}{list(given.shape)} on the device: give uint8[{self.num_envs}]"
                 )
             return given
+        if buffer is self._buttons and not isinstance(given, np.ndarray):
+            given = button_masks(given, self.num_envs)
         values = checked_bytes(given, self.num_envs)
         if buffer is self._buttons and self._buttons_on_host is not None:
             self._buttons_on_host[:] = values  # Warp's own copy takes 25 us
@@ -502,3 +527,15 @@ class Emulator:
         at = self.batch.console.ptr + first * size
         data = wp.array(ptr=at, dtype=wp.uint8, shape=(count * size,), device=self.device)
         return data.numpy().view(CONSOLE_DTYPE)
+
+
+class _ClosedEmulator(Emulator):
+    """What `Emulator.close` leaves: every use of it is an error in one line."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "close" or name.startswith("__"):
+            return object.__getattribute__(self, name)
+        raise EmulatorError(f"{name}: this Emulator is closed; make a new one")
+
+    def __repr__(self) -> str:
+        return "<Emulator, closed>"

@@ -17,25 +17,21 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-
-from gui.features.curves.dock import TelemetryDock
-from gui.features.curves.view import CurvesView
-from gui.features.play.live import LiveView
-from gui.features.runs.dock import RunsDock
-from gui.state.appearance import Appearance
-from gui.state.session import Navigation
-from gui.state.telemetry import TelemetryModel
+from typing import TYPE_CHECKING, NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 BEGUN = time.perf_counter()
 
+if TYPE_CHECKING:
+    from gui.app import App
+
 POINTS = 100_000
 RECORDS_PER_S = 20
 
 
-def main() -> int:
+def main() -> NoReturn:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--runs", type=int, default=0)
@@ -43,12 +39,13 @@ def main() -> int:
     options = parser.parse_args()
     for room in ("gui", "trainer_core"):  # as pip leaves them, whatever this shell says of .pyc files
         compileall.compile_dir(Path(__file__).resolve().parents[1] / room, quiet=2)
-    if options.runs or options.overlay:
-        found = many_runs(options.runs) if options.runs else overlay(options.overlay)
-        print(json.dumps({"ok": True, **found, "load_average": round(os.getloadavg()[0], 1)}))
-        sys.stdout.flush()
-        os._exit(0)
-    return live(options.seconds)
+    if options.runs:
+        found = many_runs(options.runs)
+    else:
+        found = overlay(options.overlay) if options.overlay else live(options.seconds)
+    print(json.dumps({"ok": True, **found, "load_average": round(os.getloadavg()[0], 1)}))
+    sys.stdout.flush()
+    os._exit(0)
 
 
 class Gaps:
@@ -77,10 +74,15 @@ class Gaps:
         self._last = now
 
     def worst_ms(self) -> tuple[float, float]:
-        """The longest since the last call, and the most processor time in one."""
+        """Return the longest since the last call, and the most processor time in one."""
         wall, spent = (max(column) for column in zip((0.0, 0.0), *self.found, strict=True))
         self.found = []
         return round(wall * 1000, 1), round(spent * 1000, 1)
+
+    def p99_ms(self) -> float:
+        """Return the gap that one of a hundred since the last `worst_ms` was longer than."""
+        walls = sorted(wall for wall, _ in self.found)
+        return round(walls[int(len(walls) * 0.99)] * 1000, 1)
 
 
 def many_runs(count: int) -> dict[str, float]:
@@ -97,6 +99,8 @@ def many_runs(count: int) -> dict[str, float]:
     from PySide6.QtTest import QTest
 
     from gui.app import create_application, open_app
+    from gui.features.runs.dock import RunsDock
+    from gui.state.telemetry import TelemetryModel
 
     application = create_application()
     app = open_app(home.root, "dark")
@@ -137,7 +141,10 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
     from PySide6.QtTest import QTest
 
     from gui.app import create_app, create_application
-    from gui.state.session import Place
+    from gui.features.curves.view import CurvesView
+    from gui.state.appearance import Appearance
+    from gui.state.session import Navigation, Place
+    from gui.state.telemetry import TelemetryModel
     from tests.support.made_records import update_record
 
     application = create_application()
@@ -210,12 +217,13 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
     }
 
 
-def live(seconds: float) -> int:
-    """60 pictures and 20 records a second beside eight long curves."""
-    from PySide6.QtCore import QTimer
+def live(seconds: float) -> dict[str, float]:
+    """Show 60 pictures and 20 records a second beside eight long curves."""
     from PySide6.QtTest import QTest
 
     from gui.app import create_app, create_application
+    from gui.features.curves.dock import TelemetryDock
+    from gui.features.play.live import LiveView
 
     application = create_application()
     home = Path(tempfile.mkdtemp(prefix="dmglab-bench-"))
@@ -223,76 +231,74 @@ def live(seconds: float) -> int:
     app.window.show()
     application.processEvents()
     start_s = time.perf_counter() - BEGUN
-
-    import numpy as np
-
-    from tests.support.made_records import update_record
-    from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
-
-    writer = FrameWriter(home / "frames.bin", FrameShape(160, 144))
-    pictures = np.random.default_rng(1).integers(0, 4, (60, 144, 160), np.uint8)
-    run = app[TelemetryModel].run("bench")
-    run.take(update_record("bench", 0, 1, 1.0))
-    table = run.table
-    table._data = np.random.default_rng(2).normal(size=(table._data.shape[0], 2 * POINTS))
-    table._length = POINTS
-    table.column("env_steps")[:] = np.arange(POINTS) * 2048
-    app[TelemetryModel].set_focus("bench")
-    app[TelemetryDock].tabs.setCurrentIndex(1)  # eight plots
-    app[Navigation].leave_welcome()
-    app[LiveView].source.open(home / "frames.bin")
-    app[LiveView].refresh()
+    stream = Stream(app, home / "frames.bin")
     QTest.qWait(1000)
-
-    gaps: list[float] = []
-    last = [time.perf_counter()]
-    frame, seq = [0], [POINTS]
-
-    def probe() -> None:
-        now = time.perf_counter()
-        gaps.append(now - last[0])
-        last[0] = now
-
-    def publish() -> None:
-        frame[0] += 1
-        picture = pictures[frame[0] % 60].tobytes()
-        writer.publish(picture, FrameInfo(frame=frame[0]))
-
-    def record() -> None:
-        seq[0] += 1
-        app[TelemetryModel].take("bench", update_record("bench", seq[0], seq[0], 1.0))
-
-    timers = []
-    for interval, slot in ((1, probe), (16, publish), (1000 // RECORDS_PER_S, record)):
-        timer = QTimer(interval=interval)
-        timer.timeout.connect(slot)
-        timer.start()
-        timers.append(timer)
-    app[LiveView].screen_view.paints = 0
-    redraws = sum(card.redraws for card in app[TelemetryDock].cards.values())
-    cpu, wall = time.process_time(), time.perf_counter()
-    last[0] = wall
+    cards, screen = app[TelemetryDock].cards.values(), app[LiveView].screen_view
+    screen.paints, redraws = 0, sum(card.redraws for card in cards)
+    stream.start()
+    gaps, cpu, wall = Gaps(), time.process_time(), time.perf_counter()
     QTest.qWait(int(seconds * 1000))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    redraws = sum(card.redraws for card in app[TelemetryDock].cards.values()) - redraws
-    gaps.sort()
-    print(
-        json.dumps(
-            {
-                "ok": True,
-                "start_to_window_s": round(start_s, 2),
-                "gap_p99_ms": round(gaps[int(len(gaps) * 0.99)] * 1000, 1),
-                "gap_worst_ms": round(gaps[-1] * 1000, 1),
-                "paints_per_s": round(app[LiveView].screen_view.paints / wall, 1),
-                "pictures_per_s": round(frame[0] / wall, 1),
-                "plot_redraws_per_s": round(redraws / wall, 1),
-                "cpu_share": round(cpu / wall, 3),
-                "load_average": os.getloadavg()[0],
-            }
-        )
-    )
-    sys.stdout.flush()
-    os._exit(0)
+    p99_ms, (worst_ms, _) = gaps.p99_ms(), gaps.worst_ms()
+    return {
+        "start_to_window_s": round(start_s, 2),
+        "gap_p99_ms": p99_ms,
+        "gap_worst_ms": worst_ms,
+        "paints_per_s": round(screen.paints / wall, 1),
+        "pictures_per_s": round(stream.pictures / wall, 1),
+        "plot_redraws_per_s": round((sum(card.redraws for card in cards) - redraws) / wall, 1),
+        "cpu_share": round(cpu / wall, 3),
+    }
+
+
+class Stream:
+    """A run with eight long curves, and a game: once started, 20 records and 60 pictures a second."""
+
+    def __init__(self, app: App, frames: Path) -> None:
+        import numpy as np
+        from PySide6.QtCore import QTimer
+
+        from gui.features.curves.dock import TelemetryDock
+        from gui.features.play.live import LiveView
+        from gui.state.session import Navigation
+        from gui.state.telemetry import TelemetryModel
+        from tests.support.made_records import update_record
+        from trainer_core.wire.frames import FrameShape, FrameWriter
+
+        self.pictures, self._records = 0, POINTS
+        self._shades = np.random.default_rng(1).integers(0, 4, (60, 144, 160), np.uint8)
+        self._writer = FrameWriter(frames, FrameShape(160, 144))
+        self._telemetry = app[TelemetryModel]
+        run = self._telemetry.run("bench")
+        run.take(update_record("bench", 0, 1, 1.0))
+        table = run.table
+        table._data = np.random.default_rng(2).normal(size=(table._data.shape[0], 2 * POINTS))
+        table._length = POINTS
+        table.column("env_steps")[:] = np.arange(POINTS) * 2048
+        self._telemetry.set_focus("bench")
+        app[TelemetryDock].tabs.setCurrentIndex(1)  # eight plots
+        app[Navigation].leave_welcome()
+        app[LiveView].source.open(frames)
+        app[LiveView].refresh()
+        self._timers = [QTimer(interval=16), QTimer(interval=1000 // RECORDS_PER_S)]
+        self._timers[0].timeout.connect(self._publish)
+        self._timers[1].timeout.connect(self._record)
+
+    def start(self) -> None:
+        for timer in self._timers:
+            timer.start()
+
+    def _publish(self) -> None:
+        from trainer_core.wire.frames import FrameInfo
+
+        self.pictures += 1
+        self._writer.publish(self._shades[self.pictures % 60].tobytes(), FrameInfo(frame=self.pictures))
+
+    def _record(self) -> None:
+        from tests.support.made_records import update_record
+
+        self._records += 1
+        self._telemetry.take("bench", update_record("bench", self._records, self._records, 1.0))
 
 
 if __name__ == "__main__":

@@ -16,10 +16,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gui.features.curves.dock import TelemetryDock
-from gui.features.train.controller import TrainingController
-from gui.kit.settings import Settings
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -40,7 +36,10 @@ def main() -> None:
     parser.add_argument("--ahead", action="store_true")
     is_ahead = parser.parse_args().ahead
     from gui.app import create_app, create_application
+    from gui.features.curves.dock import TelemetryDock
     from gui.features.train.ahead import SETTING
+    from gui.features.train.controller import TrainingController
+    from gui.kit.settings import Settings
 
     application = create_application()
     app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")

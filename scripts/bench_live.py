@@ -17,6 +17,10 @@ from pathlib import Path
 
 from bench_first_point import until
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if not os.environ.get("DISPLAY"):
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
 from gui.features.checkpoints.controller import CheckpointsController
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
@@ -24,10 +28,6 @@ from gui.features.train.controller import TrainingController
 from gui.shell.shutdown import Shutdown
 from gui.state.checkpoints import CheckpointList
 from gui.state.telemetry import TelemetryModel
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-if not os.environ.get("DISPLAY"):
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
 def main() -> None:

@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gui.shell.shutdown import Shutdown
-
 CHECKOUT = Path(__file__).resolve().parents[1]
 MARK = "DMGLAB_HAND"
 """Set for the script that runs again on the display that was made for it."""
@@ -137,6 +135,7 @@ def use_app(play: Callable[..., object], home: Path | None = None) -> None:
     """Make the app on a fresh home (or on `home`), await `play(app)`, then end it."""
     sys.path.insert(0, str(CHECKOUT))
     from gui.app import create_app
+    from gui.shell.shutdown import Shutdown
     from gui.state.bridge import run_until_quit
 
     app = create_app(home or Path(tempfile.mkdtemp(prefix="hand-")) / "home", "dark")

@@ -21,11 +21,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from gui.features.curves.dock import TelemetryDock
-from gui.shell.shutdown import Shutdown
-
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT))
+
+from gui.features.curves.dock import TelemetryDock  # noqa: E402
+from gui.shell.shutdown import Shutdown  # noqa: E402
+
 SIZES = ((1280, 800), (1024, 700))
 HANG_S = 0.2
 GRACE_S = 3.0

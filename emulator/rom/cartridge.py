@@ -100,6 +100,17 @@ class Cartridge:
         return max(1, self.header.ram_size // 0x2000)
 
     @classmethod
+    def of(cls, given: Rom) -> Cartridge:
+        """Return `given` itself, or read what it names or holds; raise CartridgeError for what is no ROM."""
+        if isinstance(given, Cartridge):
+            return given
+        if isinstance(given, (str, os.PathLike)):
+            return cls.from_file(given)
+        if isinstance(given, (bytes, bytearray)):
+            return cls.from_bytes(bytes(given))
+        raise CartridgeError(f"{given!r:.60} is no ROM; give the path of a .gb file, its bytes or a Cartridge")
+
+    @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Cartridge:
         """Read a .gb file. Raise CartridgeError with one clear line if it cannot be run."""
         try:
@@ -140,6 +151,10 @@ class Cartridge:
         if header.cgb_only:
             warnings.append(f"{name}: made for the Game Boy Color only; it runs as on a DMG")
         return cls(name, rom, header, hashlib.sha256(data).hexdigest(), tuple(warnings))
+
+
+Rom = Cartridge | str | os.PathLike[str] | bytes
+"""A cartridge, or the path or the bytes of one."""
 
 
 def parse_header(data: bytes, name: str = "ROM") -> CartridgeHeader:

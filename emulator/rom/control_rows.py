@@ -8,6 +8,7 @@ ROM byte and carries its immediate.
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,7 +41,9 @@ SLOW_KINDS = {
 }
 
 _FLAG_BITS = (8, 4, 2, 1)  # Z N H C, as a nibble
-_MASKS = {"add": (1, 1, 1), "and": (1, 0, 0), "or": (1, 1, 0), "xor": (0, 1, 0)}
+_SUM, _AND, _OR, _XOR = (1, 1, 1), (1, 0, 0), (1, 1, 0), (0, 1, 0)
+_TERMS = {"and": _AND, "bit": _AND, "res": _AND, "or": _OR, "set": _OR, "xor": _XOR, "cpl": _XOR}
+"""Which terms of x + y an operation takes: and-term, xor-term, carries; all of them if not named."""
 
 
 def _flag_masks(flags: str) -> tuple[int, int, int]:
@@ -141,6 +144,73 @@ def _control_bits(row: Instruction) -> int:
     return bits
 
 
+class _Operand(NamedTuple):
+    """One side of the sum that every instruction is."""
+
+    select: int
+    """Operand selector."""
+    times: int
+    """What it is multiplied by: 1, 0, -1, or by `TURNS`."""
+    plus: int
+    """What is added to it."""
+    register: int = 0
+    """Register selector; of y only."""
+
+
+def _operand_x(row: Instruction) -> _Operand:
+    times, select, plus = 0, 0x10, 0
+    if row.x:
+        times, select = 1, {"a": 0x13, "sp": 0x54, "pc": 0x76, "hl": 0x10}[row.x]
+    if row.y == "sp":  # inc sp, dec sp, add hl, sp: SP enters as x, HL as y
+        times, select = 1, 0x54
+    elif row.operation in ("dec", "cpl"):
+        plus = -1
+    if row.operation == "rl" and row.opcode < 256:
+        times, select = 1, 0x13
+    if row.operation in ("bit", "set"):
+        plus = 1 << row.number
+    elif row.operation == "res":
+        plus = ~(1 << row.number)
+    return _Operand(select, times, plus)
+
+
+def _operand_y(row: Instruction) -> _Operand:
+    register, select = _select_y(row.y)
+    times, plus = int(row.y != ""), 0
+    if row.y == "sp":
+        times, register = int(row.operation == "add16"), _PAIR["hl"]
+        plus = -int(row.operation == "dec")  # SP + FFFF
+    if row.operation in ("sub", "sbc"):
+        times, plus = -times, -1
+    turn = _turn(row)
+    if turn:
+        times, _, select = turn
+        if row.operation == "rr":
+            register = register & 0xF0 | _BYTE["f"]
+    return _Operand(select, times, plus, register)
+
+
+def _branch_words(row: Instruction) -> tuple[int, int]:
+    """Word 6, and what the condition adds to word 5: its flag, and the bits that change if that is set."""
+    taken = _control_bits(row) | (row.m_cycles + row.taken_extra) << CYCLES_SHIFT
+    not_taken = taken & ~TAKEN_ONLY | row.m_cycles << CYCLES_SHIFT
+    changes = taken ^ not_taken if row.condition else 0
+    flag = {"": 0, "nz": 0x800000, "z": 0x800000, "nc": 0x100000, "c": 0x100000}[row.condition]
+    return not_taken if row.condition in ("z", "c") else taken, flag | changes
+
+
+def _term_words(row: Instruction, carry_toggle: int) -> tuple[int, int]:
+    """Word 4, and what the terms of the sum give to word 5."""
+    and_term, xor_term, carry_term = _TERMS.get(row.operation, _SUM)
+    target = 0x32 if row.destination == "vector" else 0x54
+    wide = int(row.access is not None and row.access.size == 2) << 31
+    turn = _turn(row)
+    if turn:
+        return turn[1], (0x10 if row.operation == "rr" else 0x20) << 8 | wide
+    carries = 0x21 if row.operation == "add16" else 0x10
+    return target | carry_toggle << 20 | (and_term + carry_term) << 30, xor_term << 7 | carries << 8 | wide
+
+
 def encode(row: Instruction) -> tuple[int, ...]:
     """Twelve control words of one instruction (layout read by sm83/data_path.py).
 
@@ -148,86 +218,38 @@ def encode(row: Instruction) -> tuple[int, ...]:
     Word 1  lo selector 0-15; computed flags 20-23; address adjustment 24-31
     Word 2  hi selector 0-15; toggled flags 20-23; length 30-31
     Word 3  x selector 0-7; y selector 8-15; kept flags 20-23
-    Word 4  selector of the branch's target 0-15; carry-in toggle 20; and-term times 30-31; of a
-            rotate nothing but the shift, less than 32
-    Word 5  sign bit of byte 0: xor-term on; selector of the carries 8-15; flag of the condition
-            20-23; 16-bit access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
+    Word 4  selector of the branch's target 0-15; carry-in toggle 20; and-term times 30-31; of a rotate nothing
+            but the shift, less than 32
+    Word 5  sign bit of byte 0: xor-term on; selector of the carries 8-15; flag of the condition 20-23; 16-bit
+            access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
     Word 6  control bits (if the flag is clear); kind of a slow instruction 24-27; M-cycles 28-30
-    Word 7  address selector 0-7; length 8-15; increment 16; carry-in from C 20; M-cycles of a
-            branch 24-30; 1 31
-    Word 8  y times this (1, 0, -1 or by TURNS); 9: plus this; 10: x times this (1 or 0); 11: plus
-            this
+    Word 7  address selector 0-7; length 8-15; increment 16; carry-in from C 20; M-cycles of a branch 24-30; 1 31
+    Word 8  y times this (1, 0, -1 or by TURNS); 9: plus this; 10: x times this (1 or 0); 11: plus this
     """
-    operation, operand = row.operation, row.y
-    x_on, x_select, x_constant = 0, 0x10, 0
-    y_register, y_select = _select_y(operand)
-    y_on, y_inverted, carry_toggle, carry_in = int(operand != ""), 0, 0, 0
-    masks = _MASKS.get(operation, _MASKS["add"])
-    if row.x:
-        x_on, x_select = 1, {"a": 0x13, "sp": 0x54, "pc": 0x76, "hl": 0x10}[row.x]
-    if operand == "sp":  # inc sp, dec sp, add hl, sp: SP enters as x, HL as y
-        x_on, x_select = 1, 0x54
-        y_on = int(operation == "add16")
-        y_register = _PAIR["hl"]
-    if operation in ("sub", "sbc"):
-        y_inverted, carry_toggle = 1, 1
-    carry_in = int(operation in ("adc", "sbc", "rl"))
-    if operation == "rl" and row.opcode < 256:
-        x_on, x_select = 1, 0x13
-    if operation == "inc":
-        carry_toggle = 1
-    elif operation == "dec" and operand == "sp":
-        y_on, y_inverted = 0, 1  # SP + FFFF
-    elif operation in ("dec", "cpl"):
-        x_constant = -1
-    elif operation in ("bit", "set"):
-        x_constant = 1 << row.number
-    elif operation == "res":
-        x_constant = ~(1 << row.number)
-    if operation in ("bit", "res"):
-        masks = _MASKS["and"]
-    elif operation == "set":
-        masks = _MASKS["or"]
-    elif operation == "cpl":
-        masks = _MASKS["xor"]
+    x, y = _operand_x(row), _operand_y(row)
+    carry_toggle = int(row.operation in ("sub", "sbc", "inc"))
+    carry_in = int(row.operation in ("adc", "sbc", "rl"))
     pair, address_select, address_constant, adjust = _select_address(row.access.address if row.access else "hl")
     lo_select, hi_select = _destination_selectors(row.destination)
     keep, computed, toggle = _flag_masks(row.flags)
-    taken = _control_bits(row) | (row.m_cycles + row.taken_extra) << CYCLES_SHIFT
-    not_taken = taken & ~TAKEN_ONLY | row.m_cycles << CYCLES_SHIFT
-    changes = taken ^ not_taken if row.condition else 0
-    control = not_taken if row.condition in ("z", "c") else taken
-    flag = {"": 0, "nz": 0x800000, "z": 0x800000, "nc": 0x100000, "c": 0x100000}[row.condition]
-    carries = 0x21 if operation == "add16" else 0x10
-    wide = int(row.access is not None and row.access.size == 2)
-    y_times = y_on - 2 * y_on * y_inverted
-    w4 = (0x32 if row.destination == "vector" else 0x54) | carry_toggle << 20
-    w4 |= (masks[0] + masks[2]) << 30
-    turn = _turn(row)
-    if turn:
-        y_times, w4, y_select = turn
-        masks, carries = (0, 0, 0), 0x20
-        if operation == "rr":
-            y_register, carries = y_register & 0xF0 | _BYTE["f"], 0x10
-        computed &= ~1 if operation == "swap" else ~0
+    if row.operation == "swap":
+        computed &= ~1
+    control, condition = _branch_words(row)
+    terms, carries = _term_words(row, carry_toggle)
+    branch_cycles = row.m_cycles + row.taken_extra
     return (
-        y_register | pair << 8 | address_constant << 16,
+        y.register | pair << 8 | address_constant << 16,
         lo_select | computed << 20 | (adjust & 255) << 24,
         hi_select | toggle << 20 | row.length << 30,
-        x_select | y_select << 8 | keep << 20,
-        w4,
-        masks[1] << 7 | carries << 8 | flag | wide << 31 | changes,
+        x.select | y.select << 8 | keep << 20,
+        terms,
+        carries | condition,
         control,
-        address_select
-        | row.length << 8
-        | carry_toggle << 16
-        | carry_in << 20
-        | (row.m_cycles + row.taken_extra) << 24
-        | 1 << 31,
-        y_times & 0xFFFFFFFF,
-        -y_inverted & 0xFFFFFFFF,
-        x_on,
-        x_constant & 0xFFFFFFFF,
+        address_select | row.length << 8 | carry_toggle << 16 | carry_in << 20 | branch_cycles << 24 | 1 << 31,
+        y.times & 0xFFFFFFFF,
+        y.plus & 0xFFFFFFFF,
+        x.times,
+        x.plus & 0xFFFFFFFF,
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from emulator.constants import BUTTON_NAMES
 from emulator.rom.cartridge import EmulatorError
 
 
@@ -44,4 +46,32 @@ def checked_bytes(given: Any, num_envs: int) -> np.ndarray:
         raise EmulatorError(f"{values.dtype}: give whole numbers (uint8) or bool, one per env")
     if values.dtype.itemsize > 1 and (values.min() < 0 or values.max() > 255):
         raise EmulatorError(f"{values.min()} to {values.max()}: give bytes, 0 to 255")
-    return values.astype(np.uint8)
+    return values.astype(np.uint8, copy=False)
+
+
+def button_mask(names: str | Sequence[str] | None) -> int:
+    """Joypad mask of button names in any case, `a` or `a+up` or a list of them; EmulatorError names an unknown one."""
+    mask = 0
+    for name in names.split("+") if isinstance(names, str) and names else names or ():
+        if not isinstance(name, str) or name.strip().lower() not in BUTTON_NAMES:
+            raise EmulatorError(f"button {name!r:.60}: give {', '.join(BUTTON_NAMES)}")
+        mask |= 1 << BUTTON_NAMES.index(name.strip().lower())
+    return mask
+
+
+def button_masks(given: Any, num_envs: int) -> Any:
+    """Joypad masks, uint8[N], of one name for all envs or of one entry for each: a name, a list of names, a mask, None.
+
+    What NumPy takes for an array is returned as it is. EmulatorError names what is neither.
+    """
+    if isinstance(given, str):
+        return np.full(num_envs, button_mask(given), np.uint8)
+    if isinstance(given, int):
+        raise EmulatorError(f"buttons={given}: give names, as 'a' or 'a+up', or one mask per env; frames come second")
+    if not isinstance(given, (list, tuple)):
+        return given
+    if len(given) != num_envs:
+        raise EmulatorError(
+            f"buttons={list(given)!r:.60}: give one entry per env ({num_envs}); 'a+up' holds two buttons in every env"
+        )
+    return [button_mask(each) if each is None or isinstance(each, (str, list, tuple)) else each for each in given]

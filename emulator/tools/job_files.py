@@ -9,14 +9,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.constants import BUTTON_NAMES
 from emulator.rom.cartridge import EmulatorError
 from emulator.rom.regular_file import read_regular, reason
-from emulator.state.arguments import whole_number
+from emulator.state.arguments import button_mask, whole_number
 
 MOST_FRAMES = 10_000_000
 """Of one job: 46 hours of play."""
@@ -47,16 +45,6 @@ class Job:
     memory: tuple[tuple[int, int], ...] = ()
     until_ld_b_b: bool = False
     until_serial: str = ""
-
-
-def button_mask(names: Sequence[str]) -> int:
-    """Joypad mask of button names in any case; raise JobError for an unknown one."""
-    mask = 0
-    for name in names:
-        if not isinstance(name, str) or name.lower() not in BUTTON_NAMES:
-            raise JobError(f"button {name!r}: use {', '.join(BUTTON_NAMES)}")
-        mask |= 1 << BUTTON_NAMES.index(name.lower())
-    return mask
 
 
 def parse_inputs(entries: Any) -> tuple[tuple[int, int], ...]:

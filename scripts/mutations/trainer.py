@@ -8,7 +8,7 @@ LOG = "tests/trainer_core/test_log_check.py -k "
 MUTATIONS = [
     ("trainer_core/envs/game_env.py", "self._frames = manifest.codec.frames_per_step",
      "self._frames = manifest.codec.frames_per_step - 1", NOTICING + "24_frames"),
-    ("trainer_core/host/validator.py", 'starts="validation")', 'starts="train")',
+    ("trainer_core/host/validator.py", 'starts="validation",', 'starts="train",',
      NOTICING + "never_sees"),
     ("trainer_core/host/watching.py", "        self._writer.publish(pictures.tobytes(), ",
      "        now, pictures = pictures.copy(), getattr(self, 'old', pictures)\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,3 +137,65 @@ def test_a_few_screens_need_memory_for_a_few(device: str, busy: Cartridge) -> No
     assert few.shape == (3, 144, 160)
     assert grown < 70 * 3000 + 4 * 144 * 160  # plans of lines for all, shades for three
     assert np.array_equal(few.numpy(), emulator.screens.numpy()[:3])
+
+
+@pytest.mark.parametrize(
+    ("named", "masks"),
+    [
+        ("START", [0x80, 0x80]),
+        ("a+Up", [0x14, 0x14]),
+        ("", [0, 0]),
+        (["A", None], [0x10, 0]),
+        ([["b", "left"], "right+down"], [0x22, 0x09]),
+        ([0x40, ("select",)], [0x40, 0x40]),
+    ],
+)
+def test_buttons_by_name_are_those_by_mask(busy: Cartridge, named: Any, masks: list[int]) -> None:
+    by_name, by_mask, untouched = (Emulator(busy, 2) for _ in range(3))
+    by_name.run(named, 3, 1)
+    by_mask.run(np.array(masks, np.uint8), 3, 1)
+    untouched.run(None, 3)
+    assert by_name.state_hash() == by_mask.state_hash()
+    assert (by_name.state_hash() == untouched.state_hash()) == (not any(masks)), "else buttons leave no trace"
+
+
+@pytest.mark.parametrize("wrong", ["x", ["a", "x"], [["a", "x"], None], "a+", [None, [1]]])
+def test_a_button_that_there_is_not_is_named_beside_those_that_there_are(busy: Cartridge, wrong: Any) -> None:
+    with pytest.raises(EmulatorError, match=r"^button .*: give right, left, up, down, a, b, select, start$"):
+        Emulator(busy, 2).run(wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [(["a"], r"\['a'\].*per env \(2\)"), (60, "buttons=60: .*frames come second"), ([1.5, 1], "float64")],
+)
+def test_what_are_no_buttons_of_this_batch_is_refused(busy: Cartridge, wrong: Any, said: str) -> None:
+    with pytest.raises(EmulatorError, match=said):
+        Emulator(busy, 2).run(wrong)
+
+
+def test_a_path_and_bytes_are_the_cartridge_that_they_hold(busy: Cartridge, tmp_path: Path) -> None:
+    path, data = tmp_path / "busy.gb", busy.rom.tobytes()
+    path.write_bytes(data)
+    for given in (path, str(path), data, [busy, path], (data,)):
+        assert {cartridge.sha256 for cartridge in Emulator(given).cartridges} == {busy.sha256}
+
+
+@pytest.mark.parametrize("wrong", [5, None, [5], b"short", "no such file.gb", []])
+def test_what_is_no_rom_is_refused(wrong: Any) -> None:
+    with pytest.raises(EmulatorError, match=r"give|no Game Boy ROM"):
+        Emulator(wrong)
+
+
+def test_an_emulator_says_what_it_is_and_ends_with_its_block(busy: Cartridge) -> None:
+    with Emulator([busy] * 4, 8, "cpu") as emulator:
+        emulator.run("a")
+        assert repr(emulator) == "<Emulator: 8 x MICRO, MICRO, MICRO and 1 more on cpu, native>"
+        memory, pictures = weakref.ref(emulator.batch.ram), emulator.screens
+    assert memory() is None, "its memory is free without a collection"
+    assert pictures.numpy().shape == (8, 144, 160)
+    for use in (lambda: emulator.run(), lambda: emulator.screens, lambda: emulator.num_envs):
+        with pytest.raises(EmulatorError, match="this Emulator is closed; make a new one"):
+            use()
+    emulator.close()
+    assert repr(emulator) == "<Emulator, closed>"

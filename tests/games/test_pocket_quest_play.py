@@ -8,9 +8,10 @@ import pytest
 pytestmark = pytest.mark.warp
 pytest.importorskip("warp")
 
-from game_batch import ACTIONS, MASKS, ROM, GameBatch, place, symbols  # noqa: E402
+from kit.game_batch import ACTIONS, MASKS, symbols  # noqa: E402
 from kit.task_folder import Start, play  # noqa: E402
 from make_tasks import OPENING, TITLE_FRAMES, TO_DOOR, TO_STAIRS  # noqa: E402
+from walker import ROM, GameBatch, place  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_a_press_walks_exactly_one_square_whatever_the_facing(game):
 
 def test_a_held_button_walks_one_square_every_sixteen_frames(game):
     mask = MASKS[[ACTIONS.index("RIGHT")]]
-    at = symbols()["actors"]
+    at = symbols(ROM)["actors"]
     steps = []
     for _ in range(5 * 16):
         game.emulator.run(mask, 1)

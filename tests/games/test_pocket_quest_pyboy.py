@@ -13,8 +13,9 @@ pytestmark = [pytest.mark.warp, pytest.mark.slow]
 pytest.importorskip("warp")
 pyboy = pytest.importorskip("pyboy")
 
-from game_batch import ACTIONS, MASKS, ROM  # noqa: E402
+from kit.game_batch import ACTIONS, MASKS  # noqa: E402
 from make_tasks import OPENING, TITLE_FRAMES, TO_DOOR, TO_STAIRS  # noqa: E402
+from walker import ROM  # noqa: E402
 
 from emulator import Cartridge, Emulator  # noqa: E402
 

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.warp
 pytest.importorskip("warp")
 
 import difficulty  # noqa: E402
-from game_batch import ACTIONS, GameBatch  # noqa: E402
-from kit.game_batch import success_rate  # noqa: E402
+from kit.game_batch import ACTIONS, success_rate  # noqa: E402
 from make_tasks import STAGES  # noqa: E402
+from walker import GameBatch  # noqa: E402
 
 from emulator.state.snapshot import load_snapshots  # noqa: E402
 

@@ -12,7 +12,7 @@ pytest.importorskip("warp")
 pytest.importorskip("torch")
 
 import difficulty  # noqa: E402
-from game_batch import ROM  # noqa: E402
+from walker import ROM  # noqa: E402
 
 from emulator import Cartridge  # noqa: E402
 from emulator.state.snapshot import load_snapshots  # noqa: E402

@@ -121,9 +121,12 @@ def test_what_is_installed_finds_tasks_and_keeps_data_in_the_users_folder(
     site, user = tmp_path / "site", tmp_path / "user"
     wheel.extractall(site)
     code = f"""
-import json, sys
+import importlib.util, json, sys
 sys.path[:] = [{str(site)!r}, *(place for place in sys.path if place != {str(CHECKOUT)!r})]
 import dmglab
+import gymnasium
+entry = gymnasium.spec("DMGLab-v0").entry_point
+assert importlib.util.find_spec(entry.split(":")[0]).origin.startswith({str(site)!r}), entry
 from trainer_core.lab import paths
 from trainer_core.lab.tasks import list_tasks, verify_file
 assert paths.__file__.startswith({str(site)!r}), paths.__file__

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from trainer_core.cli.main import main
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import find_task
 
@@ -43,7 +43,8 @@ def test_nothing_is_allocated_after_warm_up(through: str, stack_k: int, capsys: 
 def test_graphs_change_no_state_and_no_picture(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     envs = [
-        GameEnv(find_task(TASK, home), 256, home=home, device="cuda:0", cuda_graphs=graphs) for graphs in (False, True)
+        GameEnv.open(find_task(TASK, home), home, GameOptions(num_envs=256, device="cuda:0", cuda_graphs=graphs))
+        for graphs in (False, True)
     ]
     actions = _actions(256)
     for env in envs:

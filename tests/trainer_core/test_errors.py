@@ -100,6 +100,6 @@ def test_only_one_function_prints_words_of_files_for_the_command_line() -> None:
         for path in folder.glob("*.py")
         if "print(" in (text := path.read_text(encoding="utf-8"))
     }
-    known = {"main.py", "query.py", "record.py", "local_run.py", "train.py", "verbs.py", "demo.py", "output.py"}
+    known = {"main.py", "query.py", "record.py", "local_run.py", "train.py", "demo.py", "output.py"}
     assert {name for name, count in printing.items() if count} <= known
     assert json.dumps("\x1b") == r'"\u001b"', "results are JSON and need nothing more"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -17,11 +18,13 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from trainer_core.envs.gymnasium_env import DmgLabEnv
 from trainer_core.envs.gymnasium_vector import DmgLabVectorEnv
+from trainer_core.envs.translation import action_names
 from trainer_core.lab.paths import CHECKOUT
+from trainer_core.wire.buttons import ALL_ACTIONS
 from trainer_core.wire.errors import TaskError
 from trainer_core.wire.process_guard import kill_group
 
-MADE = "trainer_core.envs.gymnasium_env:DMGLab-v0"
+MADE = "dmglab:DMGLab-v0"
 HORIZON = 32
 INFO_MODES = ("full", "stats", "none")
 REAL_GAME = "pocket_quest/leave_bedroom"
@@ -36,6 +39,57 @@ def test_gymnasium_finds_nothing_wrong_with_the_env(task: str) -> None:
         check_env(env.unwrapped)
     assert env.observation_space.shape == (2, 72, 80)
     env.close()
+
+
+@pytest.mark.parametrize("first", ["dmglab", "gymnasium"])
+def test_gymnasium_knows_the_env_whichever_was_imported_first(first: str) -> None:
+    code = f"""
+import sys, {first}
+import dmglab
+assert {first!r} == "gymnasium" or not {{"gymnasium", "numpy"}} & set(sys.modules), "it loads nothing"
+import gymnasium
+assert gymnasium.spec("DMGLab-v0").vector_entry_point
+assert not {{"torch", "warp"}} & set(sys.modules), "before an environment is made"
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=True)
+
+
+def test_actions_have_the_names_of_what_they_press() -> None:
+    env, many = DmgLabEnv("tiny_goal"), DmgLabVectorEnv("tiny_goal", 2)
+    names = env.get_action_meanings()
+    assert names == many.get_action_meanings() == ["A", "B", "START", "UP", "DOWN", "LEFT", "RIGHT"]
+    before, _ = env.reset(options={"start": 3})
+    after, *_ = env.step(np.int64(names.index("UP")))
+    back, *_ = env.step(np.int64(names.index("DOWN")))
+    assert np.array_equal(before, back)
+    assert not np.array_equal(before, after)
+    of_two_buttons: Any = SimpleNamespace(num_actions=len(ALL_ACTIONS))
+    assert action_names(of_two_buttons)[-1] == "DOWN+RIGHT"
+
+
+@pytest.mark.parametrize("mode", INFO_MODES)
+def test_reset_says_what_step_says(mode: Any) -> None:
+    many = DmgLabVectorEnv("tiny_goal", 2, info_mode=mode)
+    _, begun = many.reset(seed=1, options={"start": [3, 5]})
+    stepped = many.step(np.zeros(2, np.int64))[4]  # a button that does nothing
+    assert begun.keys() == stepped.keys()
+    if mode == "full":
+        assert begun["start_index"].tolist() == [3, 5]
+        assert begun["episode_steps"].tolist() == [0, 0]
+        assert np.array_equal(begun["dist"], stepped["dist"])
+
+
+def test_reset_of_one_says_what_its_step_says() -> None:
+    env = DmgLabEnv("tiny_goal")
+    _, begun = env.reset(options={"start": 3})
+    stepped = env.step(np.int64(0))[4]
+    assert begun == stepped | {"episode_steps": 0}
+    assert {name: type(value) for name, value in begun.items()} == {
+        "dist": float,
+        "success": bool,
+        "start_index": int,
+        "episode_steps": int,
+    }
 
 
 def test_an_episode_ends_by_its_horizon_with_the_picture_it_reached() -> None:
@@ -116,6 +170,13 @@ def test_the_vector_env_resets_as_gymnasium_itself_does(task: str) -> None:
 
 def _same_step(mine: Any, other: Any, fresh: np.ndarray, kinds: set[str]) -> None:
     ended = mine[2] | mine[3]
+    for name in ("dist", "success", "start_index", "episode_steps"):
+        for infos in (mine[4], other[4]):
+            assert infos[f"_{name}"].all(), "also of an episode that begins"
+        going = fresh & ~ended
+        assert mine[4][name][going] == pytest.approx(other[4][name][going])
+    assert not mine[4]["episode_steps"][ended].any()
+    assert not other[4]["episode_steps"][ended].any()
     for index in (1, 2, 3):
         assert mine[index].dtype == other[index].dtype
         assert np.allclose(mine[index][fresh], other[index][fresh])
@@ -163,6 +224,7 @@ def test_sb3_gets_empty_infos_until_an_episode_ends() -> None:
         mine, other = (env.step(np.zeros(2, np.int64))[3] for env in (full, none))
         assert (other == [{}, {}]) == (step < HORIZON)
     assert set(mine[0]) - set(other[0]) == {"dist"}
+    assert (set(full.reset_infos[0]), other[0].keys() >= none.reset_infos[0].keys()) == ({"dist", "is_success"}, True)
     assert mine[0]["episode"] == other[0]["episode"]
 
 
@@ -194,11 +256,11 @@ def test_sb3_sees_ends_truncations_and_returns() -> None:
         obs, reward, done, infos = env.step(np.zeros(4, np.int64))
         total += reward
         assert done.all() == (step == HORIZON)
-    for env, info in enumerate(infos):
+    for number, info in enumerate(infos):
         assert info["TimeLimit.truncated"] is True
-        assert info["episode"]["r"] == pytest.approx(total[env])
+        assert info["episode"]["r"] == pytest.approx(total[number])
         assert info["episode"]["l"] == HORIZON
-        assert np.array_equal(info["terminal_observation"], first[env])
+        assert np.array_equal(info["terminal_observation"], first[number])
     assert env.observation_space.contains(obs[0])
     assert VecMonitor(env).reset().shape == first.shape
     assert len(env.get_images()) == 4

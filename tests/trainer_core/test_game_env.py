@@ -12,7 +12,7 @@ import torch
 
 from tests.trainer_core.vec_env_contract import check_vec_env
 from trainer_core.envs.exploring import Way
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.envs.sharded_emulator import ShardedEmulator
 from trainer_core.envs.vec_env import StepStats
 from trainer_core.lab.paths import HomePaths
@@ -37,7 +37,7 @@ def make(tmp_path: Path) -> Make:
         if tau is not None:
             goal = msgspec.structs.replace(manifest.goal, tau=tau, hold_steps=1)
             manifest = msgspec.structs.replace(manifest, goal=goal)
-        return GameEnv(Task(task.folder, manifest), count, home=home, stack_k=k, **options)
+        return GameEnv.open(Task(task.folder, manifest), home, GameOptions(num_envs=count, stack_k=k, **options))
 
     return make_env
 

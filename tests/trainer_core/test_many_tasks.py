@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -12,14 +13,18 @@ import torch
 from tests.trainer_core.building import read_log, tiny_config, train_in, without_clocks
 from trainer_core.cli.train import with_joined_tasks
 from trainer_core.envs.build import make_env
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.envs.mixed_env import MixedEnv
+from trainer_core.envs.startable import check_startable
+from trainer_core.host.control import Control
+from trainer_core.host.native import NativeTrainee, native_host
 from trainer_core.lab.checkpoint_manifest import list_checkpoints, read_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_checks import check_task, check_tasks
 from trainer_core.lab.task_lists import envs_of, expand_tasks, one_of, short_task
 from trainer_core.lab.tasks import Episode, Task, find_task
 from trainer_core.runs.log_check import check_log
+from trainer_core.runs.log_writer import RunWriter
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.metric_names import metric
@@ -36,7 +41,7 @@ def short(task_id: str, count: int, seed: int = 1) -> GameEnv:
     home = HomePaths(Path("/nonexistent"))
     task = find_task(task_id, home)
     manifest = msgspec.structs.replace(task.manifest, episode=Episode(horizon=HORIZON))
-    return GameEnv(Task(task.folder, manifest), count, home=home, seed=seed)
+    return GameEnv.open(Task(task.folder, manifest), home, GameOptions(num_envs=count, seed=seed))
 
 
 @pytest.mark.warp
@@ -54,6 +59,8 @@ def test_each_env_plays_its_own_task_as_it_would_alone() -> None:
         env.reset_to(begun)
         env.episodes._rng.set_state(mixed.episodes[number]._rng.get_state())
         assert torch.equal(env.obs, mixed.obs[own])
+        assert torch.equal(env.dist, mixed.dist[own])
+        assert torch.equal(env.start_index, mixed.start_index[own] - first)
         for row in ROWS:
             result = env.step(row[own])
             env.kept = [*getattr(env, "kept", []), (result, first, own)]  # type: ignore[attr-defined]
@@ -67,7 +74,10 @@ def test_each_env_plays_its_own_task_as_it_would_alone() -> None:
             assert torch.equal(found.info.start_index[own] - first, result.info.start_index)
             assert torch.equal(found.info.episode_steps[own], result.info.episode_steps)
     for env in alone:
-        assert torch.equal(mixed.obs[env.kept[0][2]], env.obs)  # type: ignore[attr-defined]
+        _, first, own = env.kept[0]  # type: ignore[attr-defined]
+        assert torch.equal(mixed.obs[own], env.obs)
+        assert torch.equal(mixed.dist[own], env.dist)
+        assert torch.equal(mixed.start_index[own] - first, env.start_index)
         env.close()
     mixed.close()
 
@@ -142,6 +152,39 @@ def test_lists_of_tasks_are_read_and_expanded(tmp_path: Path) -> None:
     assert (short_task("x/a,y/b"), short_task("a,b,c")) == ("a + b", "3 tasks")
 
 
+def own_task(task_id: str, home: HomePaths) -> Path:
+    """The manifest of a copy of HOUSE in the home."""
+    shutil.copytree(find_task(HOUSE, home).folder, home.tasks / task_id)
+    manifest = home.tasks / task_id / "task.toml"
+    manifest.write_text(manifest.read_text().replace(f'"{HOUSE}"', f'"{task_id}"'))
+    return manifest
+
+
+def edit(manifest: Path, line: str) -> None:
+    """Give a key of a task.toml another value."""
+    key = line.partition(" =")[0]
+    lines = [line if found.startswith(f"{key} =") else found for found in manifest.read_text().splitlines()]
+    manifest.write_text("\n".join(lines))
+
+
+@pytest.mark.warp
+def test_a_task_that_is_edited_while_a_run_starts_is_trained_as_it_was_checked(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    manifest = own_task("mine", home)
+    edit(manifest, "horizon = 50")
+    config = RunConfig(task="mine", num_envs=2, num_steps=4, num_minibatches=1, eval_episodes=1, threads=1)
+    tasks = check_startable(config, home)
+    edit(manifest, "horizon = 60")
+    run = native_host(config, home.run("run"), home, RunWriter(home.run("run")), Control(), tasks=tasks)
+    run.prepare()
+    assert isinstance(run.trainee, NativeTrainee)
+    validator = run.trainee.make_validator()
+    assert run.trainee.trainer.env.horizon == validator._environment("mine").horizon == 50
+    validator.close()
+    run.close()
+    assert make_env(config, home).horizon == 60, "who was given no tasks finds them"
+
+
 def test_preflight_says_which_tasks_cannot_be_mixed(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     both = f"{BEDROOM},{HOUSE}"
@@ -154,14 +197,7 @@ def test_preflight_says_which_tasks_cannot_be_mixed(tmp_path: Path) -> None:
     assert "trains alone" in check_tasks(f"{BEDROOM},tiny_goal", home, 8).detail
     assert "no task" in check_tasks(f"{BEDROOM},nobody", home, 8).detail
     assert "takes one task" in check_task(both, home).detail, "a guest library's trainer"
-    folder = tmp_path / "tasks" / "slow"
-    folder.mkdir(parents=True)
-    shipped = find_task(HOUSE, home).folder
-    for path in shipped.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    text = (folder / "task.toml").read_text().replace(f'"{HOUSE}"', '"slow"')
-    lines = ["frames_per_step = 30" if "frames_per_step" in x else x for x in text.splitlines()]
-    (folder / "task.toml").write_text("\n".join(lines))
+    edit(own_task("slow", home), "frames_per_step = 30")
     found = check_tasks(f"{BEDROOM},slow", home, 8)
     assert found.detail == (f"one batch cannot play these: {BEDROOM} has frames a step 24, slow has 30")
     assert json.dumps(found.remedy) == "{}"

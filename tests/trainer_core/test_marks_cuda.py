@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.trainer_core.building import tiny_config
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.envs.press_marks import presses_marked
 from trainer_core.envs.pressed import PressedEnv
 from trainer_core.lab.paths import HomePaths
@@ -28,7 +28,7 @@ def test_marked_pictures_are_those_of_a_cpu_and_learned_by_products(tmp_path: Pa
     home = HomePaths(tmp_path)
     task = find_task("pocket_quest/leave_bedroom", home)
     envs = [
-        PressedEnv(GameEnv(task, 32, home=home, device=device))  # type: ignore[arg-type]
+        PressedEnv(GameEnv.open(task, home, GameOptions(num_envs=32, device=device)))  # type: ignore[arg-type]
         for device in ("cpu", "cuda:0")
     ]
     rng = torch.Generator().manual_seed(2)

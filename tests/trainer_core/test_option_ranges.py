@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,29 @@ def test_the_command_says_so_and_leaves_nothing(
     assert WRONG[words] in found["error"]
     assert "\n" not in found["error"]
     assert not list(tmp_path.iterdir()), "nothing was begun"
+
+
+COMPLAINTS = {
+    "train --num-envs x": "Error parsing --num-envs: invalid literal for int() with base 10: 'x'; see dmglab train",
+    "queue move run b": "Error parsing INT: invalid literal for int() with base 10: 'b'; see dmglab queue move",
+    "train --nope 1 extra": "Unrecognized options: --nope, 1, extra; see dmglab train",
+    "gif rec": "Missing from dmglab gif: --out PATH The GIF to write. (required); see dmglab gif",
+    "train --algo z": "invalid choice 'z' for argument '--algo'. Expected one of ('ppo', 'a2c'); see dmglab train",
+    "gif rec --out": "Missing value for argument '--out'. Expected 1 values; see dmglab gif",
+}
+"""Every kind that tyro has, as one line; each ends with --help."""
+
+
+@pytest.mark.parametrize("words", COMPLAINTS)
+@pytest.mark.parametrize(("encoding", "columns"), [("utf-8", "40"), ("utf-8", "200"), ("ascii", "40")])
+def test_what_is_no_option_is_one_line_whatever_the_terminal_is(
+    words: str, encoding: str, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = io.TextIOWrapper(io.BytesIO(), encoding, write_through=True)
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main(words.split()) == 1
+    assert json.loads(out.buffer.getvalue())["error"] == f"{COMPLAINTS[words]} --help"  # type: ignore[attr-defined]
 
 
 def test_texts_have_an_end() -> None:

@@ -19,12 +19,13 @@ from trainer_core.envs.startable import check_startable
 from trainer_core.lab.memory_estimate import available_for, cartridge_ram, check_memory, memory_estimate
 from trainer_core.lab.paths import ASSETS, CHECKOUT, HomePaths
 from trainer_core.lab.task_checks import check_task
+from trainer_core.lab.tasks import find_task
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.native import NATIVE, NativeRunner
 from trainer_core.service import preflight
 from trainer_core.service.preflight import run_checks
-from trainer_core.wire.checks import Check, Found, require
+from trainer_core.wire.checks import Check, Found, require, size
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.spec import RunSpec
@@ -123,11 +124,14 @@ def test_the_ram_of_the_cartridge_counts(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     home.settings.mkdir()
     config = RunConfig(task="mine", num_envs=1024)
-    without = memory_estimate(config, cartridge_ram("mine", home))
+    task = find_task("mine", home)
+    without = memory_estimate(config, cartridge_ram(task, home))
     (home.settings / "roms.json").write_text(json.dumps({sha: str(tmp_path / "rom.gb")}))
-    with_ram = memory_estimate(config, cartridge_ram("mine", home))
+    with_ram = memory_estimate(config, cartridge_ram(task, home))
     assert with_ram - without == 1024 * (120 << 10)
-    assert cartridge_ram("tiny_goal", home) == 0
+    room = check_memory(config, without, home).detail
+    assert room.startswith(f"needs about {size(with_ram)} of "), "preflight finds the task by itself"
+    assert check_memory(config, without, home, []).detail.startswith(f"needs about {size(without)} of ")
 
 
 def test_a_warm_start_from_nowhere_fails_for_a_run_that_begins(tmp_path: Path) -> None:

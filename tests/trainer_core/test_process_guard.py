@@ -29,6 +29,10 @@ process_guard.die_with_parent()
 print(process_guard.os.getpid(), flush=True)
 {body}
 """
+AFTER_ITS_PARENT = """
+while process_guard.os.getppid() == int(process_guard.os.environ[process_guard.PARENT]):
+    time.sleep(0.01)
+"""
 HOLDS_THE_GIL = "sum(iter(int, 1))  # one call into C that never returns to Python's loop"
 
 
@@ -79,7 +83,7 @@ def test_a_child_ends_with_its_parent_even_busy_in_c(first: str, body: str) -> N
 
 
 def test_a_parent_that_died_before_the_signal_was_armed_is_noticed() -> None:
-    parent, child = child_of_a_parent("time.sleep(60)", first="time.sleep(1)")
+    parent, child = child_of_a_parent("time.sleep(60)", first=AFTER_ITS_PARENT)
     parent.kill()
     parent.wait()
     assert gone(child)

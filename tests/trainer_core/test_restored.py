@@ -20,7 +20,7 @@ from emulator.state.batch import CONSOLE_DTYPE
 from tests.support.mutated import EXTREMES
 from tests.support.refusals import EXAMPLES, TORN, any_data, rewrite
 from tests.trainer_core.building import tiny_config, tiny_trainer, train_in
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.host.checkpoint import pack_state
 from trainer_core.lab.paths import HomePaths
@@ -97,7 +97,7 @@ def test_a_state_of_another_cartridge_is_named_with_its_console() -> None:
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GameEnv]:
     home = HomePaths(tmp_path_factory.mktemp("home"))
-    env = GameEnv(find_task("pocket_quest/leave_bedroom", home), ENVS, home=home, stack_k=2)
+    env = GameEnv.open(find_task("pocket_quest/leave_bedroom", home), home, GameOptions(num_envs=ENVS, stack_k=2))
     env.reset(seed=1)
     yield env
     env.close()

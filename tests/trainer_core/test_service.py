@@ -191,7 +191,8 @@ def test_commands_are_acknowledged_and_pause_holds(tmp_path: Path) -> None:
         await service.pause(run_id)
         await until(lambda: service.runs[run_id].state is RunState.PAUSED)
         steps = service.runs[run_id].env_steps
-        await asyncio.sleep(0.2)
+        for _ in range(3):  # all that it says before an answer has been heard by then
+            assert (await service.request(run_id, commands.Watch, envs=1)).ok
         assert service.runs[run_id].env_steps == steps
         await service.unpause(run_id)
         await until(lambda: service.runs[run_id].env_steps > steps)

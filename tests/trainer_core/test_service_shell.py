@@ -14,7 +14,7 @@ import pytest
 from tests.support.made_homes import make_home
 from tests.support.processes import SPEC
 from trainer_core.cli.main import main
-from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs import queue_steps
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.device_lock import DeviceLock
@@ -115,7 +115,7 @@ RESUMING = """
 import sys, time
 from pathlib import Path
 from trainer_core.wire import commands
-from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.wire.run_record import RunState
 from trainer_core.runs.life import RunLife
 from trainer_core.runs.run_lock import RunLock
@@ -124,7 +124,7 @@ from trainer_core.runs.command_files import Mailbox
 home = HomePaths(Path(sys.argv[1]))
 lock = RunLock.take(home.run("run-00000"))
 print("locked", flush=True)
-time.sleep(0.3)  # as torch loads
+sys.stdin.readline()  # as torch loads
 life = RunLife.resume(home, "run-00000", lock)
 box = Mailbox(life.paths)
 while not (letters := box.take()):
@@ -135,15 +135,30 @@ life.end(RunState.STOPPED, type(letters[0].command).__name__)
 
 
 @pytest.mark.parametrize("verb", ["stop", "pause"])
-def test_a_run_that_is_being_resumed_is_reached(home: HomePaths, dmglab: Shell, verb: str) -> None:
+def test_a_run_that_is_being_resumed_is_reached(
+    home: HomePaths, dmglab: Shell, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It said ok with the end of the life before, and the run trained on."""
     make_home(home.root, runs=1, log_records=1)
     with subprocess.Popen(
-        [sys.executable, "-c", RESUMING, str(home.root)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", RESUMING, str(home.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as resuming:
+        assert resuming.stdin is not None
         assert resuming.stdout is not None
         assert resuming.stdout.readline() == "locked\n"
-        found = dmglab(verb, "run-00000")
+        loaded = resuming.stdin
+
+        def look(paths: RunPaths) -> bool:
+            """Let the run begin once the command has seen that it is locked and has not begun."""
+            if not loaded.closed:
+                loaded.close()
+            return is_locked_here(paths)
+
+        monkeypatch.setattr("trainer_core.cli.steering.is_locked_here", look)
+        try:
+            found = dmglab(verb, "run-00000")
+        finally:
+            resuming.kill()  # it waits for the command as long as none comes
     if verb == "stop":
         assert (found["state"], found["reason"]) == ("stopped", "Stop")
     else:

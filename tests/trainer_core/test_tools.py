@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
 import shlex
@@ -18,8 +19,8 @@ import torch
 from PIL import Image
 
 from trainer_core import player
+from trainer_core.cli.command_table import COMMANDS, Command
 from trainer_core.cli.main import main
-from trainer_core.cli.summaries import VERBS, summary
 from trainer_core.envs.recording_writer import RecordingWriter, first_difference
 from trainer_core.envs.single_game import TinyGame
 from trainer_core.formats.gif import picked_frames
@@ -382,7 +383,7 @@ def test_what_people_type_first_is_answered(capsys: pytest.CaptureFixture[str]) 
     assert "usage: dmglab gif" in told
 
 
-@pytest.mark.parametrize("command", ["stop", "archive", "queue add", "task check", *VERBS])
+@pytest.mark.parametrize("command", ["stop", "archive", "queue add", "task check"])
 def test_help_is_what_was_asked_for(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """On standard output, where `| less` finds it, and with status 0."""
     with pytest.raises(SystemExit) as ended:
@@ -391,10 +392,32 @@ def test_help_is_what_was_asked_for(command: str, capsys: pytest.CaptureFixture[
     assert ended.value.code in (0, None)
     assert told.err == ""
     assert f"usage: dmglab {command}" in told.out
-    assert summary(command)[1:] in " ".join(told.out.split()) or command in VERBS
+    assert COMMANDS[command].summary[1:] in " ".join(told.out.split())
 
 
-@pytest.mark.parametrize("command", VERBS)
-def test_each_verb_has_its_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    error = call(capsys, command)[1]["error"]
-    assert f"one of {', '.join(VERBS[command])};" in error
+@pytest.mark.parametrize("command", [row for row in COMMANDS.values() if not row.function])
+def test_each_verb_has_its_line(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command.name, "--help"]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert told.out.startswith(f"usage: dmglab {command.name} VERB")
+    known = [row.name.split()[1] for row in command.verbs]
+    assert [line.split()[0] for line in told.out.splitlines()[1:-1]] == known
+    for words, said in (([], "say "), (["none"], "no verb 'none': say ")):
+        error = call(capsys, command.name, *words)[1]["error"]
+        assert error.startswith(f"{said}`dmglab {command.name}` and one of {', '.join(known)};")
+
+
+def test_every_row_of_the_table_names_a_function_and_every_command_has_a_row(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["help"]) == 0
+    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert shown == [name for name in COMMANDS if " " not in name]
+    named = {row.load() for row in COMMANDS.values() if row.function}
+    written = {
+        getattr(importlib.import_module(f"trainer_core.cli.{path.stem}"), "run", None)
+        for path in Path(sys.modules[main.__module__].__file__ or "").parent.glob("*.py")
+    }
+    assert written - named == {None}
+    assert main(["queue list"]) == 1, "one word is no command with a verb"

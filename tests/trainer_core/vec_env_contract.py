@@ -52,6 +52,9 @@ def _check_result(env: VecEnv, result: StepResult, before: torch.Tensor, ages: t
     assert bool(((info.dist >= 0) & (info.dist <= 1)).all())
     stays = ~info.reset_mask
     assert torch.equal(result.obs[stays], result.final_obs[stays])
+    for now, stepped in ((env.dist, info.dist), (env.start_index, info.start_index), (env.episode_steps, ages)):
+        assert torch.equal(now[stays], stepped[stays])
+    assert not bool(env.episode_steps[info.reset_mask].any())
     assert torch.equal(result.final_obs[:, 0], before[:, 1]), "the stack shifts by one picture"
     fresh = result.obs[info.reset_mask]
     assert torch.equal(fresh[:, 0], fresh[:, 1])
@@ -91,5 +94,12 @@ def _check_batch_size(make: MakeEnv) -> None:
         a, b = alone.step(torch.tensor([action])), many.step(torch.full((4,), action))
         assert torch.equal(a.final_obs[0], b.final_obs[0])
         assert float(a.info.dist[0]) == float(b.info.dist[0])
+    starts = many.start_set[[3, 1, 2, 1]]
+    many.reset_to(starts)
+    assert torch.equal(many.start_index, starts)
+    apart = many.dist.clone()
+    assert float(apart[1]) == float(apart[3]) > 0
+    alone.reset_to(starts[:1])
+    assert torch.equal(alone.dist, apart[:1])
     for env in (alone, many):
         env.close()

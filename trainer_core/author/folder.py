@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -205,60 +206,69 @@ def update_reward(task_id: str, home: HomePaths) -> dict[str, Any]:
     return {"task": task_id, "changed": changed}
 
 
-def write_task(
-    folder: Path,
-    *,
-    task_id: str,
-    title: str,
-    description: str,
-    rom: Rom,
-    codec: Codec,
-    starts: list[Snapshot],
-    start_pictures: np.ndarray | None,
-    start_inputs: list[dict[str, Any]],
-    heldout: int,
-    goal: GoalPictures,
-    tau: float,
-    hold_steps: int,
-    horizon: int,
-    reward: Reward,
-    demos: list[Demonstration],
-    success: str = "goal_template",
-    training: Training | None = None,
-) -> TaskManifest:
-    """Raises TaskError; the folder then is not there."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskContents:
+    """What a new task's folder says and holds; the manifest has the hashes besides."""
+
+    id: str
+    title: str
+    description: str
+    rom: Rom
+    codec: Codec
+    starts: list[Snapshot]
+    start_pictures: np.ndarray
+    """u8[S, 72, 80], what each start shows."""
+    start_inputs: list[dict[str, Any]]
+    """How each start is reached; empty for those that were given as states."""
+    heldout: int
+    goal: GoalPictures
+    tau: float
+    hold_steps: int
+    horizon: int
+    reward: Reward
+    demos: list[Demonstration]
+    success: str
+    training: Training
+
+
+def write_task(folder: Path, task: TaskContents) -> None:
+    """Write the folder of a new task. Raises TaskError; the folder then is not there."""
+    goal = task.goal
     with new_folder(folder) as made:
-        pictures = {} if start_pictures is None else {"pictures": start_pictures}
-        save_snapshots(made / STARTS, starts, **pictures)
+        save_snapshots(made / STARTS, task.starts, pictures=task.start_pictures)
         same_mask = goal.mask.all()
         save_goal(made / GOAL, goal.templates, None if same_mask else goal.mask)
-        if start_inputs:
-            text = json.dumps(start_inputs, indent=0) + "\n"
+        if task.start_inputs:
+            text = json.dumps(task.start_inputs, indent=0) + "\n"
             (made / INPUTS).write_text(text, encoding="utf-8")
         demo = None
-        if demos:
-            save_demonstrations(made / DEMO, demos)
+        if task.demos:
+            save_demonstrations(made / DEMO, task.demos)
             demo = Demo(file=DEMO, sha256=file_sha256(made / DEMO))
+        count, starts_sha256 = len(task.starts), file_sha256(made / STARTS)
         manifest = TaskManifest(
             schema=1,
-            id=task_id,
-            title=title,
-            description=description,
-            success=success,
-            rom=rom,
-            codec=codec,
-            starts=Starts(file=STARTS, count=len(starts), heldout=heldout, sha256=file_sha256(made / STARTS)),
+            id=task.id,
+            title=task.title,
+            description=task.description,
+            success=task.success,
+            rom=task.rom,
+            codec=task.codec,
+            starts=Starts(file=STARTS, count=count, heldout=task.heldout, sha256=starts_sha256),
             goal=Goal(
-                file=GOAL, sha256=file_sha256(made / GOAL), distance=goal.distance, tau=tau, hold_steps=hold_steps
+                file=GOAL,
+                sha256=file_sha256(made / GOAL),
+                distance=goal.distance,
+                tau=task.tau,
+                hold_steps=task.hold_steps,
             ),
-            episode=Episode(horizon=horizon),
-            reward=reward,
+            episode=Episode(horizon=task.horizon),
+            reward=task.reward,
             demo=demo,
-            training=training or Training(),
+            training=task.training,
         )
         (made / MANIFEST).write_bytes(manifest_toml(manifest))
         load_task(made)
-    return manifest
 
 
 def held_out_share(count: int) -> int:

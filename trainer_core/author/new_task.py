@@ -11,7 +11,7 @@ import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from trainer_core.author import suggestions
-from trainer_core.author.folder import free_folder, held_out_share, write_task
+from trainer_core.author.folder import TaskContents, free_folder, held_out_share, write_task
 from trainer_core.author.goals import GoalPictures, gather_goal, parse_mask, suggest_tau
 from trainer_core.author.inputs import beyond_codec, wide_enough
 from trainer_core.author.lost import Way, find_lost
@@ -122,9 +122,8 @@ def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) 
     demos = [part.demonstration() for part in segments if part.arrives]
     rows = [] if given or around else inputs_of(walks, segments, request.spread)
     registered = register_rom(request.rom, rom.sha256, home)
-    write_task(
-        folder,
-        task_id=request.id,
+    contents = TaskContents(
+        id=request.id,
         title=request.title or request.id.rsplit("/", 1)[-1].replace("_", " ").capitalize(),
         description=request.description or "Made from captured states and scripts.",
         rom=rom,
@@ -142,6 +141,7 @@ def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) 
         success=request.success,
         training=_training(chosen["gamma"][0], stack[0]),
     )
+    write_task(folder, contents)
     return folder, {
         "starts": f"{len(walks)} with different pictures, the last {heldout} held out"
         + (f"; {lost} dropped, from which every play ended in one dead picture" if lost else "")

@@ -17,7 +17,7 @@ from trainer_core.author.inputs import follows_codec
 from trainer_core.author.lost import Way, find_lost
 from trainer_core.author.suggestions import ambiguous_share, suggest_stack
 from trainer_core.envs.demonstrations import task_demonstrations
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import TaskParts, load_task_parts
@@ -187,7 +187,7 @@ class _WatchedEnv(GameEnv):
 
 def _open(task: Task, home: HomePaths, seed: int) -> _WatchedEnv:
     try:
-        env = _WatchedEnv(task, BATCH, home=home, seed=seed, novelty=False)
+        env = _WatchedEnv.open(task, home, GameOptions(num_envs=BATCH, seed=seed, novelty=False))
     except EmulatorError as error:
         raise TaskError(f"{task.id}: {error}") from None
     env.start_set = torch.arange(task.manifest.starts.count)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.lab.checkpoint_manifest import read_meta, read_own_meta
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.task_lists import expand_tasks, is_list, split_tasks
+from trainer_core.lab.task_lists import expand_tasks, game_tasks, is_list, split_tasks
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import CheckpointError, ConfigError
@@ -153,9 +153,10 @@ def _evaluate(options: Options, config: RunConfig, folder: Path | None, home: Ho
 
     find_device(config.device)
     torch.set_num_threads(config.threads or default_threads())
-    facts = task_facts(config.task, home)
+    tasks = game_tasks(config.task, home)
+    facts = task_facts(config.task, home, tasks)
     played = options.starts if facts.held_out else "train"
-    env = make_env(config, home, num_envs=min(options.episodes, 256), starts=played)
+    env = make_env(config, home, num_envs=min(options.episodes, 256), starts=played, tasks=tasks)
     env.reset(seed=config.seed)
     rng = torch.Generator(env.device).manual_seed(config.seed)
     mode = options.mode

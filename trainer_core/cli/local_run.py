@@ -23,6 +23,7 @@ from trainer_core.host.validation_process import ValidationProcess
 from trainer_core.host.worker import NOTHING_YET, obey
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
 from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.lab.tasks import Task
 from trainer_core.runs.command_files import LOOK_S, Mailbox
 from trainer_core.runs.config_file import read_run_config
 from trainer_core.runs.device_lock import DeviceLock, run_on
@@ -128,11 +129,11 @@ def train_new(
     ranks.require_same(repr(config))
     run_id = ranks.agree(new_run_id())
     config = own_device(config, ranks)
-    check_startable(config, home)
+    tasks = check_startable(config, home)
     if not ranks.is_first:
-        return _run_beside(config, home.run(run_id), home, control, ranks)
+        return _run_beside(config, tasks, home.run(run_id), home, control, ranks)
     life = RunLife.begin(home, run_id, RunSpec.of(config), algo=config.algo, name=name)
-    return _run_first(config, home, control, ranks, life, beside)
+    return _run_first(config, tasks, home, control, ranks, life, beside)
 
 
 def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any], lock: RunLock | None) -> dict[str, Any]:
@@ -145,13 +146,12 @@ def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any], lock: 
     ranks.require_same(repr((paths.run_id, config)))
     config = own_device(config, ranks)
     begins = not list_checkpoints(paths)
+    tasks = check_startable(config, home, begins=begins)
     if not ranks.is_first:
-        check_startable(config, home, begins=begins)
-        return _run_beside(config, paths, home, control, ranks)
+        return _run_beside(config, tasks, paths, home, control, ranks)
     assert lock is not None
-    check_startable(config, home, begins=begins)
     life = RunLife.resume(home, paths.run_id, lock, algo=config.algo)
-    return _run_first(config, home, control, ranks, life)
+    return _run_first(config, tasks, home, control, ranks, life)
 
 
 def _begin_process() -> tuple[Ranks, Control]:
@@ -175,6 +175,7 @@ def own_device(config: RunConfig, ranks: Ranks) -> RunConfig:
 
 def _run_first(
     config: RunConfig,
+    tasks: dict[str, Task],
     home: HomePaths,
     control: Control,
     ranks: Ranks,
@@ -189,7 +190,7 @@ def _run_first(
         devices = _take_devices(config, home, ranks, paths.run_id)
         with contextlib.closing(RunWriter(paths, Narrator(life))) as writer:
             threading.Thread(target=_read_mail, args=(paths, control, writer), daemon=True).start()
-            host = native_host(config, paths, home, writer, control, ranks=ranks, beside=beside)
+            host = native_host(config, paths, home, writer, control, ranks=ranks, tasks=tasks, beside=beside)
             outcome = host.run()
     except KeyboardInterrupt:
         with contextlib.suppress(DiskError):
@@ -245,9 +246,11 @@ def _read_mail(paths: RunPaths, control: Control, writer: RunWriter) -> None:
         time.sleep(LOOK_S)
 
 
-def _run_beside(config: RunConfig, paths: RunPaths, home: HomePaths, control: Control, ranks: Ranks) -> dict[str, Any]:
+def _run_beside(
+    config: RunConfig, tasks: dict[str, Task], paths: RunPaths, home: HomePaths, control: Control, ranks: Ranks
+) -> dict[str, Any]:
     """Train as one of the other ranks, which write nothing."""
-    native_host(config, paths, home, SilentWriter(paths), control, ranks=ranks).run()
+    native_host(config, paths, home, SilentWriter(paths), control, ranks=ranks, tasks=tasks).run()
     ranks.close()
     return {}
 

@@ -13,10 +13,10 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from trainer_core.cli.command_table import Command, find, usage
 from trainer_core.cli.output import on_terminal, print_lists, say
-from trainer_core.cli.summaries import COMMANDS, rows
 from trainer_core.host.process_start import begin_process
 from trainer_core.wire.errors import LabError, in_words, shortened
 from trainer_core.wire.process_guard import PARENT, die_with_parent
@@ -29,12 +29,8 @@ from trainer_core.wire.standard_streams import (
 )
 
 HELP = {"-h", "--help"}
-MODULES = {"bench": "bench.command", "import": "importing"}
-"""Commands whose module has another name."""
 MOST_NAME = 60
 """Letters of a word that was typed and is no command."""
-OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runner", "runs"}
-"""Commands that print more than their result; the others' stray prints go to standard error."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -52,18 +48,20 @@ def main(argv: list[str] | None = None) -> int:
         print(f"dmglab {_version()}")
         return 0
     if argv[0] == "help" and argv[1:]:
-        argv = [argv[1], "--help"]
+        argv = [*argv[1:], "--help"]
     if argv[0] in {*HELP, "help"}:
         print(usage())
         return 0
-    if argv[0] not in COMMANDS:
+    command, words = find(argv)
+    if command is None:
         say(f"dmglab: no command {shortened(repr(argv[0]), MOST_NAME)}\n{usage()}")
         return 1
+    if not command.function and not HELP.isdisjoint(words[:1]):
+        print(usage(command))
+        return 0
     try:
-        # Takes seconds for some: Ctrl-C meanwhile is one line as well.
-        module = importlib.import_module(f"trainer_core.cli.{MODULES.get(argv[0], argv[0])}")
-        with contextlib.nullcontext() if _owns_stdout(argv) else _stdout_to_stderr():
-            result = module.run(argv[1:])
+        with contextlib.nullcontext() if command.prints or not HELP.isdisjoint(words) else _stdout_to_stderr():
+            result = _run(command, words)
     except LabError as error:
         result = {"ok": False, "error": str(error)}
     except OSError as error:  # a folder or file that cannot be read or written
@@ -87,8 +85,13 @@ def main(argv: list[str] | None = None) -> int:
     return 0 if result.get("ok", True) else 1
 
 
-def _owns_stdout(argv: list[str]) -> bool:
-    return argv[0] in OWN_STDOUT or not HELP.isdisjoint(argv[1:])
+def _run(command: Command, words: list[str]) -> dict[str, Any]:
+    """Return what the command's function returns. Raises LabError where a verb is missing."""
+    if not command.function:
+        said = f"no verb {words[0]!r}: " if words else ""
+        known = ", ".join(row.name.rpartition(" ")[2] for row in command.verbs)
+        raise LabError(f"{said}say `dmglab {command.name}` and one of {known}; each has --help")
+    return command.load()(words)  # importing takes seconds for some: Ctrl-C meanwhile is one line as well
 
 
 def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
@@ -103,13 +106,6 @@ def _version() -> str:
         return version("dmglab")
     except PackageNotFoundError:  # sources that nobody installed
         return "from sources"
-
-
-def usage() -> str:
-    return (
-        "usage: dmglab COMMAND [options]   (no command: open the app)\n"
-        f"{rows(COMMANDS)}\n`dmglab COMMAND --help` shows its options."
-    )
 
 
 def leave(command: Callable[[], int]) -> NoReturn:

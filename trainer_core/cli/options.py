@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import tyro
 
-from trainer_core.cli.summaries import summary
+from trainer_core.cli.command_table import COMMANDS
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import check_device, check_fields
@@ -39,8 +39,8 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
     metadata; --help prints and ends.
     """
     options: dict[str, Any] = {"prog": f"dmglab {command}", "args": argv}
-    if words := summary(command):
-        options["description"] = f"{words[0].upper()}{words[1:]}."
+    if row := COMMANDS.get(command):
+        options["description"] = f"{row.summary[0].upper()}{row.summary[1:]}."
     if default is not None:
         options["default"] = default
     complaint = io.StringIO()
@@ -58,11 +58,15 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
 
 
 def _one_line(box: str) -> str:
-    """tyro's framed message without its frame, title, colours and the option's help text."""
+    """Return what tyro printed without its frame, title and colours and the option's help text.
+
+    No public function of tyro gives its complaint: `tyro.extras.get_parser` is deprecated and makes another parser.
+    pyproject.toml therefore holds tyro to one minor version, and test_option_ranges.py holds its words.
+    """
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    body = [line for line in plain.splitlines() if not line.startswith("\u256d")]
-    words = " ".join(re.sub(r"[\u2500-\u257f]|-{3,}", " ", " ".join(body)).split())
-    return re.sub(r" Argument helptext: .* For full helptext, see", "; see", words)
+    _title, _, body = plain.partition("\n")
+    words = " ".join(re.sub(r"[\u2500-\u257f]|-{3,}", " ", body).split())  # hyphens where the locale is not UTF-8
+    return re.sub(r"\.?( Argument helptext: .*)? For full helptext, (see|run):?", "; see", words)
 
 
 def home_paths(home: Path | None) -> HomePaths:

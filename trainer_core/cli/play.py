@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -14,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal, NoReturn
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import say
 from trainer_core.lab.arc_games import is_arc, server_of
 from trainer_core.lab.checkpoint_manifest import read_meta
 from trainer_core.lab.paths import HomePaths
@@ -110,7 +110,7 @@ def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, A
     if not player.told_to_stop:
         raise LabError(f"the player ended by itself with status {status}, before its time")
     if not player.episodes:
-        print(f"no episode ended in {options.seconds:g} s of play: give --seconds or --speed more", file=sys.stderr)
+        say(f"no episode ended in {options.seconds:g} s of play: give --seconds or --speed more")
     return {"episodes": player.episodes, "successes": player.successes, "recording": player.recording}
 
 

@@ -16,7 +16,6 @@ from trainer_core.cli import train, train_guest
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
 from trainer_core.cli.output import print_table, say
-from trainer_core.cli.verbs import run_verb
 from trainer_core.runs import queue_steps
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.queue import RunQueue
@@ -78,19 +77,6 @@ class WorkOptions:
     """In a process of its own, that outlives this shell."""
     home: Path | None = None
     """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
-
-
-def run(argv: list[str]) -> dict[str, Any]:
-    verbs = {
-        "list": list_waiting,
-        "add": add,
-        "move": move,
-        "hold": hold,
-        "release": release,
-        "remove": remove,
-        "run": work,
-    }
-    return run_verb("queue", argv, verbs)
 
 
 def list_waiting(argv: list[str]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.verbs import run_verb
 from trainer_core.wire.errors import ConfigError
 
 
@@ -35,11 +34,7 @@ class RemoveOptions:
     """Whose register; default DMGLAB_HOME or var/ of the checkout."""
 
 
-def run(argv: list[str]) -> dict[str, Any]:
-    return run_verb("rom", argv, {"add": _add, "list": _list, "remove": _remove})
-
-
-def _add(argv: list[str]) -> dict[str, Any]:
+def add(argv: list[str]) -> dict[str, Any]:
     from trainer_core.envs.rom_registry import add_rom, list_profiles
 
     options = parse(AddOptions, "rom add", argv)
@@ -52,14 +47,14 @@ def _add(argv: list[str]) -> dict[str, Any]:
     return found | ({"profiles": profiles} if profiles else {})
 
 
-def _list(argv: list[str]) -> dict[str, Any]:
+def list_all(argv: list[str]) -> dict[str, Any]:
     from trainer_core.envs.rom_registry import list_profiles, list_roms
 
     home = home_paths(parse(ListOptions, "rom list", argv).home)
     return {"ok": True, "roms": list_roms(home), "profiles": list_profiles(home)}
 
 
-def _remove(argv: list[str]) -> dict[str, Any]:
+def remove(argv: list[str]) -> dict[str, Any]:
     from trainer_core.envs.rom_registry import remove_rom
 
     options = parse(RemoveOptions, "rom remove", argv)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,8 +17,8 @@ from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.lab.arc_games import ARC_RULE, HELD_OUT_STARTS, find_game, is_arc
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.task_lists import SEPARATOR, envs_of, is_several, split_tasks
-from trainer_core.lab.tasks import OBSERVATION_RULE, find_task
+from trainer_core.lab.task_lists import SEPARATOR, envs_of, game_tasks, is_several, split_tasks
+from trainer_core.lab.tasks import OBSERVATION_RULE, Task
 from trainer_core.wire.buttons import CODEC_ID
 from trainer_core.wire.config import RunConfig
 
@@ -64,10 +65,15 @@ class TaskFacts:
         return {"rom": self.rom_sha256, "starts": self.starts_sha256, "goal": self.goal_sha256}
 
 
-def task_facts(task_id: str, home: HomePaths) -> TaskFacts:
-    """Raises TaskError for an unknown task."""
+def task_facts(task_id: str, home: HomePaths, tasks: Mapping[str, Task] | None = None) -> TaskFacts:
+    """Return the facts of a run's task or tasks, with `tasks` as `game_tasks` finds them.
+
+    Raises TaskError for an unknown one.
+    """
+    if tasks is None:
+        tasks = game_tasks(task_id, home)
     if is_several(task_id):
-        return _facts_of_several([task_facts(each, home) for each in split_tasks(task_id)])
+        return _facts_of_several([task_facts(each, home, tasks) for each in split_tasks(task_id)])
     if task_id == toy.TASK_ID:
         return TaskFacts(id=task_id)
     if is_arc(task_id):
@@ -81,7 +87,7 @@ def task_facts(task_id: str, home: HomePaths) -> TaskFacts:
             release_after_frames=1,
             held_out=HELD_OUT_STARTS,
         )
-    manifest = find_task(task_id, home).manifest
+    manifest = tasks[task_id].manifest
     return TaskFacts(
         id=manifest.id,
         rom_sha256=manifest.rom.sha256,
@@ -127,24 +133,27 @@ def make_env(
     starts: StartSet = "train",
     seed: int | None = None,
     demo_share: float = 0.0,
+    tasks: Mapping[str, Task] | None = None,
     tell: Preparing | None = None,
 ) -> VecEnv:
     """The environment of a run, or one that plays start states which training never sees.
 
     Only training pays a novelty bonus: other returns compare across runs. A task that holds no
-    state out has one set for everything. `demo_share`: see GameEnv. Training of few consoles on a
+    state out has one set for everything. `demo_share`: see GameOptions. Training of few consoles on a
     GPU looks for the ROM's hot code after a while (ADR 17). Several tasks train side by
-    side; validation and tests play one after another, each in an environment of its own. `tell`
-    hears how far that has come, for a task that takes minutes.
+    side; validation and tests play one after another, each in an environment of its own. `tasks`
+    are the run's, as `game_tasks` finds them. `tell` hears how far that has come, for a task that
+    takes minutes.
     """
     held_out = starts != "train"
     count = config.num_envs if num_envs is None else num_envs
     seed = config.seed if seed is None else seed
+    tasks = game_tasks(config.task, home) if tasks is None else tasks
     env: toy.TinyGoalEnv | GameEnv | ArcVecEnv | MixedEnv
     holds_out = True
     if is_several(config.task):
         assert not held_out, "validate each task in an environment of its own"
-        env = _mixed(config, home, count, seed, demo_share, tell)
+        env = _mixed([tasks[name] for name in split_tasks(config.task)], config, home, count, seed, demo_share, tell)
         return _observed(env, config, seed)  # type: ignore[arg-type]
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device)
@@ -161,22 +170,20 @@ def make_env(
             device=config.device,
         )
     else:
-        from trainer_core.envs.game_env import GameEnv  # warp takes seconds to load
+        from trainer_core.envs.game_env import GameEnv, GameOptions  # warp takes seconds to load
 
-        task = find_task(config.task, home)
+        task = tasks[config.task]
         holds_out = task.manifest.starts.heldout > 0
-        env = GameEnv(
-            task,
-            count,
+        options = GameOptions(
+            num_envs=count,
             device=config.device,
             stack_k=config.stack_k,
             seed=seed,
             held_out=held_out,
             demo_share=demo_share,
-            home=home,
             hot_code=False if held_out else hot_code_after(config.device),
-            tell=tell,
         )
+        env = GameEnv.open(task, home, options, tell)
     if held_out and holds_out:
         env.start_set = chosen_starts(env.start_set, starts)
         episodes = getattr(env, "episodes", None)
@@ -195,26 +202,26 @@ def _observed(env: VecEnv, config: RunConfig, seed: int) -> VecEnv:
 
 
 def _mixed(
-    config: RunConfig, home: HomePaths, num_envs: int, seed: int, demo_share: float, tell: Preparing | None
+    tasks: Sequence[Task],
+    config: RunConfig,
+    home: HomePaths,
+    num_envs: int,
+    seed: int,
+    demo_share: float,
+    tell: Preparing | None,
 ) -> MixedEnv:
-    from trainer_core.envs.game_env import GameEnv
+    from trainer_core.envs.game_env import GameEnv, GameOptions
     from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
 
-    tasks = [find_task(each, home) for each in split_tasks(config.task)]
     envs = [len(range(num_envs)[envs_of(number, len(tasks))]) for number in range(len(tasks))]
-    return MixedEnv(
-        [
-            GameEnv(
-                task,
-                count,
-                device=config.device,
-                stack_k=config.stack_k,
-                seed=seed + SEED_STEP * number,
-                demo_share=demo_share,
-                home=home,
-                tell=tell,
-            )
-            for number, (task, count) in enumerate(zip(tasks, envs, strict=True))
-        ],
-        hot_code=hot_code_after(config.device),
-    )
+    parts = []
+    for number, (task, count) in enumerate(zip(tasks, envs, strict=True)):
+        options = GameOptions(
+            num_envs=count,
+            device=config.device,
+            stack_k=config.stack_k,
+            seed=seed + SEED_STEP * number,
+            demo_share=demo_share,
+        )
+        parts.append(GameEnv.open(task, home, options, tell))
+    return MixedEnv(parts, hot_code=hot_code_after(config.device))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -26,156 +27,75 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import Task
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameOptions:
+    """How a task is played."""
+
+    num_envs: int
+    device: str = "cpu"
+    stack_k: int = 1
+    seed: int = 1
+    held_out: bool = False
+    """Play the start states that training never sees."""
+    info_mode: InfoMode = "full"
+    """What `StepResult.info` is: `full` a StepInfo, `stats` a StepStats, `none` None."""
+    skip_reset_if_empty: bool | None = None
+    """Ask whether any console must be reset before launching the kernel that resets. A GPU's host has to wait for the
+    answer; the kernel skips by itself what stays, so None asks on a CPU only."""
+    novelty: bool = True
+    demo_share: float = 0.0
+    """How many of the episodes begin along the task's demonstrations, or ways that walks found where it has none, while
+    none is solved (curriculum.py)."""
+    cuda_graphs: bool = False
+    hot_code: bool | float = False
+    """As the one before, see Emulator."""
+
+
 class GameEnv:
-    """A VecEnv over a task's ROM; see trainer_core.envs.vec_env for every shape and dtype."""
+    """A VecEnv over a task's ROM; see trainer_core.envs.vec_env for every shape and dtype.
 
-    def __init__(
-        self,
-        task: Task,
-        num_envs: int,
-        *,
-        home: HomePaths,
-        device: str = "cpu",
-        stack_k: int = 1,
-        seed: int = 1,
-        held_out: bool = False,
-        info_mode: InfoMode = "full",
-        skip_reset_if_empty: bool | None = None,
-        novelty: bool = True,
-        demo_share: float = 0.0,
-        cuda_graphs: bool = False,
-        hot_code: bool | float = False,
-        tell: Preparing | None = None,
-    ) -> None:
-        """Raises TaskError when ROM, starts or goal are missing or not the manifest's.
+    Start indices: the task's own, walks from them, states along ways.
+    """
 
-        `info_mode`: what `StepResult.info` is: `full` a StepInfo, `stats` a StepStats, `none` None.
-        `skip_reset_if_empty`: ask whether any console must be reset before launching the kernel
-        that resets. A GPU's host has to wait for the answer; the kernel skips by itself what
-        stays, so the default is to ask on a CPU only. `demo_share`: how many of the episodes begin
-        along the task's demonstrations, or ways that walks found where it has none, while none is
-        solved (curriculum.py). Start indices: the task's own, walks from them, states along ways.
-        `cuda_graphs`, `hot_code`: see Emulator. `tell` hears how far this has come.
-        """
+    def __init__(self, task: Task, emulator: ShardedEmulator, episodes: Episodes, options: GameOptions) -> None:
+        """Take over consoles that know every start of `episodes`; `open` makes both."""
         manifest = task.manifest
-        self.task, self.num_envs, self.stack_k = task, num_envs, stack_k
-        self.device = torch.device(device)
+        self.task, self.num_envs, self.stack_k = task, options.num_envs, options.stack_k
+        self.device = torch.device(options.device)
         self.horizon = manifest.episode.horizon
-        self.info_mode = info_mode
-        on_cpu = self.device.type == "cpu"
-        asks = on_cpu if skip_reset_if_empty is None else skip_reset_if_empty
-        self.skip_reset_if_empty = asks
+        self.info_mode = options.info_mode
+        asks = options.skip_reset_if_empty
+        self.skip_reset_if_empty = self.device.type == "cpu" if asks is None else asks
         self.num_actions = len(manifest.codec.masks)
         self._frames = manifest.codec.frames_per_step
         self._release = manifest.codec.release_after_frames
-        self._tell = tell or silent()
-        parts = load_task_parts(task, home, tell)
-        self.emulator = ShardedEmulator(
-            parts.cartridge,
-            num_envs,
-            self.device,
-            shards_for(num_envs, self.device),
-            cuda_graphs=cuda_graphs,
-            hot_code=hot_code,
-        )
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
-        own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
-        goal = self._goal(parts)
-        # Kernels of their own: in torch this takes a CPU as long as a third of emulating a step.
-        reader: Reader = SerialReader(goal, num_envs) if on_cpu else WarpReader(goal, num_envs, self.device)
-        demos, first, count = self._put_in_starts(parts, own, reader, seed, demo_share)
-        start_pictures = self._start_pictures(count)
-        far = goal.distances(start_pictures) >= manifest.goal.tau
-        curriculum = self._curriculum(demos, own, first, far, demo_share)
-        self.shortest_limit = min(self.horizon, LIMIT_LEAST if curriculum else self.horizon)
-        self.start_set = own
+        self.emulator, self.episodes = emulator, episodes
+        self.shortest_limit = min(self.horizon, LIMIT_LEAST if episodes.curriculum else self.horizon)
+        self.start_set = episodes.start_set
         """The task's own; a curriculum draws walks and states along the demonstrations besides."""
-        self.episodes = Episodes(
-            num_envs,
-            goal,
-            task_rules(manifest),
-            own,
-            start_pictures,
-            seed,
-            novelty=novelty and not held_out,
-            reader=reader,
-            own_starts=first,
-            curriculum=curriculum,
-        )
-        height, width = start_pictures.shape[1:]
-        self.obs_shape = (stack_k, height, width)
-        self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
+        height, width = episodes.start_pictures.shape[1:]
+        self.obs_shape = (self.stack_k, height, width)
+        self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
 
-    def _goal(self, parts: TaskParts) -> GoalTemplates:
-        """The task's templates on the device."""
-        return GoalTemplates(
-            torch.from_numpy(parts.templates.copy()).to(self.device),
-            torch.from_numpy(parts.mask.copy()).to(self.device),
-            self.task.manifest.goal.distance,
+    @classmethod
+    def open(cls, task: Task, home: HomePaths, options: GameOptions, tell: Preparing | None = None) -> Self:
+        """Load the task's files, start the consoles and find their start states: seconds, minutes for a task of
+        somebody else's, of which `tell` hears how far they are.
+
+        Raises TaskError when ROM, starts or goal are missing or not the manifest's.
+        """
+        parts, device = load_task_parts(task, home, tell), torch.device(options.device)
+        emulator = ShardedEmulator(
+            parts.cartridge,
+            options.num_envs,
+            device,
+            shards_for(options.num_envs, device),
+            cuda_graphs=options.cuda_graphs,
+            hot_code=options.hot_code,
         )
-
-    def _put_in_starts(
-        self, parts: TaskParts, own: Tensor, reader: Reader, seed: int, share: float
-    ) -> tuple[list[Demonstration], int, int]:
-        """Make the consoles know every start: the task's, what walks from `own`, i64[S], find, and
-        states along demonstrations, or along ways that the walks found where the task has none.
-        These ways, where the states along them begin, how many starts there are."""
-        task, codec = self.task, self.task.manifest.codec
-        demos = task_demonstrations(task) if share > 0 else []
-        along = states_along(parts.cartridge, demos, codec, str(self.device), self._tell)
-        walked: list[Snapshot] = []
-        if share > 0:
-            starts = [parts.starts[n] for n in own.tolist()]
-            explorer = self._explorer(reader, seed)
-            walked = explorer.explore(starts, search=not along)
-            if not along:
-                demos = [
-                    Demonstration(starts[way.start], play_actions(np.array(way.actions), codec))
-                    for way in explorer.shortest_ways()
-                ]
-                along = states_along(parts.cartridge, demos, codec, str(self.device), self._tell)
-        if not along:
-            walked = []
-        self.emulator.set_starts([*parts.starts, *walked, *along])
-        first = len(parts.starts) + len(walked)
-        return demos, first, first + len(along)
-
-    def _curriculum(
-        self, demos: list[Demonstration], own: Tensor, first: int, far: Tensor, share: float
-    ) -> StartCurriculum | None:
-        """Of the states along `demos`, which begin at start `first`; None without any. `far`,
-        bool[S], are the starts where the goal is not reached already."""
-        steps = [len(demo.masks) // self._frames for demo in demos]
-        states = states_to_go(steps, first, self.device)
-        states = states.where(far[states.start])
-        if not len(states.start):
-            return None
-        walks = torch.arange(self.task.manifest.starts.count, first, device=self.device)
-        return StartCurriculum(own, walks[far[walks]], states, share, len(far), self.horizon)
-
-    def _explorer(self, reader: Reader, seed: int) -> Explorer:
-        """Of what walks come upon before the goal, and of ways there."""
-
-        def press(actions: np.ndarray) -> None:
-            chosen = torch.from_numpy(actions).to(self.device)
-            torch.index_select(self._masks, 0, chosen, out=self.emulator.buttons)
-            self.emulator.run(self._frames, self._release)
-
-        def at_goal(pictures: Tensor) -> Tensor:
-            whole = self.emulator.pictures  # of which these are the first
-            return reader.read(whole)[0][: len(pictures)] < self.task.manifest.goal.tau
-
-        return Explorer(self.emulator, press, at_goal, self.num_actions, seed, frames=self._frames, tell=self._tell)
-
-    def _start_pictures(self, count: int) -> Tensor:
-        """u8[S, 72, 80]: the observation of every start state."""
-        found = []
-        for some in torch.arange(count, device=self.device).split(self.num_envs):
-            self._tell("pictures of starts", int(some[0]), count)
-            self.emulator.put_at(some)
-            found.append(self.emulator.observe()[: len(some)].clone())
-        return torch.cat(found)
+        return cls(task, emulator, _Opening(task, parts, emulator, options, tell or silent()).episodes(), options)
 
     @property
     def obs(self) -> Tensor:
@@ -184,6 +104,14 @@ class GameEnv:
     @property
     def episode_steps(self) -> Tensor:
         return self.episodes.steps
+
+    @property
+    def dist(self) -> Tensor:
+        return self.episodes.dist
+
+    @property
+    def start_index(self) -> Tensor:
+        return self.episodes.start_index
 
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:
@@ -234,3 +162,108 @@ class GameEnv:
 
     def close(self) -> None:
         self.emulator.close()
+
+
+class _Opening:
+    """Gives the consoles of a task their start states, and makes the episodes that begin there."""
+
+    def __init__(
+        self, task: Task, parts: TaskParts, emulator: ShardedEmulator, options: GameOptions, tell: Preparing
+    ) -> None:
+        self.task, self.parts, self.emulator, self.options, self._tell = task, parts, emulator, options, tell
+        self.device, self._codec = torch.device(options.device), task.manifest.codec
+
+    def episodes(self) -> Episodes:
+        """Return the episodes; the consoles know every start of them then."""
+        manifest, options, count = self.task.manifest, self.options, self.options.num_envs
+        own = torch.tensor(manifest.starts.indices(options.held_out), device=self.device)
+        goal = self._goal()
+        on_cpu = self.device.type == "cpu"
+        # Kernels of their own: in torch this takes a CPU as long as a third of emulating a step.
+        reader: Reader = SerialReader(goal, count) if on_cpu else WarpReader(goal, count, self.device)
+        demos, first, starts = self._put_in_starts(own, reader)
+        start_pictures = self._start_pictures(starts)
+        far = goal.distances(start_pictures) >= manifest.goal.tau
+        return Episodes(
+            count,
+            goal,
+            task_rules(manifest),
+            own,
+            start_pictures,
+            options.seed,
+            novelty=options.novelty and not options.held_out,
+            reader=reader,
+            own_starts=first,
+            curriculum=self._curriculum(demos, own, first, far),
+        )
+
+    def _goal(self) -> GoalTemplates:
+        """The task's templates on the device."""
+        return GoalTemplates(
+            torch.from_numpy(self.parts.templates.copy()).to(self.device),
+            torch.from_numpy(self.parts.mask.copy()).to(self.device),
+            self.task.manifest.goal.distance,
+        )
+
+    def _put_in_starts(self, own: Tensor, reader: Reader) -> tuple[list[Demonstration], int, int]:
+        """Make the consoles know every start: the task's, what walks from `own`, i64[S], find, and
+        states along demonstrations, or along ways that the walks found where the task has none.
+        These ways, where the states along them begin, how many starts there are."""
+        parts, codec, share = self.parts, self._codec, self.options.demo_share
+        demos = task_demonstrations(self.task) if share > 0 else []
+        along = states_along(parts.cartridge, demos, codec, str(self.device), self._tell)
+        walked: list[Snapshot] = []
+        if share > 0:
+            starts = [parts.starts[n] for n in own.tolist()]
+            explorer = self._explorer(reader)
+            walked = explorer.explore(starts, search=not along)
+            if not along:
+                demos = [
+                    Demonstration(starts[way.start], play_actions(np.array(way.actions), codec))
+                    for way in explorer.shortest_ways()
+                ]
+                along = states_along(parts.cartridge, demos, codec, str(self.device), self._tell)
+        if not along:
+            walked = []
+        self.emulator.set_starts([*parts.starts, *walked, *along])
+        first = len(parts.starts) + len(walked)
+        return demos, first, first + len(along)
+
+    def _curriculum(self, demos: list[Demonstration], own: Tensor, first: int, far: Tensor) -> StartCurriculum | None:
+        """Of the states along `demos`, which begin at start `first`; None without any. `far`,
+        bool[S], are the starts where the goal is not reached already."""
+        manifest = self.task.manifest
+        steps = [len(demo.masks) // self._codec.frames_per_step for demo in demos]
+        states = states_to_go(steps, first, self.device)
+        states = states.where(far[states.start])
+        if not len(states.start):
+            return None
+        walks = torch.arange(manifest.starts.count, first, device=self.device)
+        share, horizon = self.options.demo_share, manifest.episode.horizon
+        return StartCurriculum(own, walks[far[walks]], states, share, len(far), horizon)
+
+    def _explorer(self, reader: Reader) -> Explorer:
+        """Of what walks come upon before the goal, and of ways there."""
+        codec, seed = self._codec, self.options.seed
+        masks = torch.tensor(codec.masks, dtype=torch.uint8, device=self.device)
+
+        def press(actions: np.ndarray) -> None:
+            chosen = torch.from_numpy(actions).to(self.device)
+            torch.index_select(masks, 0, chosen, out=self.emulator.buttons)
+            self.emulator.run(codec.frames_per_step, codec.release_after_frames)
+
+        def at_goal(pictures: Tensor) -> Tensor:
+            whole = self.emulator.pictures  # of which these are the first
+            return reader.read(whole)[0][: len(pictures)] < self.task.manifest.goal.tau
+
+        frames, actions = codec.frames_per_step, len(codec.masks)
+        return Explorer(self.emulator, press, at_goal, actions, seed, frames=frames, tell=self._tell)
+
+    def _start_pictures(self, count: int) -> Tensor:
+        """u8[S, 72, 80]: the observation of every start state."""
+        found = []
+        for some in torch.arange(count, device=self.device).split(self.options.num_envs):
+            self._tell("pictures of starts", int(some[0]), count)
+            self.emulator.put_at(some)
+            found.append(self.emulator.observe()[: len(some)].clone())
+        return torch.cat(found)

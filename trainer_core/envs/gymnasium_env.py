@@ -1,8 +1,4 @@
-"""One Game Boy (or tiny_goal) as a Gymnasium Env.
-
-import gymnasium
-env = gymnasium.make("trainer_core.envs.gymnasium_env:DMGLab-v0", task="tiny_goal")
-"""
+"""One Game Boy (or tiny_goal) as a Gymnasium Env: `gymnasium.make("dmglab:DMGLab-v0", task="tiny_goal")`."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from trainer_core.envs import translation as faces
-from trainer_core.envs.vec_env import StepResult
+from trainer_core.envs.vec_env import StepInfo
 
 _SEEDS = 2**31
 
@@ -22,7 +18,8 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
     """`terminated` is the goal, `truncated` the horizon; pictures as envs.translation says.
 
     The step that ends an episode returns the picture it reached. `reset(options={"start": s})`
-    begins in start state s. `info` holds `dist`, `success`, `start_index` and `episode_steps`.
+    begins in start state s. `info`, of `reset` too, holds `dist`, `success`, `start_index` and
+    `episode_steps`.
     """
 
     metadata = {  # noqa: RUF012
@@ -56,7 +53,7 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
         obs = self._env.reset(drawn)
         if options and "start" in options:
             obs = self._env.reset_to(faces.chosen_starts(options["start"], self._env))
-        return faces.greys(obs)[0], {}
+        return faces.greys(obs)[0], _row(faces.begun(self._env))
 
     def step(self, action: np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         result = self._env.step(faces.as_actions(np.asarray(action), self._env))
@@ -65,8 +62,12 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
             float(result.reward[0]),
             bool(result.done[0]),
             bool(result.trunc[0]),
-            step_info(result),
+            _row(result.info),
         )
+
+    def get_action_meanings(self) -> list[str]:
+        """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
+        return faces.action_names(self._env)
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]
         """u8[144, 160, 3] of the screen now; after an episode's end that of the next start."""
@@ -78,19 +79,6 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
         self._env.close()
 
 
-def step_info(result: StepResult) -> dict[str, Any]:
+def _row(info: StepInfo) -> dict[str, Any]:
     """What env 0's step says beside its reward."""
-    info = result.info
-    return {
-        "dist": float(info.dist[0]),
-        "success": bool(info.success[0]),
-        "start_index": int(info.start_index[0]),
-        "episode_steps": int(info.episode_steps[0]),
-    }
-
-
-gymnasium.register(
-    id="DMGLab-v0",
-    entry_point="trainer_core.envs.gymnasium_env:DmgLabEnv",
-    vector_entry_point="trainer_core.envs.gymnasium_vector:DmgLabVectorEnv",
-)
+    return {name: column[0].item() for name, column in faces.info_columns(info).items()}

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from trainer_core.envs import translation as faces
 from trainer_core.envs.episodes import step_stats
-from trainer_core.envs.vec_env import InfoMode, StepResult
+from trainer_core.envs.vec_env import InfoMode, StepInfo
 
 _SEEDS = 2**31
 
@@ -69,12 +69,12 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         obs = self._env.reset(drawn)
         if options and "start" in options:
             obs = self._env.reset_to(faces.chosen_starts(options["start"], self._env))
-        return faces.greys(obs), {}
+        return faces.greys(obs), self._infos(faces.begun(self._env))
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         result = self._env.step(faces.as_actions(actions, self._env))
         ended = result.info.reset_mask.cpu().numpy().copy()
-        infos = self._infos(result, ended)
+        infos = self._infos(result.info, ended)
         if ended.any():
             infos |= {"final_obs": _final_pictures(result.final_obs, ended), "_final_obs": ended}
         return (
@@ -85,25 +85,24 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             infos,
         )
 
-    def _infos(self, result: StepResult, ended: np.ndarray) -> dict[str, Any]:
-        """What `info_mode` wants beside the final observations."""
+    def _infos(self, info: StepInfo, ended: np.ndarray | None = None) -> dict[str, Any]:
+        """What `info_mode` wants beside the final observations, `ended` bool[N] being the envs that were reset."""
         if self._info_mode == "none":
             return {}
         if self._info_mode == "stats":
-            means = step_stats(result.info)
-            return {name: float(value) for name, value in means._asdict().items()}
-        info = result.info
-        facts = {
-            "dist": info.dist,
-            "success": info.success,
-            "start_index": info.start_index,
-            "episode_steps": info.episode_steps,
-        }
-        columns = {name: tensor.cpu().numpy().copy() for name, tensor in facts.items()}
-        infos = _masked(columns, ~ended)
-        if ended.any():
-            infos |= {"final_info": _masked(columns, ended), "_final_info": ended.copy()}
-        return infos
+            return {name: float(value) for name, value in step_stats(info)._asdict().items()}
+        columns = faces.info_columns(info)
+        everywhere = np.ones(self.num_envs, bool)
+        if ended is None or not ended.any():
+            return _masked(columns, everywhere)
+        begun = faces.info_columns(faces.begun(self._env))
+        now = {name: np.where(ended, begun[name], column) for name, column in columns.items()}
+        final = {"final_info": _masked(columns, ended), "_final_info": ended.copy()}
+        return _masked(now, everywhere) | final
+
+    def get_action_meanings(self) -> list[str]:
+        """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
+        return faces.action_names(self._env)
 
     def render(self) -> tuple[np.ndarray, ...] | None:  # type: ignore[override]
         """One u8[144, 160, 3] per env."""
@@ -127,8 +126,6 @@ def _final_pictures(final: Tensor, ended: np.ndarray) -> np.ndarray:
 def _masked(columns: dict[str, np.ndarray], mask: np.ndarray) -> dict[str, Any]:
     """Gymnasium's form of infos: a column and `_name`, which envs it speaks of; else zero."""
     found: dict[str, Any] = {}
-    if not mask.any():
-        return found
     for name, column in columns.items():
         found[name] = np.where(mask, column, np.zeros_like(column))
         found[f"_{name}"] = mask.copy()

@@ -106,6 +106,15 @@ class MixedEnv:
     def episode_steps(self) -> Tensor:
         return self._merged([each.steps for each in self.episodes])
 
+    @property
+    def dist(self) -> Tensor:
+        return self._merged([each.dist for each in self.episodes])
+
+    @property
+    def start_index(self) -> Tensor:
+        numbered = zip(self.episodes, self._first_start, strict=True)
+        return self._merged([each.start_index + first for each, first in numbered])
+
     def reset(self, seed: int | None = None) -> Tensor:
         drawn = []
         for number, (each, first) in enumerate(zip(self.episodes, self._first_start, strict=True)):

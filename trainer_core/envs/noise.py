@@ -36,6 +36,14 @@ class NoiseEnv:
     def episode_steps(self) -> Tensor:
         return self._env.episode_steps
 
+    @property
+    def dist(self) -> Tensor:
+        return self._env.dist
+
+    @property
+    def start_index(self) -> Tensor:
+        return self._env.start_index
+
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:
             self._rng.manual_seed(seed)

@@ -114,6 +114,14 @@ class PressedEnv:
     def episode_steps(self) -> Tensor:
         return self._env.episode_steps
 
+    @property
+    def dist(self) -> Tensor:
+        return self._env.dist
+
+    @property
+    def start_index(self) -> Tensor:
+        return self._env.start_index
+
     def reset(self, seed: int | None = None) -> Tensor:
         return self._begin(self._env.reset(seed))
 

@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv as Sb3VecEnvBase  # pyright:
 from torch import Tensor
 
 from trainer_core.envs import translation as faces
-from trainer_core.envs.vec_env import StepResult
+from trainer_core.envs.vec_env import StepInfo, StepResult
 
 
 class DmgLabSb3VecEnv(Sb3VecEnvBase):
@@ -59,7 +59,7 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
             starts = [given.get("start", options["start"]) for given in self._options]
             obs = self._env.reset_to(faces.chosen_starts(starts, self._env))
         self._returns[:] = 0
-        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self.reset_infos = self._infos(faces.begun(self._env))
         self._reset_seeds()
         self._reset_options()
         return faces.greys(obs)
@@ -72,16 +72,16 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         reward = result.reward.cpu().numpy().copy()
         self._returns += reward
         ended = result.info.reset_mask.cpu().numpy().copy()
-        infos = self._infos(result)
+        infos = self._infos(result.info)
         if ended.any():
             self._add_ends(infos, result, np.flatnonzero(ended))
             self._returns[ended] = 0
         return faces.greys(result.obs), reward, ended, infos
 
-    def _infos(self, result: StepResult) -> list[dict[str, Any]]:
+    def _infos(self, info: StepInfo) -> list[dict[str, Any]]:
         if self._info_mode == "none":
             return [{} for _ in range(self.num_envs)]
-        dist, success = result.info.dist.tolist(), result.info.success.tolist()
+        dist, success = info.dist.tolist(), info.success.tolist()
         return [{"dist": apart, "is_success": won} for apart, won in zip(dist, success, strict=True)]
 
     def _add_ends(self, infos: list[dict[str, Any]], result: StepResult, numbers: np.ndarray) -> None:
@@ -107,6 +107,10 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._env.load_state_dict(state["env"])
         self._returns[:] = state["returns"].numpy()
+
+    def get_action_meanings(self) -> list[str]:
+        """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
+        return faces.action_names(self._env)
 
     def get_images(self) -> Sequence[np.ndarray]:
         return [faces.rgb(screen) for screen in self._env.screens(self.num_envs)]

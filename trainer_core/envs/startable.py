@@ -10,34 +10,32 @@ import torch
 
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.task_files import load_rom
-from trainer_core.lab.arc_games import is_arc
 from trainer_core.lab.memory_estimate import check_memory
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.task_checks import check_tasks, check_warm_start
-from trainer_core.lab.task_lists import split_tasks
-from trainer_core.lab.tasks import BUILT_IN_TASKS, find_task
+from trainer_core.lab.task_checks import check_warm_start, find_checked_tasks
+from trainer_core.lab.tasks import Task
 from trainer_core.wire.checks import require
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.environment import rank_place
 from trainer_core.wire.errors import ConfigError
 
 
-def check_startable(config: RunConfig, home: HomePaths, *, begins: bool = True) -> None:
-    """Raises LabError naming what is in the way: device, memory, task, ROM, warm start.
+def check_startable(config: RunConfig, home: HomePaths, *, begins: bool = True) -> dict[str, Task]:
+    """Return the run's tasks, as `game_tasks` has them: what was checked is what it trains.
 
-    A run that does not begin but goes on has its weights: nobody asks for their donor.
+    Raises LabError naming what is in the way: device, task, memory, ROM, warm start. A run that does not begin but
+    goes on has its weights: nobody asks for their donor.
     """
     device = find_device(config.device)
-    require(check_memory(config, available_bytes(device), home))
-    require(check_tasks(config.task, home, config.num_envs))
-    for task_id in split_tasks(config.task):
-        if task_id in BUILT_IN_TASKS or is_arc(task_id):
-            continue
-        task = find_task(task_id, home)
+    check, tasks = find_checked_tasks(config.task, home, config.num_envs)
+    require(check)
+    require(check_memory(config, available_bytes(device), home, tasks.values()))
+    for task in tasks.values():
         task_rules(task.manifest)  # an unknown success function is named before there is a run
         load_rom(task, home)
     if begins and config.warm_start:
         require(check_warm_start(config.warm_start))
+    return tasks
 
 
 def find_device(name: str) -> torch.device:

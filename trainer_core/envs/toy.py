@@ -116,6 +116,14 @@ class TinyGoalEnv:
     def episode_steps(self) -> Tensor:
         return self.episodes.steps
 
+    @property
+    def dist(self) -> Tensor:
+        return self.episodes.dist
+
+    @property
+    def start_index(self) -> Tensor:
+        return self.episodes.start_index
+
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:
             self.episodes.seed(seed)

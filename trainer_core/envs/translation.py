@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.build import make_env
-from trainer_core.envs.vec_env import VecEnv
+from trainer_core.envs.vec_env import StepInfo, VecEnv
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.lab.tasks import Codec
-from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.buttons import ALL_ACTIONS
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.shades import GREY_LEVELS, MAX_SHADE
@@ -73,9 +73,27 @@ def observation_space(env: VecEnv) -> gymnasium.spaces.Box:
     return gymnasium.spaces.Box(0, 255, env.obs_shape, np.uint8)
 
 
-def action_space(env: VecEnv | None = None) -> gymnasium.spaces.Discrete[Any]:
-    """The actions of `env`, else the seven buttons; trainer_core.wire.buttons names them."""
-    return gymnasium.spaces.Discrete(env.num_actions if env else len(ACTIONS))
+def action_space(env: VecEnv) -> gymnasium.spaces.Discrete[Any]:
+    """Return the actions of `env`; `action_names` names them."""
+    return gymnasium.spaces.Discrete(env.num_actions)
+
+
+def action_names(env: VecEnv) -> list[str]:
+    """Return what each action of `env` presses, like `A` or `A+UP`, in the order of their numbers."""
+    return list(ALL_ACTIONS[: env.num_actions])
+
+
+def begun(env: VecEnv) -> StepInfo:
+    """Return what `StepResult.info` would say of episodes that have just begun, in every env."""
+    nowhere = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+    return StepInfo(env.dist, ~nowhere, nowhere, env.start_index, env.episode_steps, nowhere)
+
+
+def info_columns(info: StepInfo) -> dict[str, np.ndarray]:
+    """Return what the faces' `info` has, by name: `dist` f32[N], `success` bool[N], `start_index` i64[N],
+    `episode_steps` i32[N], each a copy on the host."""
+    names = ("dist", "success", "start_index", "episode_steps")
+    return {name: getattr(info, name).cpu().numpy().copy() for name in names}
 
 
 def greys(obs: Tensor) -> np.ndarray:

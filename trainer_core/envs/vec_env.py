@@ -121,6 +121,16 @@ class VecEnv(Protocol):
         """i32[N] steps of each env's episode so far; 0 in one that begins."""
         ...
 
+    @property
+    def dist(self) -> Tensor:
+        """f32[N] goal distance of each env's picture of now: of its start in an episode that begins."""
+        ...
+
+    @property
+    def start_index(self) -> Tensor:
+        """i64[N] start state of each env's episode."""
+        ...
+
     def reset(self, seed: int | None = None) -> Tensor:
         """Put every env to a start state; returns obs u8[N, K, 72, 80]."""
         ...

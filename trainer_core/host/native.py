@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from trainer_core.host.validator import Validator
 from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.lab.task_lists import split_tasks
+from trainer_core.lab.tasks import Task
 from trainer_core.learn.finite import check_finite, check_weights
 from trainer_core.learn.learner import Learner, LossSums
 from trainer_core.learn.metrics import MetricsAccumulator
@@ -53,14 +55,15 @@ def native_host(
     control: Control,
     *,
     ranks: Ranks | None = None,
+    tasks: Mapping[str, Task] | None = None,
     beside: ValidationProcess | None = None,
 ) -> Host:
     """Return the host of a run of ours; `beside` validates it, started before all this was loaded.
 
-    It resumes when the directory has checkpoints.
+    It resumes when the directory has checkpoints. `tasks`: what `check_startable` returned.
     """
     make = functools.partial(NativeTrainee, config=config, beside=beside)
-    return Host(RunSpec.of(config), paths, writer, control, make, home=home, ranks=ranks)
+    return Host(RunSpec.of(config), paths, writer, control, make, home=home, ranks=ranks, tasks=tasks)
 
 
 class NativeTrainee(Trainee):
@@ -92,6 +95,7 @@ class NativeTrainee(Trainee):
             host.home,
             seed=config.seed + 7919 * self.ranks.rank,
             demo_share=config.demo_starts,
+            tasks=host.tasks,
             tell=Preparing(lambda far: host.tell_state("starting", far, 0.4)),
         )
         host.closing.callback(env.close)
@@ -126,7 +130,7 @@ class NativeTrainee(Trainee):
         return process
 
     def make_validator(self) -> Validator:
-        return Validator(self.config, self.host.home, self.trainer.learner, self.host.paths)
+        return Validator(self.config, self.host.home, self.trainer.learner, self.host.paths, self.host.tasks)
 
     # -- learning ---------------------------------------------------------------------------
 

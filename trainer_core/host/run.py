@@ -27,6 +27,8 @@ from trainer_core.host.validations import Validations
 from trainer_core.host.watching import Watcher
 from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints
 from trainer_core.lab.paths import HomePaths, RunPaths, home_of
+from trainer_core.lab.task_lists import game_tasks
+from trainer_core.lab.tasks import Task
 from trainer_core.runs.log_writer import DiskError, MovedError, RunWriter
 from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
@@ -97,9 +99,12 @@ class Host:
         *,
         home: HomePaths | None = None,
         ranks: Ranks | None = None,
+        tasks: Mapping[str, Task] | None = None,
     ) -> None:
-        """`make` builds the trainee: it loads, and may set `intervals`."""
+        """`make` builds the trainee: it loads, and may set `intervals`. `tasks` are the run's, as `game_tasks` finds
+        them; without them `find_task` does."""
         self.spec, self.paths, self.home = spec, paths, home or home_of(paths)
+        self.tasks = tasks
         self.writer, self.control, self.ranks = writer, control, ranks or Ranks()
         self._make = make
         self.progress, self.counters = RunProgress(), Counters()
@@ -132,8 +137,10 @@ class Host:
     # -- starting ---------------------------------------------------------------------------
 
     def find_task(self) -> None:
-        """Look up the task's files. Raises TaskError when it is none of ours."""
-        self.facts = task_facts(self.spec.task, self.home)
+        """Look up the task's files, and what records say of it. Raises TaskError when it is none of ours."""
+        if self.tasks is None:
+            self.tasks = game_tasks(self.spec.task, self.home)
+        self.facts = task_facts(self.spec.task, self.home, self.tasks)
 
     def watch(self, env: Watched) -> None:
         """Show `env`'s pictures to whoever asks for them."""

@@ -32,6 +32,7 @@ from trainer_core.host.loop_leaving import leaving_loops
 from trainer_core.host.progress import Rates
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.lab.task_lists import split_tasks
+from trainer_core.lab.tasks import Task
 from trainer_core.learn.distinct import Remembering
 from trainer_core.runs.log_writer import write_json
 from trainer_core.wire import records
@@ -61,9 +62,17 @@ class Validator:
     leaves_model_alone = True
     """A checkpoint that is written within a validation is as one before it."""
 
-    def __init__(self, config: RunConfig, home: HomePaths, learner: Forwards | None, paths: RunPaths) -> None:
-        """Without a `learner`, `_play` or `_forward` has to be another's."""
-        self.config, self.home, self.learner, self.paths = config, home, learner, paths
+    def __init__(
+        self,
+        config: RunConfig,
+        home: HomePaths,
+        learner: Forwards | None,
+        paths: RunPaths,
+        found: Mapping[str, Task] | None = None,
+    ) -> None:
+        """Without a `learner`, `_play` or `_forward` has to be another's. `found` are the run's tasks, as `game_tasks`
+        finds them."""
+        self.config, self.home, self.learner, self.paths, self.found = config, home, learner, paths, found
         self.tasks = split_tasks(config.task)
         self.attend: Attend = go_on
         """Called before every step of a validation; what it raises ends that."""
@@ -202,7 +211,7 @@ class Validator:
         if task not in self._envs:
             count = min(2 * self.config.eval_episodes, MAX_MACHINES)
             config = dataclasses.replace(self.config, task=task)
-            self._envs[task] = make_env(config, self.home, num_envs=count, starts="validation")
+            self._envs[task] = make_env(config, self.home, num_envs=count, starts="validation", tasks=self.found)
         return self._envs[task]
 
     def _keep(self, found: Evaluation, env_steps: int, task: str) -> dict[str, Any]:

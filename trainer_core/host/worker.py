@@ -167,8 +167,8 @@ def _train(spec: RunSpec, paths: RunPaths, writer: RunWriter, control: Control, 
     from trainer_core.envs.startable import check_startable
     from trainer_core.host.native import native_host
 
-    check_startable(config, home, begins=not list_checkpoints(paths))
-    host = native_host(config, paths, home, writer, control, beside=beside)
+    tasks = check_startable(config, home, begins=not list_checkpoints(paths))
+    host = native_host(config, paths, home, writer, control, tasks=tasks, beside=beside)
     return host.run()
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
+
 import psutil
 
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import rom_path
-from trainer_core.lab.task_lists import split_tasks
-from trainer_core.lab.tasks import BUILT_IN_TASKS, find_task
+from trainer_core.lab.task_lists import game_tasks
+from trainer_core.lab.tasks import Task
 from trainer_core.wire.checks import Check, Found, size
 from trainer_core.wire.config import RunConfig
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import LabError, TaskError
 from trainer_core.wire.regular_files import open_regular
 
 SHARE = 0.9
@@ -36,9 +39,15 @@ ACTING_CHUNK = 8192
 """Pictures that acting looks at in one pass: more take memory and save no time."""
 
 
-def check_memory(config: RunConfig, available: int | None, home: HomePaths) -> Check:
-    """`available` bytes on the run's device, None when nobody knows."""
-    ram = max(cartridge_ram(task, home) for task in split_tasks(config.task))
+def check_memory(
+    config: RunConfig, available: int | None, home: HomePaths, tasks: Iterable[Task] | None = None
+) -> Check:
+    """Compare with `available` bytes on the run's device, None when nobody knows. `tasks` are the run's."""
+    if tasks is None:
+        tasks = []
+        with contextlib.suppress(TaskError):  # the check of the tasks tells it
+            tasks = game_tasks(config.task, home).values()
+    ram = max((cartridge_ram(task, home) for task in tasks), default=0)
     need = memory_estimate(config, ram)
     if available is None:
         return Check(name="Memory", status="warn", detail=f"{size(need)} needed, GPU unknown")
@@ -77,12 +86,10 @@ def device_number(device: str) -> int:
     return int(digits) if digits.isdigit() else 0
 
 
-def cartridge_ram(task_id: str, home: HomePaths) -> int:
-    """Bytes of RAM in the cartridge of a task; 0 for one that cannot be read, which others tell."""
-    if task_id in BUILT_IN_TASKS:
-        return 0
+def cartridge_ram(task: Task, home: HomePaths) -> int:
+    """Return the bytes of RAM in the cartridge of a task; 0 for one that cannot be read, which others tell."""
     try:
-        with open_regular(rom_path(find_task(task_id, home), home)) as rom:
+        with open_regular(rom_path(task, home)) as rom:
             header = rom.read(0x150)
     except (LabError, OSError):
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.arc_games import RUNNER_ID, find_game, is_arc
@@ -16,46 +17,45 @@ from trainer_core.wire.checks import Check
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import CheckpointError, ConfigError, TaskError
 
+PICK_ANOTHER = "Pick another task, or restore the file that is named"
+
 
 def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
-    """Of one task, or of several that one policy learns in one batch of `num_envs` consoles."""
+    """Check one task, or several that one policy learns in one batch of `num_envs` consoles."""
+    return find_checked_tasks(text, home, num_envs)[0]
+
+
+def find_checked_tasks(text: str, home: HomePaths, num_envs: int) -> tuple[Check, dict[str, Task]]:
+    """Return the same check and the tasks that it looked at, as `game_tasks` has them; none where it failed."""
     if not is_list(text):
-        return check_task(text, home)
+        return _find_one(text, home)
     try:
         named = expand_tasks(text, home)
         if named != text:
-            return Check(
-                name="Task",
-                status="fail",
-                detail=f"{text[:80]} stands for {named}",
-                fix="Name them all, so that the run says what it learned",
-                remedy={"task": named},
-            )
-        ids = split_tasks(named)
-        tasks = [_mixable(task_id, home) for task_id in ids]
+            detail = f"{text[:80]} stands for {named}"
+            return _failed(detail, "Name them all, so that the run says what it learned", task=named), {}
+        found = {name: _mixable(name, home) for name in split_tasks(named)}
     except (ConfigError, TaskError) as error:
-        return Check(name="Task", status="fail", detail=str(error), fix="Name tasks as a,b")
+        return _failed(str(error), "Name tasks as a,b"), {}
+    tasks = list(found.values())
     for task in tasks[1:]:
         if differs := _difference(tasks[0], task):
-            return Check(
-                name="Task",
-                status="fail",
-                detail=f"one batch cannot play these: {differs}",
-                fix="Train them in runs of their own",
-            )
+            return _failed(f"one batch cannot play these: {differs}", "Train them in runs of their own"), {}
     if num_envs < len(tasks):
-        return Check(
-            name="Task",
-            status="fail",
-            detail=f"{len(tasks)} tasks and num_envs={num_envs}",
-            fix=f"Use num_envs={8 * len(tasks)} or more",
-            remedy={"num_envs": 8 * len(tasks)},
-        )
-    found = [check_task(task.id, home) for task in tasks]
-    wrong = next((check for check in found if check.status == "fail"), None)
+        enough = 8 * len(tasks)
+        fix = f"Use num_envs={enough} or more"
+        return _failed(f"{len(tasks)} tasks and num_envs={num_envs}", fix, num_envs=enough), {}
+    checks = [_check_files(task, home) for task in tasks]
+    wrong = next((check for check in checks if check.status == "fail"), None)
+    if wrong is not None:
+        return wrong, {}
     roms = len({task.manifest.rom.sha256 for task in tasks})
     detail = f"{len(tasks)} tasks of {roms} ROM{'s' * (roms > 1)}, files match their hashes"
-    return wrong or Check(name="Task", status="ok", detail=detail)
+    return Check(name="Task", status="ok", detail=detail), found
+
+
+def _failed(detail: str, fix: str, **remedy: Any) -> Check:
+    return Check(name="Task", status="fail", detail=detail, fix=fix, remedy=remedy)
 
 
 def _mixable(task_id: str, home: HomePaths) -> Task:
@@ -80,45 +80,48 @@ def _difference(first: Task, other: Task) -> str:
 
 
 def check_task(task_id: str, home: HomePaths) -> Check:
+    """Check a task that trains alone."""
     if is_several(task_id):
-        return Check(
-            name="Task",
-            status="fail",
-            detail=f"{task_id[:200]}: this takes one task",
-            fix="Name one; DMG Lab's own trainer takes several",
-        )
-    if task_id in BUILT_IN_TASKS:
-        return Check(name="Task", status="ok", detail=f"{task_id}, built in")
-    if is_arc(task_id):
-        return _check_arc(task_id, home)
+        return _failed(f"{task_id[:200]}: this takes one task", "Name one; DMG Lab's own trainer takes several")
+    return _find_one(task_id, home)[0]
+
+
+def _find_one(name: str, home: HomePaths) -> tuple[Check, dict[str, Task]]:
+    if name in BUILT_IN_TASKS:
+        return Check(name="Task", status="ok", detail=f"{name}, built in"), {}
+    if is_arc(name):
+        return _check_arc(name, home), {}
     try:
-        task = find_task(task_id, home)
+        task = find_task(name, home)
+    except TaskError as error:
+        return _failed(str(error), PICK_ANOTHER), {}
+    check = _check_files(task, home)
+    return check, {} if check.status == "fail" else {name: task}
+
+
+def _check_files(task: Task, home: HomePaths) -> Check:
+    try:
         verify_file(task.starts_path, task.manifest.starts.sha256, "file of start states")
         verify_file(task.goal_path, task.manifest.goal.sha256, "goal template")
         verify_file(rom_path(task, home), task.manifest.rom.sha256, "ROM")
     except TaskError as error:
-        return Check(
-            name="Task", status="fail", detail=str(error), fix="Pick another task, or restore the file that is named"
-        )
+        return _failed(str(error), PICK_ANOTHER)
     if dawdling := task.manifest.reward.dawdling:
         return Check(name="Task", status="warn", detail=f"{task.id}: {dawdling}", fix=f"dmglab task update {task.id}")
     return Check(name="Task", status="ok", detail=f"{task.id}, files match their hashes")
 
 
 def check_guest_task(task_id: str, home: HomePaths) -> Check:
-    """Of a trainer that is not ours: its networks have the seven buttons."""
-    found = check_task(task_id, home)
-    if found.status == "fail" or task_id in BUILT_IN_TASKS or is_arc(task_id):
-        return found
-    codec = find_task(task_id, home).manifest.codec.id
-    if codec == CODEC_ID:
-        return found
-    return Check(
-        name="Task",
-        status="fail",
-        detail=f"{task_id} has the buttons {codec}: this has {CODEC_ID}",
-        fix="Name a task of the seven buttons; DMG Lab's own trainer takes both",
-    )
+    """Check the task of a trainer that is not ours: its networks have the seven buttons."""
+    if is_several(task_id):
+        return check_task(task_id, home)
+    check, tasks = _find_one(task_id, home)
+    for task in tasks.values():
+        codec = task.manifest.codec.id
+        if codec != CODEC_ID:
+            fix = "Name a task of the seven buttons; DMG Lab's own trainer takes both"
+            return _failed(f"{task_id} has the buttons {codec}: this has {CODEC_ID}", fix)
+    return check
 
 
 def _check_arc(task_id: str, home: HomePaths) -> Check:
@@ -126,14 +129,10 @@ def _check_arc(task_id: str, home: HomePaths) -> Check:
     try:
         game = find_game(task_id, home)
     except TaskError as error:
-        return Check(name="Task", status="fail", detail=str(error), fix="Pick another task")
+        return _failed(str(error), "Pick another task")
     if not (home.root / "envs" / RUNNER_ID / "bin" / "python").exists():
-        return Check(
-            name="Task",
-            status="fail",
-            detail=f"{task_id} is played by the library of ARC-AGI-3, which is not installed",
-            fix=f"dmglab runner install {RUNNER_ID}",
-        )
+        detail = f"{task_id} is played by the library of ARC-AGI-3, which is not installed"
+        return _failed(detail, f"dmglab runner install {RUNNER_ID}")
     return Check(name="Task", status="ok", detail=f"{task_id}: {game.title}, {game.folder}")
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import fnmatch
 
+from trainer_core.lab.arc_games import is_arc
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.tasks import list_tasks
+from trainer_core.lab.tasks import BUILT_IN_TASKS, Task, find_task, list_tasks
 from trainer_core.wire.errors import ConfigError
 
 SEPARATOR = ","
@@ -20,6 +21,15 @@ MOST_TASKS = 64
 def split_tasks(text: str) -> tuple[str, ...]:
     """The ids in `text`, mostly one."""
     return tuple(part.strip() for part in text.split(SEPARATOR))
+
+
+def game_tasks(text: str, home: HomePaths) -> dict[str, Task]:
+    """Return the tasks in `text` that play a Game Boy, by the names that they have there.
+
+    Built-in tasks and ARC-AGI-3 games have no `Task` and are left out. Raises TaskError.
+    """
+    names = split_tasks(text)
+    return {name: find_task(name, home) for name in names if name not in BUILT_IN_TASKS and not is_arc(name)}
 
 
 def is_several(text: str) -> bool:

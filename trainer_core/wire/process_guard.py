@@ -44,11 +44,20 @@ def family() -> dict[str, str]:
     return {PARENT: str(os.getpid()), FAMILY: secrets.token_hex(8)}
 
 
-def hears(pipe: IO[bytes], patience_s: float) -> bool:
-    """Return whether a child writes, or ends, within the time. Nothing of it was read ahead."""
+def hear(child: subprocess.Popen[bytes], patience_s: float, who: str = "its process") -> IO[bytes]:
+    """Return the standard output of a child, to be read, once it writes or ends. Nothing of it may be read ahead.
+
+    Kills one that does neither within the time, and raises LabError, which calls it `who`.
+    """
+    from trainer_core.wire.errors import LabError  # a guard is forked before anything is loaded
+
+    assert child.stdout is not None
     ready = select.poll()
-    ready.register(pipe, select.POLLIN)
-    return bool(ready.poll(patience_s * 1000))
+    ready.register(child.stdout, select.POLLIN)
+    if not ready.poll(patience_s * 1000):
+        child.kill()
+        raise LabError(f"{who} said nothing for {patience_s:g} s and was ended")
+    return child.stdout
 
 
 def end_family(mark: str) -> None:

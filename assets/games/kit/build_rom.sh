@@ -3,7 +3,7 @@
 #   name      file name of the ROM and its symbols     title    in the cartridge header
 #   sources   C files of src/, without .c              kit      C files of ../kit/src/
 #   rare      more of src/, compiled for size
-#   banks     16 KiB banks of the cartridge            startup  the crt0, a path
+#   banks     16 KiB banks of the cartridge            polled   1 if it enables no interrupt
 #   banked    C files that generate.py writes for banks 2 and up, as "file:bank"
 # Needs python3 (standard library only) and SDCC 4.2.0 (Debian 12: apt install sdcc).
 set -eu
@@ -15,7 +15,8 @@ small="--opt-code-size --max-allocs-per-node 20000"
 mkdir -p build
 export PYTHONPATH=..  # for the kit
 python3 -B generate.py build
-sdasgb -o build/crt0.rel "$startup"
+{ echo "POLLED = ${polled:-0}"; cat ../kit/src/crt0.s; } > build/crt0.s
+sdasgb -o build/crt0.rel build/crt0.s
 objects=build/crt0.rel
 for file in $kit; do
     sdcc $flags $fast -c "../kit/src/$file.c" -o "build/$file.rel"

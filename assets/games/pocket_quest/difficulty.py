@@ -1,6 +1,6 @@
 """How hard a task is: shortest solutions, a random policy, policies that know one button.
 
-    python assets/games/pocket_quest/difficulty.py pocket_quest/leave_bedroom
+    PYTHONPATH=assets/games python assets/games/pocket_quest/difficulty.py pocket_quest/leave_bedroom
 
 Prints one JSON object; exit status 1 if the task is easier than a stage may be.
 """
@@ -14,9 +14,9 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
-from game_batch import ACTIONS, GameBatch, Snapshot, distances
-from kit.game_batch import success_rate
+from kit.game_batch import ACTIONS, Snapshot, distances, success_rate
 from kit.task_folder import RANDOM_ALLOWED, TASKS
+from walker import GameBatch
 
 from emulator.state.snapshot import load_snapshots
 

@@ -1,6 +1,6 @@
 """Record somebody who knows the way: 50 recordings of a task's training starts.
 
-    python assets/games/pocket_quest/make_demonstrations.py OUT --task pocket_quest/leave_bedroom
+    PYTHONPATH=assets/games python assets/games/pocket_quest/make_demonstrations.py OUT --task TASK
 
 The walker reads positions from memory; what is recorded are pictures and buttons, as a person's
 play would be. `dmglab train --runner d3rlpy --data OUT` learns from them.
@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from game_batch import ACTIONS, GameBatch
-from walker import Walker
+from kit.game_batch import ACTIONS
+from walker import GameBatch, Walker
 
 from trainer_core.envs.single_game import open_game
 from trainer_core.envs.task_files import load_task_parts

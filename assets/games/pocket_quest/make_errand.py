@@ -1,8 +1,9 @@
 """The later stages of Pocket Quest as tasks: reach the shop, get the parcel, deliver it, all of it.
 
-    python assets/games/pocket_quest/make_errand.py            write the tasks
-    python assets/games/pocket_quest/make_errand.py --replay   only remake the states
-    python assets/games/pocket_quest/make_errand.py --check    print what chance and one button do
+    PYTHONPATH=assets/games python assets/games/pocket_quest/make_errand.py [--replay | --check]
+
+It writes the tasks; with `--replay` it remakes the states, with `--check` it prints what chance and
+one button do.
 
 Villagers wander, so states are not searched: a start's distance on the map, where no step covers
 more than a square, bounds the shortest solution from below.
@@ -16,11 +17,10 @@ from collections.abc import Callable
 
 import numpy as np
 import world
-from game_batch import ROM, GameBatch
 from kit import task_folder
 from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task, load_snapshots
 from make_tasks import OPENING, STAGES, TITLE_FRAMES, TO_DOOR, TO_STAIRS
-from walker import MOVES, Walker
+from walker import MOVES, ROM, GameBatch, Walker
 
 SHOP_DOOR, COUNTER, STUDY_DOOR, ELDER = (16, 15), (8, 4), (17, 6), 1
 PAGES = 4  # presses of A that the clerk's talk takes

@@ -1,6 +1,6 @@
 """Record the whole errand, at a stroller's pace, as inputs from power-on: playthrough.json.
 
-    python assets/games/pocket_quest/make_playthrough.py
+    PYTHONPATH=assets/games python assets/games/pocket_quest/make_playthrough.py
 
 Doors, signs, every villager, the menu and the diary are visited. The tests replay the inputs in
 this emulator and in PyBoy.
@@ -12,8 +12,8 @@ import json
 import sys
 from pathlib import Path
 
-from game_batch import FRAMES_PER_STEP, GameBatch
-from walker import Walker
+from kit.game_batch import FRAMES_PER_STEP
+from walker import GameBatch, Walker
 
 TITLE_FRAMES = 180
 FILE = Path(__file__).resolve().parent / "playthrough.json"

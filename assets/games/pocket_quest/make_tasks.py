@@ -1,9 +1,9 @@
 """Make the task folders of Pocket Quest: start states, goal templates, manifests.
 
-    python assets/games/pocket_quest/make_tasks.py            write all tasks
-    python assets/games/pocket_quest/make_tasks.py --replay   only remake the start states from
-                                                              the inputs kept in starts.json
-    python assets/games/pocket_quest/make_tasks.py --check    print how hard they are
+    PYTHONPATH=assets/games python assets/games/pocket_quest/make_tasks.py [--replay | --check]
+
+It writes all tasks; with `--replay` it remakes the start states from the inputs kept in starts.json,
+with `--check` it prints how hard the tasks are.
 
 Everything is deterministic. Starts are chosen among the states in which the player stands at rest
 and needs at least 12 actions; the inputs that lead to each from power-on are kept, so that the
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import difficulty
 import numpy as np
-from game_batch import ROM, place
 from kit import task_folder
 from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task, load_snapshots, play
+from walker import ROM, place
 
 TITLE_FRAMES = 180  # power-on to a title that listens, with room to spare
 OPENING = ("START", "UP", "UP", "A", "A")  # title, fade and typing, two pages of text

@@ -1,21 +1,65 @@
-"""Somebody who knows the village: walks to squares, talks, and keeps every button it pressed.
+"""Pocket Quest in a batch of emulators, and somebody who knows the village.
 
-It reads positions from memory and plans on the map of world.py. Scripts use it to record the
-play-through and the ways into later stages; policies never see any of this.
+The walker walks to squares, talks, and keeps every button it pressed. It reads positions from memory
+and plans on the map of world.py. Scripts use it to record the play-through and the ways into later
+stages; policies never see any of this.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 
 import world
-from game_batch import GameBatch, place
 from generate import paint
+from kit import game_batch
+
+ROM = Path(__file__).resolve().parent / "pocket_quest.gb"
+WINDOW_TEXT = slice(0x1C00, 0x1C00 + 18 * 32)  # tiles of boxes and menus, offset in the row
+MARKS = (4 * 32 + 18, 15 * 32 + 18)  # the blinking mark inside a box, on a full page
+WRAM_OFFSET = 0x8000  # row offset = address - 0x8000 in work RAM
 
 FACINGS = ("DOWN", "UP", "LEFT", "RIGHT")
 MOVES = {"DOWN": (0, 1), "UP": (0, -1), "LEFT": (-1, 0), "RIGHT": (1, 0)}
 ACTOR_BYTES = 12
 PATIENCE = 400  # actions until a walk counts as lost
+
+
+class GameBatch(game_batch.GameBatch):
+    """N copies of Pocket Quest."""
+
+    def __init__(self, num_envs: int) -> None:
+        super().__init__(ROM, num_envs)
+        at = {name: address - WRAM_OFFSET for name, address in self.addresses.items()}
+        player = at["actors"]
+        self._bytes = [
+            at["room"],
+            at["room"] + 1,
+            player,
+            player + 1,
+            player + 2,
+            player + 3,
+            at["dialogue_open"],
+            at["shadow_bgp"],
+            at["story"],
+        ]
+
+    def keys(self) -> list[tuple]:
+        """What decides the future apart from chance: place, dialogue, fade, story."""
+        rows = self.emulator.batch.ram.numpy()
+        text = rows[:, WINDOW_TEXT].copy()
+        text[:, MARKS] = 0
+        variables = rows[:, self._bytes]
+        opened = variables[:, 6]
+        return [(*v.tolist(), t.tobytes() if o else b"") for v, t, o in zip(variables, text, opened, strict=True)]
+
+
+def place(key: tuple) -> tuple[int, int, int, int] | None:
+    """(room pointer, x, y, facing) if the player stands at rest and free to act, else None."""
+    low, high, x, y, facing, steps, dialogue, palette = key[:8]
+    if steps or dialogue or palette != 0xE4:
+        return None
+    return high << 8 | low, x, y, facing
 
 
 class LostError(RuntimeError):

@@ -66,11 +66,11 @@ Bases = wp.types.vector(length=2, dtype=wp.uint64)
 class NativeState:
     """What the generated code keeps beside its machine registers."""
 
-    # The next instruction may be taken from `ip` before this time; the deadline; writes, ...
-    limit: wp.int64
-    due: wp.int64
-    stable_t: wp.int64
-    deadline_t: wp.int64
+    # Times as `t` of cpp_runtime.py: M-cycles << 24
+    limit: wp.int64  # from which on an instruction must be looked at before it is taken from `ip`
+    due: wp.int64  # when `run` returns: the deadline, or sooner if the instruction count would overflow
+    stable_t: wp.int64  # until which what a loop has read stays as it is
+    deadline_t: wp.int64  # of the console's next event
     base: wp.uint64  # ip of PC 0 in the present bank
     soon: wp.int64  # the earlier of `due` and `close_t`
     close_t: wp.int64  # VRAM's page, found open, may close

@@ -192,15 +192,8 @@ class Kernels(NamedTuple):
     frames: wp.Kernel
 
 
-def make_kernels(more: More, module: str) -> Kernels:
-    """The kernel of the frames with `more` blocks, in a Warp module of that name, and its inner
-    function."""
-
-    @wp.func_native(source(more))
-    def run_threads(r: wp.ref[Registers], b: wp.ref[Bases], code: Q):
-        """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the
-        deadline. `code`: address of the table of `ptx_threaded_code.code_table`."""
-        ...
+def _instruction_runner(run_threads: Any) -> Any:
+    """The function that goes on in one console, with `run_threads` for what is plain."""
 
     @wp.func(inline=True)
     def run_on(
@@ -243,6 +236,12 @@ def make_kernels(more: More, module: str) -> Kernels:
             run_threads(r, b, code)
             load_word(r, b)
 
+    return run_on
+
+
+def _console_runner(run_on: Any) -> Any:
+    """The function that runs one console to the end of a launch, by turns of `run_on`."""
+
     @wp.func(inline=True)
     def run_console(batch: wp.ref[Batch], c: wp.ref[Console], entry: U, in_tail: U, code: Q, idle_skip: U):
         """Run the console of this thread, which is alone in its warp, to the end of the launch.
@@ -275,6 +274,21 @@ def make_kernels(more: More, module: str) -> Kernels:
                 h.asks = True
                 take_back(r, c, b)
             run_on(r, c, b, o, code, h.fresh)
+
+    return run_console
+
+
+def make_kernels(more: More, module: str) -> Kernels:
+    """The kernel of the frames with `more` blocks, in a Warp module of that name, and its inner
+    function."""
+
+    @wp.func_native(source(more))
+    def run_threads(r: wp.ref[Registers], b: wp.ref[Bases], code: Q):
+        """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the
+        deadline. `code`: address of the table of `ptx_threaded_code.code_table`."""
+        ...
+
+    run_console = _console_runner(_instruction_runner(run_threads))
 
     @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1), module=module)
     def run_frames_threaded(

@@ -1,6 +1,6 @@
 """The launch on a GPU: warps that run consoles along one data path, and warps that serve them.
 
-On a CPU `alone.run_alone` does the same in one thread a console.
+On a CPU `uniform_cpu.run_alone` does the same in one thread a console.
 """
 
 from collections.abc import Callable

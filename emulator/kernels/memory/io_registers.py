@@ -1,7 +1,7 @@
 """Page FF of a console's row: registers by number, and their raw bytes.
 
-A register has three names, one for each way to say where it is: `STAT` (emulator.constants) is an
-address, FF41; `io.STAT` its number, 41, as the bus passes it on; `io.ROW_STAT` its place in the
+A register has three names, one for each way to say where it is: `STAT` of emulator.constants is an
+address, FF41; `STAT` here its number, 41, as the bus passes it on; `ROW_STAT` its place in the
 memory row, where the PPU reads it. https://gbdev.io/pandocs/Hardware_Reg_List.html
 """
 

@@ -7,6 +7,8 @@ SCX, BGP and `upper` OBP0, OBP1, WY, WX, lowest byte first.
 https://gbdev.io/pandocs/Tile_Data.html, https://gbdev.io/pandocs/OAM.html
 """
 
+from typing import Any
+
 import warp as wp
 
 from emulator.constants import (
@@ -42,11 +44,37 @@ def byte_of(word: U, index: int) -> int:
     return I((word >> U(8 * index)) & U(0xFF))
 
 
+@wp.func(inline=True)
+def object_row(entry: Q, line: int, last: int, flags: int) -> int:
+    """VRAM offset of an object's row on a line; `last`: its lowest one, 7 or 15."""
+    row = (line + 16 - I(ld8(entry))) & last
+    if (flags & 0x40) != 0:
+        row = row ^ last
+    tile = I(ld8(entry + Q(2))) & wp.where(last == 15, 0xFE, 0xFF)
+    return tile * 16 + row * 2
+
+
+@wp.func(inline=True)
+def add_object(p: wp.ref[Planes], low: int, high: int, flags: int, at: int):
+    """Add an object's row, two bytes, behind those that are there; it begins `at` pixels into the word."""
+    shift = Q(U(32 - at))
+    free = ~(p.low | p.high)
+    word_low = U((Q(U(low)) << shift) >> Q(8)) & free
+    word_high = U((Q(U(high)) << shift) >> Q(8)) & free
+    p.low = p.low | word_low
+    p.high = p.high | word_high
+    if (flags & 0x80) != 0:
+        p.behind = p.behind | word_low | word_high
+    if (flags & 0x10) != 0:
+        p.palette = p.palette | word_low | word_high
+
+
 @wp.func(inline=False)
-def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int) -> Planes:
+def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q) -> Planes:
     """32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
 
-    `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on.
+    `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on. The last two are
+    of scanline_gpu.py.
     """
     low = Q(0)
     high = Q(0)
@@ -72,6 +100,15 @@ def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
     c2 = wp.where((p & U(16)) != U(0), ~low & high, U(0))
     c3 = wp.where((p & U(64)) != U(0), low & high, U(0))
     return c0 | c1 | c2 | c3
+
+
+@wp.func(inline=True)
+def with_objects(plane: U, o: Planes, shown: U, upper: U, bit: int) -> U:
+    """Plane `bit` of the shades of a background with objects where they are `shown`."""
+    first = shown & ~o.palette
+    second = shown & o.palette
+    under = (plane & ~shown) | (shade_plane(o.low, o.high, byte_of(upper, 0), bit) & first)
+    return under | (shade_plane(o.low, o.high, byte_of(upper, 1), bit) & second)
 
 
 @wp.func(inline=False)
@@ -113,50 +150,47 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
         if key >= 0 and at > -8 and at < 32:
             entry = oam + Q(U(4 * (key & 0xFF)))
             flags = I(ld8(entry + Q(3)))
-            row = (line + 16 - I(ld8(entry))) & last
-            if (flags & 0x40) != 0:
-                row = row ^ last
-            tile = I(ld8(entry + Q(2))) & wp.where(last == 15, 0xFE, 0xFF)
-            pair = I(ld16(vram + Q(U(tile * 16 + row * 2))))
+            pair = I(ld16(vram + Q(U(object_row(entry, line, last, flags)))))
             low = pair & 0xFF
             high = pair >> 8
             if (flags & 0x20) != 0:
                 low = reverse8(low)
                 high = reverse8(high)
-            shift = Q(U(32 - at))
-            free = ~(p.low | p.high)
-            word_low = U((Q(U(low)) << shift) >> Q(8)) & free
-            word_high = U((Q(U(high)) << shift) >> Q(8)) & free
-            p.low = p.low | word_low
-            p.high = p.high | word_high
-            if (flags & 0x80) != 0:
-                p.behind = p.behind | word_low | word_high
-            if (flags & 0x10) != 0:
-                p.palette = p.palette | word_low | word_high
+            add_object(p, low, high, flags, at)
     return p
 
 
-@wp.func
-def background_planes(vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int) -> Planes:
-    """Background and window colours of 32 pixels from screen column `left` on."""
-    lcdc = byte_of(lower, 0)
-    signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
-    p = Planes()
-    if window_left > left:
-        y = (line + byte_of(lower, 1)) & 0xFF
-        x = left + byte_of(lower, 2)
-        row = wp.where((lcdc & LCDC_BG_MAP) != 0, 0x1C00, 0x1800) + (y >> 3) * 32
-        b = fetch_tiles(vram, row, x >> 3, x & 7, signed, y)
-        p.low = b.low
-        p.high = b.high
-    if window_left < left + 32:
-        x = left - window_left
-        row = wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
-        w = fetch_tiles(vram, row, x >> 3, x & 7, signed, window_y)
-        mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
-        p.low = (p.low & ~mask) | (w.low & mask)
-        p.high = (p.high & ~mask) | (w.high & mask)
-    return p
+def background_of(fetch: Any) -> Any:
+    """Make the function that draws background and window of tiles that `fetch` brings."""
+
+    @wp.func
+    def background_planes(
+        vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int, later: int, changes: Q
+    ) -> Planes:
+        """Background and window colours of 32 pixels from screen column `left` on."""
+        lcdc = byte_of(lower, 0)
+        signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
+        p = Planes()
+        if window_left > left:
+            y = (line + byte_of(lower, 1)) & 0xFF
+            x = left + byte_of(lower, 2)
+            row = wp.where((lcdc & LCDC_BG_MAP) != 0, 0x1C00, 0x1800) + (y >> 3) * 32
+            b = fetch(vram, row, x >> 3, x & 7, signed, y, later, changes)
+            p.low = b.low
+            p.high = b.high
+        if window_left < left + 32:
+            x = left - window_left
+            row = wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
+            w = fetch(vram, row, x >> 3, x & 7, signed, window_y, later, changes)
+            mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
+            p.low = (p.low & ~mask) | (w.low & mask)
+            p.high = (p.high & ~mask) | (w.high & mask)
+        return p
+
+    return background_planes
+
+
+background_planes = background_of(fetch_tiles)
 
 
 @wp.func(inline=True)
@@ -172,20 +206,14 @@ def draw_in_words(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: i
         left = 32 * word
         b = Planes()
         if (lcdc & LCDC_BG_ENABLE) != 0:
-            b = background_planes(vram, line, lower, window_left, window_y, left)
+            b = background_planes(vram, line, lower, window_left, window_y, left, 0, Q(0))
         low = shade_plane(b.low, b.high, bgp, 0)
         high = shade_plane(b.low, b.high, bgp, 1)
         if found[0] >= 0:
             o = object_planes(vram, oam, line, lcdc, found, left)
             shown = (o.low | o.high) & ~(o.behind & (b.low | b.high))
-            first = shown & ~o.palette
-            second = shown & o.palette
-            obp0 = byte_of(upper, 0)
-            obp1 = byte_of(upper, 1)
-            low = (low & ~shown) | (shade_plane(o.low, o.high, obp0, 0) & first)
-            low = low | (shade_plane(o.low, o.high, obp1, 0) & second)
-            high = (high & ~shown) | (shade_plane(o.low, o.high, obp0, 1) & first)
-            high = high | (shade_plane(o.low, o.high, obp1, 1) & second)
+            low = with_objects(low, o, shown, upper, 0)
+            high = with_objects(high, o, shown, upper, 1)
         place = dest + Q(U(4 * word))
         st32(place, prmt(low, low, U(0x0123)))
         st32(place + Q(20), prmt(high, high, U(0x0123)))

@@ -7,19 +7,21 @@ called.
 
 import warp as wp
 
-from emulator.constants import (
-    LCDC_BG_ENABLE,
-    LCDC_BG_MAP,
-    LCDC_OBJ_ENABLE,
-    LCDC_OBJ_SIZE,
-    LCDC_TILE_DATA,
-    LCDC_WINDOW_MAP,
-)
+from emulator.constants import LCDC_BG_ENABLE, LCDC_OBJ_ENABLE, LCDC_OBJ_SIZE
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, prmt, st64, st128
 from emulator.kernels.ppu.mode_timing import has_window
 from emulator.kernels.ppu.pixel_fifo_objects import reverse8
 from emulator.kernels.ppu.pixel_fifo_state import vec10
-from emulator.kernels.ppu.scanline import ALL, Planes, byte_of, line_objects_here, shade_plane
+from emulator.kernels.ppu.scanline import (
+    Planes,
+    add_object,
+    background_of,
+    byte_of,
+    line_objects_here,
+    object_row,
+    shade_plane,
+    with_objects,
+)
 from emulator.kernels.ppu.vram_changes import byte_seen, pair_seen
 
 
@@ -74,53 +76,18 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
         if at > -8 and at < 32:
             entry = oam + Q(U(4 * (key & 0xFF)))
             flags = I(ld8(entry + Q(3)))
-            row = (line + 16 - I(ld8(entry))) & last
-            if (flags & 0x40) != 0:
-                row = row ^ last
-            tile = I(ld8(entry + Q(2))) & wp.where(last == 15, 0xFE, 0xFF)
-            address = tile * 16 + row * 2
+            address = object_row(entry, line, last, flags)
             pair = pair_seen(vram, address, ld16(vram + Q(U(address))), later, changes)
             low = I(pair & U(0xFF))
             high = I(pair >> U(8))
-            if (flags & 0x20) != 0:
+            if (flags & 0x20) != 0:  # in a function of its own it makes other machine code
                 low = reverse8(low)
                 high = reverse8(high)
-            shift = Q(U(32 - at))
-            free = ~(p.low | p.high)
-            word_low = U((Q(U(low)) << shift) >> Q(8)) & free
-            word_high = U((Q(U(high)) << shift) >> Q(8)) & free
-            p.low = p.low | word_low
-            p.high = p.high | word_high
-            if (flags & 0x80) != 0:
-                p.behind = p.behind | word_low | word_high
-            if (flags & 0x10) != 0:
-                p.palette = p.palette | word_low | word_high
+            add_object(p, low, high, flags, at)
     return p
 
 
-@wp.func
-def background_planes(
-    vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int, later: int, changes: Q
-) -> Planes:
-    """Background and window colours of 32 pixels from screen column `left` on."""
-    lcdc = byte_of(lower, 0)
-    signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
-    p = Planes()
-    if window_left > left:
-        y = (line + byte_of(lower, 1)) & 0xFF
-        x = left + byte_of(lower, 2)
-        row = wp.where((lcdc & LCDC_BG_MAP) != 0, 0x1C00, 0x1800) + (y >> 3) * 32
-        b = fetch_tiles(vram, row, x >> 3, x & 7, signed, y, later, changes)
-        p.low = b.low
-        p.high = b.high
-    if window_left < left + 32:
-        x = left - window_left
-        row = wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
-        w = fetch_tiles(vram, row, x >> 3, x & 7, signed, window_y, later, changes)
-        mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
-        p.low = (p.low & ~mask) | (w.low & mask)
-        p.high = (p.high & ~mask) | (w.high & mask)
-    return p
+background_planes = background_of(fetch_tiles)
 
 
 @wp.func
@@ -182,14 +149,8 @@ def draw_in_words(
         if found[0] >= 0:
             p = object_planes(vram, oam, line, lcdc, found, left, later, changes)
             shown = (p.low | p.high) & ~(p.behind & (b.low | b.high))
-            first = shown & ~p.palette
-            second = shown & p.palette
-            obp0 = byte_of(upper, 0)
-            obp1 = byte_of(upper, 1)
-            low = (low & ~shown) | (shade_plane(p.low, p.high, obp0, 0) & first)
-            low = low | (shade_plane(p.low, p.high, obp1, 0) & second)
-            high = (high & ~shown) | (shade_plane(p.low, p.high, obp0, 1) & first)
-            high = high | (shade_plane(p.low, p.high, obp1, 1) & second)
+            low = with_objects(low, p, shown, upper, 0)
+            high = with_objects(high, p, shown, upper, 1)
         append(o, prmt(low, low, U(0x0123)), prmt(high, high, U(0x0123)))
         left = left + 32
     store_line(o, dest)

@@ -91,9 +91,9 @@ def add_objects(o: wp.ref[Status], oam: Q, lcdc: int, scx: int, window_x: int):
 
 @wp.func
 def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
-    """`timing.line_end` of a line that is known, or plain and without writes.
+    """`mode_timing.line_end` of a line that is known, or plain and without writes.
 
-    `timing.plain_end` over again, from registers that are at hand: the kernel that inlines that one
+    `mode_timing.plain_end` over again, from registers that are at hand: the kernel that inlines that one
     instead has a few machine instructions more.
     """
     o.end = 0

@@ -324,7 +324,7 @@ def test_a_game_that_never_answers_is_ended(home: HomePaths, monkeypatch: pytest
     games = object.__new__(HostedGames)  # as it is once its process has started
     games.game, games._scratch = list_games(home)[0], None
     games._process = subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    with pytest.raises(LabError, match=r"the game did not answer within 0.1 s"):
+    with pytest.raises(LabError, match=r"the game said nothing for 0.1 s and was ended"):
         games.card()
     games.close()
     assert games._process.returncode

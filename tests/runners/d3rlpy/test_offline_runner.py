@@ -6,6 +6,7 @@ dmglab runner install d3rlpy; pytest -rs tests/runners/d3rlpy/test_offline_runne
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import subprocess
 import sys
@@ -39,7 +40,11 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     need_extras()
     out = tmp_path_factory.mktemp("recordings") / "walks"
     done = subprocess.run(
-        [sys.executable, str(WALKER), str(out), "--episodes", "3"], capture_output=True, text=True, check=False
+        [sys.executable, str(WALKER), str(out), "--episodes", "3"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(WALKER.parents[1])},
     )
     assert done.returncode == 0, done.stderr
     return out

@@ -81,9 +81,9 @@ def measure(options: Options) -> dict[str, Any]:
 def _cycle(task: Any, game: rig.Game, options: Options) -> None:
     import torch
 
-    from trainer_core.envs.game_env import GameEnv
+    from trainer_core.envs.game_env import GameEnv, GameOptions
 
-    env = GameEnv(task, options.num_envs, home=game.home, device=options.device)
+    env = GameEnv.open(task, game.home, GameOptions(num_envs=options.num_envs, device=options.device))
     env.reset(seed=1)
     actions = torch.zeros(options.num_envs, dtype=torch.int64, device=options.device)
     for _ in range(options.steps):

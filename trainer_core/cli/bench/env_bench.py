@@ -120,7 +120,7 @@ class ThroughEnv:
         import msgspec
         import torch
 
-        from trainer_core.envs.game_env import GameEnv
+        from trainer_core.envs.game_env import GameEnv, GameOptions
         from trainer_core.lab.tasks import Codec, Episode, Task
 
         n = options.num_envs
@@ -132,10 +132,8 @@ class ThroughEnv:
                 episode=Episode(horizon=horizon),
                 codec=Codec(frames_per_step=options.frames_per_step, release_after_frames=options.release_after),
             )
-            self._env = GameEnv(
-                Task(task.folder, manifest),
-                n,
-                home=game.home,
+            how = GameOptions(
+                num_envs=n,
                 device=str(device),
                 stack_k=options.stack_k,
                 seed=options.seed,
@@ -143,6 +141,7 @@ class ThroughEnv:
                 cuda_graphs=options.cuda_graphs,
                 skip_reset_if_empty={"auto": None, "yes": True, "no": False}[options.skip_reset_if_empty],
             )
+            self._env = GameEnv.open(Task(task.folder, manifest), game.home, how)
         self.machines = self._env.emulator
         self._buttons = rig.Buttons(n, device, options.seed)
         self._env.reset(options.seed)

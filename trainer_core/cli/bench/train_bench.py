@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from trainer_core.cli.launch_ranks import spread
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.lab.tasks import Task
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.environment import is_rank
 from trainer_core.wire.errors import ConfigError
@@ -66,9 +67,9 @@ def run(argv: list[str]) -> dict[str, Any]:
 
     ranks = Ranks()
     options = dataclasses.replace(options, run=own_device(options.run, ranks))
-    check_startable(options.run, home)
+    tasks = check_startable(options.run, home)
     with tempfile.TemporaryDirectory() as folder:
-        training = _prepare(options.run, home, RunPaths(Path(folder) / "bench"), ranks)
+        training = _prepare(options.run, home, RunPaths(Path(folder) / "bench"), ranks, tasks)
         try:
             found = _measure(training, options)
             if options.logging_ratio:
@@ -80,13 +81,13 @@ def run(argv: list[str]) -> dict[str, Any]:
     return found if ranks.is_first else {}
 
 
-def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks) -> Host:
+def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks, tasks: dict[str, Task]) -> Host:
     """A run that is ready to train; its log goes to a folder that is thrown away."""
     from trainer_core.host.control import Control
     from trainer_core.host.native import native_host
     from trainer_core.runs.log_writer import RunWriter
 
-    training = native_host(config, paths, home, RunWriter(paths), Control(), ranks=ranks)
+    training = native_host(config, paths, home, RunWriter(paths), Control(), ranks=ranks, tasks=tasks)
     training.prepare()
     return training
 

@@ -69,6 +69,15 @@ class ArcVecEnv:
     def episode_steps(self) -> Tensor:
         return self._steps.to(self.device)
 
+    @property
+    def dist(self) -> Tensor:
+        """Of the levels, how many are left."""
+        return torch.tensor([1 - it.levels / max(1, it.win_levels) for it in self._shown], device=self.device)
+
+    @property
+    def start_index(self) -> Tensor:
+        return self._starts.to(self.device)
+
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:
             self._rng.manual_seed(seed)
@@ -92,7 +101,7 @@ class ArcVecEnv:
         trunc = ~done & (self._steps >= self.horizon)
         gained = torch.tensor([shown.levels - before for shown, before in zip(self._shown, levels, strict=True)])
         reward = gained.clamp(min=0).float() * LEVEL_REWARD - STEP_COST
-        dist = torch.tensor([1 - it.levels / max(1, it.win_levels) for it in self._shown])
+        dist = self.dist
         over, steps, starts = done | trunc, self._steps.clone(), self._starts.clone()
         with self.stopwatch("observe"):
             pictures = self._pictures()
@@ -104,12 +113,7 @@ class ArcVecEnv:
             self._stack.push(pictures, over.to(self.device), fresh, each)
         where = self.device
         info = StepInfo(
-            dist.float().to(where),
-            over.to(where),
-            success.to(where),
-            starts.to(where),
-            steps.to(where),
-            torch.zeros_like(over).to(where),
+            dist, over.to(where), success.to(where), starts.to(where), steps.to(where), torch.zeros_like(over).to(where)
         )
         return StepResult(self._stack.obs, reward.to(where), done.to(where), trunc.to(where), self._stack.final, info)
 

@@ -2,7 +2,7 @@
 
 A button that goes down, or a click, is one action; the animation that it answers with is shown
 picture by picture, and whoever acts next sees where it ended. Buttons stand for actions as
-`protocol.arc.BUTTON_ACTIONS` says.
+`lab.arc_games.BUTTON_ACTIONS` says.
 """
 
 from __future__ import annotations

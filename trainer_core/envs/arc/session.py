@@ -25,7 +25,7 @@ from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.trust import require_own_environment, require_trust
 from trainer_core.wire.environment import child_environment
 from trainer_core.wire.errors import LabError
-from trainer_core.wire.process_guard import family, hears
+from trainer_core.wire.process_guard import family, hear
 
 GRID_BYTES = SIDE * SIDE
 ANSWER_S = 600.0
@@ -174,11 +174,7 @@ class HostedGames:
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        if not hears(self._process.stdout, ANSWER_S):
-            self._process.kill()
-            raise LabError(f"{self.game.id}: the game did not answer within {ANSWER_S:g} s")
-        line = self._process.stdout.readline()
+        line = hear(self._process, ANSWER_S, f"{self.game.id}: the game").readline()
         try:
             header = json.loads(line)
         except ValueError:

@@ -21,7 +21,7 @@ from trainer_core.lab.paths import child_folder
 from trainer_core.lab.trust import require_own_environment
 from trainer_core.wire.environment import child_environment
 from trainer_core.wire.errors import CheckpointError, LabError
-from trainer_core.wire.process_guard import family, hears
+from trainer_core.wire.process_guard import family, hear
 
 PROCESS = "trainer_core.play.league.contestant_process"
 LAST_WORDS = 4096
@@ -50,8 +50,7 @@ class Contestant:
             env=child_environment(python, **family()),
         )
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._to, self._from = self._process.stdin, self._process.stdout
+        self._to = self._process.stdin
         try:
             ready = self._answer(LOAD_S)
         except LabError as error:
@@ -94,10 +93,7 @@ class Contestant:
     def _answer(self, patience_s: float) -> bytes:
         """Return one byte, or none where it has ended. Raises LabError after a silence, and ends
         it then."""
-        if hears(self._from, patience_s):
-            return self._from.read(1)
-        self._process.kill()
-        raise LabError(f"its process said nothing for {patience_s:g} s and was ended")
+        return hear(self._process, patience_s).read(1)
 
     def _tell(self, letter: bytes, observation: np.ndarray | None) -> None:
         try:

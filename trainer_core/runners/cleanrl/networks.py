@@ -15,7 +15,6 @@ from torch import Tensor
 
 from trainer_core.envs.translation import GREY_STEP
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
-from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.shades import MAX_SHADE
 
@@ -73,14 +72,14 @@ def put_on_path(config: CleanRlConfig) -> None:
     sys.path[:0] = [str(config.script.parent), str(config.script.parents[1])]
 
 
-def load_network(folder: Path, config: CleanRlConfig, device: str) -> Any:
-    """The script's own network with a checkpoint's weights. Raises CheckpointError."""
+def load_network(folder: Path, config: CleanRlConfig, num_actions: int, device: str) -> Any:
+    """The script's own network of so many actions with a checkpoint's weights. Raises CheckpointError."""
     if not config.script.is_file():
         raise CheckpointError(f"{folder}: its network is defined in {config.script}, which is gone")
     put_on_path(config)
     defined = runpy.run_path(str(config.script), run_name="cleanrl_script")
     spaces_of = SimpleNamespace(
-        single_observation_space=observation_space(config.algo), single_action_space=spaces.Discrete(len(ACTIONS))
+        single_observation_space=observation_space(config.algo), single_action_space=spaces.Discrete(num_actions)
     )
     network = defined[CLASS[config.algo]](spaces_of).to(device)
     try:

@@ -25,7 +25,7 @@ class CleanRlAgent(GuestAgent):
             raise CheckpointError(f"{checkpoint}: {meta.task} is no Game Boy to play")
         super().__init__(checkpoint, meta, networks.MODEL, mode, seed)
         self._algo = config.algo
-        self._network = networks.load_network(checkpoint, config, device)
+        self._network = networks.load_network(checkpoint, config, meta.num_actions, device)
 
     def act(self) -> int:
         seen = torch.from_numpy(self._stack)[None]

@@ -38,7 +38,7 @@ class ConsoleVector(gymnasium.vector.VectorEnv):
             stack_k=networks.stack_of(config.algo),
             demo_share=config.demo_starts,
         )
-        spaces = networks.observation_space(config.algo), faces.action_space()
+        spaces = networks.observation_space(config.algo), faces.action_space(self.consoles)
         super().__init__(num_envs, *spaces)  # pyright: ignore  # Gymnasium 0.29's
         self._returns = np.zeros(num_envs)
 

@@ -25,7 +25,7 @@ class GuestTrainee(Trainee):
         )
 
     def make_validator(self) -> Validator | None:
-        return Validator(self.host.validating, self.host.home, self, self.host.paths)
+        return Validator(self.host.validating, self.host.home, self, self.host.paths, self.host.tasks)
 
 
 def write_thumbnail(folder: Path, env: Watched) -> None:

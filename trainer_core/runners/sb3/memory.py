@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from trainer_core.envs.translation import GREY_STEP
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.host.validator import Forward, Validator
 from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.lab.tasks import Task
 from trainer_core.wire.config import RunConfig
 
 
@@ -42,9 +44,11 @@ class Memory:
 class RecurrentValidator(Validator):
     """Validates a policy that remembers: each mode's episodes have a memory of their own."""
 
-    def __init__(self, config: RunConfig, home: HomePaths, model: Any, paths: RunPaths) -> None:
+    def __init__(
+        self, config: RunConfig, home: HomePaths, model: Any, paths: RunPaths, found: Mapping[str, Task] | None
+    ) -> None:
         """`model` is SB3's."""
-        super().__init__(config, home, None, paths)
+        super().__init__(config, home, None, paths, found)
         self._model = model
 
     def _forward(self, env: VecEnv, envs: slice) -> Forward:

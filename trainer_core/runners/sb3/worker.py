@@ -78,7 +78,7 @@ class Sb3Trainee(GuestTrainee):
         if self.config.algo != "recurrent_ppo":
             return super().make_validator()
         host = self.host
-        return RecurrentValidator(host.validating, host.home, self.model, host.paths)
+        return RecurrentValidator(host.validating, host.home, self.model, host.paths, host.tasks)
 
     def logits(self, shades: Tensor) -> Tensor:
         return sb3.action_logits(self.model, shades)

@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import torch
 
-from trainer_core.envs.translation import action_space
 from trainer_core.lab import checkpoint_manifest as layout
 from trainer_core.runners.guest.agent import GuestAgent
 from trainer_core.runners.skrl import model as skrl_model
@@ -23,7 +22,8 @@ class SkrlAgent(GuestAgent):
         meta = layout.verify(checkpoint, (skrl_model.MODEL,))
         super().__init__(checkpoint, meta, skrl_model.MODEL, mode, seed)
         seen = gymnasium.spaces.Box(0, MAX_SHADE, meta.obs_shape, np.uint8)
-        self._model = skrl_model.SharedModel(meta.policy, seen, action_space(), torch.device(device)).to(device)
+        actions = gymnasium.spaces.Discrete(meta.num_actions)
+        self._model = skrl_model.SharedModel(meta.policy, seen, actions, torch.device(device)).to(device)
         skrl_model.load_policy(self._model, checkpoint)
 
     def act(self) -> int:

@@ -47,7 +47,7 @@ class DmgLabSkrlEnv(Wrapper):
 
     @property
     def action_space(self) -> gymnasium.spaces.Discrete[Any]:
-        return action_space()
+        return action_space(self.consoles)
 
     def reset(self) -> tuple[Tensor, dict[str, Any]]:
         obs = self.consoles.obs if self.goes_on else self.consoles.reset()

@@ -33,7 +33,6 @@ from trainer_core.runners.spade_bdi.runner import SpadeBdiConfig
 from trainer_core.runners.spade_bdi.skills import open_skills
 from trainer_core.runners.spade_bdi.words import SUCCESS, TIMEOUT
 from trainer_core.wire import records
-from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.config import RunConfig
 
 TELL_S = 0.25
@@ -49,7 +48,6 @@ class MindTrainee(GuestTrainee):
     """Episodes, their records, and what a checkpoint needs of them."""
 
     policy, file, obs_shape = "plans", mind_files.MIND, SHAPE
-    num_actions = len(ACTIONS)
 
     def __init__(self, host: Host, config: SpadeBdiConfig) -> None:
         super().__init__(host, config)
@@ -60,7 +58,8 @@ class MindTrainee(GuestTrainee):
         """[success, steps, return, messages] of the episodes since the last record."""
         self._told = 0.0
         run_config = RunConfig(task=config.task, num_envs=1, device=config.device, seed=config.seed, num_minibatches=1)
-        self.env = make_env(run_config, host.home)
+        self.env = make_env(run_config, host.home, tasks=host.tasks)
+        self.num_actions = self.env.num_actions
         self.env.reset(seed=config.seed)
 
     def begin(self) -> None:
@@ -149,12 +148,12 @@ class MindValidator(Validator):
 
     def __init__(self, trainee: MindTrainee) -> None:
         host = trainee.host
-        super().__init__(host.validating, host.home, None, host.paths)
+        super().__init__(host.validating, host.home, None, host.paths, host.tasks)
         self._trainee = trainee
 
     def _environment(self, task: str) -> VecEnv:
         if task not in self._envs:
-            self._envs[task] = make_env(self.config, self.home, num_envs=1, starts="validation")
+            self._envs[task] = make_env(self.config, self.home, num_envs=1, starts="validation", tasks=self.found)
         return self._envs[task]
 
     def _play(self, env: VecEnv, rng: torch.Generator, number: int = 0) -> list[Evaluation]:

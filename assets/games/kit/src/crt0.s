@@ -1,10 +1,15 @@
 ; Start of the ROM: vectors, VBlank handler, OAM DMA routine, and nothing else in assembly.
+; POLLED, which build_rom.sh sets: 1 for a game that enables no interrupt and polls LY and STAT, else 0.
 ; https://gbdev.io/pandocs/The_Cartridge_Header.html (bytes 0x104-0x14F are filled in by pack_rom.py)
 	.module crt0
 	.globl _main
+	.if POLLED
+	.globl _copy_oam
+	.else
 	.globl _vram_queue, _frame_ready, _oam_changed
 	.globl _upload_tiles, _upload_source, _upload_target
 	.globl _shadow_scx, _shadow_scy, _shadow_bgp, _shadow_obp0, _shadow_obp1, _shadow_lcdc, _shadow_wx, _shadow_wy, _frame_noise
+	.endif
 
 	rSCY  = 0x42
 	rLCDC = 0x40
@@ -17,6 +22,9 @@
 
 	.area _HEADER (ABS)
 	.org 0x0040
+	.if POLLED
+	reti
+	.else
 	jp vblank
 	.org 0x0048
 	reti
@@ -26,6 +34,7 @@
 	reti
 	.org 0x0060
 	reti
+	.endif
 	.org 0x0100
 	nop
 	jp start
@@ -39,7 +48,11 @@ clear:
 	xor a
 	ld (hl+), a
 	ld a, h
+	.if POLLED
+	cp a, #0xe0
+	.else
 	cp a, #0xde             ; DE00-DEFF survives a restart: a game may keep a diary there
+	.endif
 	jr nz, clear
 	ld hl, #dma_routine     ; only high RAM is readable while OAM DMA runs
 	ld de, #0xff80
@@ -52,10 +65,17 @@ copy_dma:
 	jr nz, copy_dma
 	call _main
 hang:
+	.ifeq POLLED
 	halt
 	nop
+	.endif
 	jr hang
 
+	.if POLLED
+_copy_oam::
+	jp 0xff80
+
+	.endif
 dma_routine:
 	ld a, #0xc0             ; shadow OAM is C000-C09F
 	ldh (0x46), a
@@ -66,6 +86,7 @@ dma_wait:
 	ret
 dma_end:
 
+	.ifeq POLLED
 ; Everything that touches VRAM, OAM or the scroll registers happens here, and only when the main
 ; loop has finished preparing a frame (frame_ready), so that no half-made picture is ever shown.
 ;
@@ -192,5 +213,6 @@ no_dma:
 	pop af
 	reti
 
+	.endif
 	.area _CODE
 	.area _DATA
