@@ -56,7 +56,7 @@ def main() -> None:
         marks.setdefault(name, round(time.monotonic() - begun, 2))
 
     app.bridge.event_received.connect(mark)
-    training.agree_and_start()
+    training.start_demo()
     card = app.docks.telemetry.cards["reward_mean"]
     until(lambda: card.redraws and card._stack.currentWidget() is card.canvas)
     marks["first point"] = round(time.monotonic() - begun, 2)

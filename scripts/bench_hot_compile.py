@@ -43,7 +43,7 @@ def measure(path: Path, arch: int, soon: bool) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("roms", nargs="+", type=Path, metavar="GAME.gb")
     parser.add_argument("--arch", type=int, default=90, help="90 for an H100 or H200")
     parser.add_argument("--soon", action="store_true", help="what a batch adopts first")

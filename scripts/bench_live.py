@@ -23,7 +23,7 @@ if not os.environ.get("DISPLAY"):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
@@ -49,7 +49,7 @@ def main() -> None:
     training = app.controllers.training
     training.prepare_demo()
     until(lambda: training.checks and not training.checking)
-    training.agree_and_start()
+    training.start_demo()
     until(lambda: training.state is RunState.RUNNING)
     records = app.models.telemetry
     until(lambda: records.focus)

@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkouts", nargs="+", help="the old one, then the new one")
     parser.add_argument("--rom", action="append", type=Path, required=True)
     parser.add_argument("--device", default="cpu")
@@ -84,7 +84,7 @@ def measure(checkout: str, options: argparse.Namespace) -> None:
             for held in buttons:
                 began = time.perf_counter()
                 emulator.run(held, FRAMES, HELD)
-                pictures = emulator.observations()
+                emulator.observations()
                 wp.synchronize()
                 seconds.append(time.perf_counter() - began)
             few = Emulator(cartridge, SMALL, options.device)
@@ -94,7 +94,7 @@ def measure(checkout: str, options: argparse.Namespace) -> None:
                 "rom": rom.stem,
                 "num_envs": num_envs,
                 "states": digest("".join(few.state_hash()).encode()),
-                "pictures": digest(pictures.numpy().tobytes()),
+                "pictures": digest(emulator.observations().numpy().tobytes()),
                 "instructions": int(emulator.work().astype(np.int64).sum()),
                 "frames_per_s": FRAMES * num_envs / sorted(seconds[WARM_UP:])[TIMED // 2],
             }

@@ -62,7 +62,7 @@ def run_fuzzer(module: str, option: str, count: int) -> tuple[int, bool, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--examples", type=int, default=400, help="of each property test")
     parser.add_argument("--files", type=int, default=5000, help="damaged files of the emulator")
     parser.add_argument("--states", type=int, default=2000, help="random states that run on")

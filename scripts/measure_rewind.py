@@ -16,7 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--frames", type=int, default=600)
     frames = parser.parse_args().frames
     sys.path.insert(0, str(CHECKOUT))

@@ -89,7 +89,7 @@ async def measure(folder: Path, home: HomePaths, frames: int, seeks: int) -> dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--frames", type=int, default=3600)
     parser.add_argument("--seeks", type=int, default=100)
     parser.add_argument("--keep", type=Path, help="leave the recording here")

@@ -170,7 +170,7 @@ def write_drawn(count: int, seed: int) -> Path:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="files of scripts/mutations, without .py")
     parser.add_argument("--only", default="", help="mutations in whose text this stands")
     parser.add_argument("--draw", type=int, metavar="COUNT", help="draw so many and write the list")

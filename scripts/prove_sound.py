@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def measure(samples: np.ndarray) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=8.0)
     seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory(prefix="dmglab-sound-") as place, contextlib.ExitStack() as end:
@@ -86,8 +87,8 @@ def main() -> int:
             "SDL_AUDIODRIVER": "pulseaudio",
         }
 
-        def run(*argv: str, **more) -> subprocess.Popen[bytes]:  # type: ignore[no-untyped-def]
-            made = subprocess.Popen(argv, env=env, stderr=subprocess.DEVNULL, **more)
+        def run(*argv: str, stdin: int | None = None, stdout: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+            made = subprocess.Popen(argv, env=env, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL)
             end.callback(made.wait)
             end.callback(made.terminate)
             return made

@@ -365,7 +365,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--by", choices=("mouse", "keyboard"), default="keyboard")
     parser.add_argument("--rom", type=Path, help="a ROM of your own")
     parser.add_argument(

@@ -17,7 +17,7 @@ from gui.models.checkpoints import CheckpointCard
 from gui.models.navigation import Place
 from gui.widgets.screen import Palette, Screen
 from gui.widgets.tiles import place_of
-from tests.gui.conftest import click, find, press, until
+from tests.gui.conftest import click, find, press, there, until
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError
@@ -160,7 +160,7 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
 
     def shown() -> list[int]:
         """The shade at each place."""
-        picture = wall.screen_view.picture
+        picture = there(wall.screen_view.picture)
         places = [place_of(at, wall._columns, (144, 160)) for at in range(4)]
         return [int(picture[y, x]) for x, y in places]
 

@@ -20,7 +20,7 @@ from gui.models.checkpoints import run_cards, verify
 from gui.models.config_draft import ConfigDraft
 from gui.models.config_fields import field_specs
 from gui.widgets.config_form import ConfigForm
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, there, until
 from tests.support.echo_runner import EchoConfig
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
@@ -209,7 +209,7 @@ def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> Non
         (early / f"episode_hash0_{name}.json").write_text(rubbish)
     until(lambda: tab.table.topLevelItemCount() == 2)
     assert tab.heading.text() == "1 of 2 right"
-    row = tab.table.topLevelItem(0)
+    row = there(tab.table.topLevelItem(0))
     assert [row.text(place) for place in range(3)] == ["3,3=6", "<answer>3*3</answer>", "✗ 0.10"]
     late.mkdir()
     (late / "episode_hash0_a.json").write_text(_episode("3", 0.0))

@@ -20,7 +20,7 @@ from gui.app import App
 from gui.models.session import Mode
 from gui.models.task_draft import LEAST_DISTANCE, distance, observe
 from gui.widgets.screen import Screen
-from tests.gui.conftest import click, find, press, replaced, until
+from tests.gui.conftest import click, find, press, replaced, there, until
 from trainer_core.author import goals
 from trainer_core.envs.judge import goal_distance
 from trainer_core.lab.paths import ASSETS
@@ -117,7 +117,7 @@ def hold_a(app: App) -> None:
 def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(app: App, own_rom: Path) -> None:
     open_rom(app, own_rom)
     assert app.models.session.mode is Mode.HUMAN
-    assert app.controllers.playing.request.task == str(own_rom)
+    assert there(app.controllers.playing.request).task == str(own_rom)
     assert "never seen.gb, you play" in app.center.live.strip.what.text()
     catalog, session = find(app, names.TASK_CATALOG), app.models.session
     assert catalog.currentText() == "never seen.gb"
@@ -137,7 +137,7 @@ def test_choosing_a_task_again_leaves_the_rom(app: App, own_rom: Path) -> None:
     app.models.session.set_task("pocket_quest/leave_bedroom")
     app.models.session.set_task("tiny_goal")
     assert not app.models.session.rom
-    until(lambda: app.controllers.playing.request.task == "tiny_goal")
+    until(lambda: there(app.controllers.playing.request).task == "tiny_goal")
     assert find(app, names.TASK_CATALOG).currentData() == "tiny_goal"
 
 
@@ -203,7 +203,7 @@ def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(app: App, own_rom
     app.controllers.library.file_wanted.connect(lambda title, then: asked.append(then))
     own_rom.rename(tmp_path / "moved.gb")
     app.models.library.reload()
-    assert "is not there" in app.models.library.card(sha256).problem
+    assert "is not there" in there(app.models.library.card(sha256)).problem
     app.controllers.library.play(sha256)
     until(lambda: app.window.banners.banners)
     assert "MINE" in app.window.banners.banners[0].accessibleName()
@@ -235,7 +235,7 @@ def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(ap
     bad.write_bytes(own_rom.read_bytes())  # it looks like one; the player knows better
     app.controllers.library.open_rom(bad)
     until(lambda: any("7 bytes" in made.accessibleName() for made in app.window.banners.banners))
-    assert app.models.session.rom == app.controllers.playing.request.task == str(own_rom)
+    assert app.models.session.rom == there(app.controllers.playing.request).task == str(own_rom)
 
 
 def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
@@ -293,7 +293,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: P
     assert app.controllers.playing.paused, "the game waits while the goal is looked at"
     assert tools.verbs() == ["play", "probe"]
     assert "12.5% of 16 random players" in app.docks.task.finding.text()
-    np.testing.assert_array_equal(model.goal.template, observe(model.goal.captured.picture))
+    np.testing.assert_array_equal(there(model.goal).template, observe(there(model.goal).captured.picture))
     assert app.controllers.ahead.is_wanted(), "a worker loads while the task is named"
     find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
     click(app, names.MAKE_TASK_BUTTON)
@@ -340,7 +340,7 @@ def test_the_distance_follows_the_game_and_the_region(app: App, own_rom: Path, t
     probe = tools.asked[-1]
     with np.load(probe[probe.index("--goal") + 1]) as data:
         np.testing.assert_array_equal(data["mask"], model.mask)
-        np.testing.assert_array_equal(data["templates"][0], model.goal.template)
+        np.testing.assert_array_equal(data["templates"][0], there(model.goal).template)
     painter.setFocus()
     QTest.keyClick(painter, Qt.Key.Key_Right)
     QTest.keyClick(painter, Qt.Key.Key_Space)
@@ -415,7 +415,7 @@ def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
 def test_another_game_begins_another_draft(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
     app.controllers.library.open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
-    until(lambda: app.controllers.playing.request.task.endswith("moths.gb"))
+    until(lambda: there(app.controllers.playing.request).task.endswith("moths.gb"))
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: app.models.task_draft.rom.endswith("mirror_moths.gb"))
     until(lambda: app.models.task_draft.starts)
@@ -438,7 +438,7 @@ def test_a_name_is_kept_with_its_draft_and_goes_with_it(app: App, own_rom: Path,
     assert box.text() == model.name == "", "another task has no name yet"
     QTest.keyClicks(box, "second")
     app.controllers.library.open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
-    until(lambda: app.controllers.playing.request.task.endswith("moths.gb"))
+    until(lambda: there(app.controllers.playing.request).task.endswith("moths.gb"))
     until(lambda: model.is_empty)
     assert box.text() == ""
     assert not app.docks.task.audit.text(), "nothing is left of the other game's task"
@@ -454,7 +454,7 @@ def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path,
         {"working": "Playing a minute at random", "probe": None},
         {"working": "", "probe": {**PROBE, "false_positive_rate": 0.625}},
         {"goal": replaced(model.goal, way=own_rom, way_frames=4321)},
-        {"goal": replaced(model.goal, later=3 - model.goal.template[None])},
+        {"goal": replaced(model.goal, later=3 - there(model.goal).template[None])},
     ):
         model.tell(**facts)
         QApplication.processEvents()
@@ -481,7 +481,7 @@ def test_a_click_beside_a_box_takes_the_keys_from_the_game(app: App, own_rom: Pa
     assert QApplication.focusWidget() is not screen
     paused = app.controllers.playing.paused
     for key in "a name":
-        QTest.keyClicks(QApplication.focusWidget(), key)
+        QTest.keyClicks(there(QApplication.focusWidget()), key)
     assert app.controllers.playing.paused == paused, "Space went nowhere"
 
 
@@ -516,7 +516,7 @@ def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Too
     captured(app, own_rom)
     model, finding = app.models.task_draft, app.docks.task.finding
     assert not model.is_restless
-    later = np.repeat(model.goal.template[None], 2, axis=0)
+    later = np.repeat(there(model.goal).template[None], 2, axis=0)
     later[1, 10:20, 10:20] = 3 - later[1, 10:20, 10:20]
     model.tell(goal=replaced(model.goal, later=later))
     assert finding.text().startswith("This picture changes by itself (0.0")

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from gui import object_names as names
 from gui.app import App
@@ -19,7 +19,7 @@ from gui.center.slot_menu import SlotButton
 from gui.widgets.export_sheet import ExportSheet
 from gui.widgets.lane import ACTION, ActionLane
 from gui.widgets.policy_bars import PolicyBars
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, there, until
 from trainer_core.wire import commands, records
 
 
@@ -172,7 +172,7 @@ def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> 
     sheet.last.setValue(500)
     assert sheet.last.minimum() == 11
     sheet.speed.setValue(2)
-    QTest.mouseClick(sheet.findChild(type(app.docks.task.clear), "exportButton"), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(there(sheet.findChild(QPushButton, "exportButton")), Qt.MouseButton.LeftButton)
     ((place, options),) = exported
     assert place == tmp_path / "clip.apng"
     assert options == [
@@ -224,7 +224,7 @@ def test_a_person_plays_on_from_the_frame_on_show(app: App, tmp_path: Path) -> N
 
 def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> None:
     app._on_dropped(recorded(tmp_path / "dropped"))
-    assert app.controllers.replay.replay.folder == tmp_path / "dropped"
+    assert there(app.controllers.replay.replay).folder == tmp_path / "dropped"
     assert app.window.center.currentWidget() is app.center.replay
 
 

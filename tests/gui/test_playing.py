@@ -16,11 +16,10 @@ from gui.app import App
 from gui.keymap import Joypad
 from gui.models.checkpoints import CheckpointCard
 from gui.models.navigation import Place
-from gui.models.replay import Replay
 from gui.models.session import Mode
 from gui.widgets.screen import FrameSource, Palette, Screen
 from gui.widgets.tiles import best_columns
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, there, until
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.wire.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
@@ -54,7 +53,7 @@ def play(app: App, mode: Mode = Mode.HUMAN) -> None:
 
 
 def shown(app: App) -> np.ndarray:
-    return app.center.live.screen_view.picture
+    return there(app.center.live.screen_view.picture)
 
 
 # -- the screen ------------------------------------------------------------------------------
@@ -118,10 +117,10 @@ def test_colour_pictures_of_other_environments_fit_the_same_view(qapp, tmp_path:
     writer.publish(pixels.tobytes(), FrameInfo())
     source = FrameSource()
     source.open(tmp_path / "f.bin")
-    _, pictures = source.latest()
+    _, pictures = there(source.latest())
     screen = Screen(Palette(), "s", "Screen")
     screen.show_picture(pictures[0])
-    assert screen._pixels[0, 1] == 0xFF030405
+    assert there(screen._pixels)[0, 1] == 0xFF030405
 
 
 def test_a_source_follows_a_file_that_comes_late_and_one_that_is_replaced(tmp_path: Path) -> None:
@@ -131,11 +130,11 @@ def test_a_source_follows_a_file_that_comes_late_and_one_that_is_replaced(tmp_pa
     first = FrameWriter(tmp_path / "f.bin", FrameShape(4, 2))
     first.publish(bytes(8), FrameInfo())
     source._next_look = 0.0
-    assert source.latest()[1].shape == (1, 2, 4)
+    assert there(source.latest())[1].shape == (1, 2, 4)
     second = FrameWriter(tmp_path / "f.bin", FrameShape(6, 2, 3))
     second.publish(bytes(36), FrameInfo())
     source._next_look = 0.0
-    assert source.latest()[1].shape == (3, 2, 6)
+    assert there(source.latest())[1].shape == (3, 2, 6)
 
 
 # -- keys ------------------------------------------------------------------------------------
@@ -170,7 +169,7 @@ def test_a_key_reaches_the_console_and_leaving_releases_it(app: App) -> None:
 def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) -> None:
     play(app)
     until(lambda: app.center.live.strip.who.text() == "HUMAN")
-    config = json.loads((app.controllers.playing.player.directory / "config.json").read_text())
+    config = json.loads((there(app.controllers.playing.player.directory) / "config.json").read_text())
     assert config == {
         "task": "tiny_goal",
         "checkpoint": "",
@@ -249,12 +248,12 @@ def test_a_damaged_checkpoint_cannot_be_deployed(app: App, tmp_path: Path) -> No
     app.controllers.checkpoints.deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile
     until(lambda: not deploy.isEnabled())
     assert not app.controllers.playing.is_active
-    assert app.models.checkpoints.selected.integrity == "missing"
+    assert there(app.models.checkpoints.selected).integrity == "missing"
 
 
 def test_a_player_that_dies_is_told_and_the_view_is_empty(app: App) -> None:
     play(app)
-    app.controllers.playing.player._child.signal_group(9)
+    there(app.controllers.playing.player._child).signal_group(9)
     until(lambda: not app.controllers.playing.is_active)
     assert not app.center.live.screen_view.has_picture
     assert app.controllers.playing.error
@@ -280,7 +279,7 @@ def recorded(app: App) -> App:
 
 
 def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
-    replay, view = recorded.controllers.replay.replay, recorded.center.replay
+    replay, view = there(recorded.controllers.replay.replay), recorded.center.replay
     assert len(replay) > 5
     assert recorded.center.replay.choices.currentText().endswith(f"tiny_goal, {len(replay) / 59.7275:.1f} s")
     slider = find(recorded, names.REPLAY_SLIDER)
@@ -288,7 +287,7 @@ def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
     for frame in (0, 3, len(replay) - 1):
         slider.setValue(frame)
         shades = np.stack([packed[frame] >> shift & 3 for shift in (0, 2, 4, 6)], 1).ravel()
-        np.testing.assert_array_equal(view.screen_view.picture.ravel(), shades)
+        np.testing.assert_array_equal(there(view.screen_view.picture).ravel(), shades)
         assert view.position.text() == f"{frame + 1} / {len(replay)}"
     QTest.keyClick(slider, Qt.Key.Key_Home)
     assert view.frame == 0
@@ -302,7 +301,7 @@ def test_the_replay_is_steered_by_keys(recorded: App) -> None:
     view = recorded.center.replay
     QTest.keyClick(view.screen_view, Qt.Key.Key_End)
     last = view.frame
-    assert last == len(recorded.controllers.replay.replay) - 1
+    assert last == len(there(recorded.controllers.replay.replay)) - 1
     QTest.keyClick(view.screen_view, Qt.Key.Key_Left)
     assert view.frame == last - 1
     QTest.keyClick(view.screen_view, Qt.Key.Key_Home)
@@ -315,7 +314,7 @@ def test_the_replay_is_steered_by_keys(recorded: App) -> None:
 
 
 def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: App) -> None:
-    replay = recorded.controllers.replay.replay
+    replay = there(recorded.controllers.replay.replay)
     pressed = int(np.flatnonzero(replay.buttons == 1 << 4)[0])
     recorded.center.replay.slider.setValue(pressed)
     assert "a" in recorded.center.replay.lights.accessibleName()
@@ -356,7 +355,7 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
     recorded.actions["screenPocket"].trigger()
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: done)
-    replay: Replay = recorded.controllers.replay.replay
+    replay = there(recorded.controllers.replay.replay)
     with Image.open(done[0]) as image:
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
         assert len(frames) > 1
@@ -384,7 +383,7 @@ def test_an_imported_checkpoint_appears_selected_and_verified(app: App, tmp_path
     until(lambda: (card := app.models.checkpoints.selected) and card.integrity == "verified")
     card = app.models.checkpoints.selected
     assert app.models.checkpoints.rowCount() == 1
-    assert card.folder.is_relative_to(app.bridge.home.runs)
+    assert there(card).folder.is_relative_to(app.bridge.home.runs)
     assert app.models.runs.rowCount() == 1
     assert find(app, names.DEPLOY_BUTTON).isEnabled()
 
@@ -395,10 +394,10 @@ def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(app:
     click(app, names.DEPLOY_BUTTON)
     until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
     directory = app.controllers.playing.player.directory
-    weights = app.models.checkpoints.selected.folder / "policy.safetensors"
+    weights = there(app.models.checkpoints.selected).folder / "policy.safetensors"
     weights.write_bytes(b"weightz")
     click(app, names.DEPLOY_BUTTON)
-    until(lambda: app.models.checkpoints.selected.integrity == "mismatch")
+    until(lambda: there(app.models.checkpoints.selected).integrity == "mismatch")
     assert not find(app, names.DEPLOY_BUTTON).isEnabled()
     assert app.controllers.playing.is_active
     assert app.controllers.playing.player.directory == directory
@@ -409,5 +408,5 @@ def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(app: App, tm
     until(lambda: app.models.checkpoints.rowCount() == 1)
     click(app, names.WARM_START_BUTTON)
     config = app.controllers.training.draft.config
-    assert config.warm_start == str(app.models.checkpoints.selected.folder)
+    assert config.warm_start == str(there(app.models.checkpoints.selected).folder)
     assert config.task == "tiny_goal"

@@ -17,7 +17,7 @@ from gui.models.run_filter import RunFilter
 from gui.models.run_history import read_run
 from gui.models.run_list import COLUMNS, RUN_ROLE, RunList
 from gui.models.run_telemetry import KEPT, TelemetryModel
-from tests.gui.conftest import close, replaced, until
+from tests.gui.conftest import close, replaced, there, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record, update_record
 from trainer_core.wire.run_record import RunState
@@ -120,9 +120,9 @@ def test_the_selection_survives_a_filter(app: App) -> None:
     app.models.runs.put_all(runs)
     app.controllers.runs.show("run-7")
     app.docks.runs.filter.setText("run-7")
-    assert app.docks.runs.current().run_id == "run-7"
+    assert there(app.docks.runs.current()).run_id == "run-7"
     app.docks.runs.filter.clear()
-    assert app.docks.runs.current().run_id == "run-7"
+    assert there(app.docks.runs.current()).run_id == "run-7"
 
 
 def test_a_history_is_complete_however_it_meets_live_records(tmp_path: Path) -> None:
@@ -148,9 +148,9 @@ def test_a_log_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(run_history, "READ_BYTES", 5000)
     home = make_home(tmp_path / "home", 1, 200)
     log = home.run("run-00000").train_log
-    assert len(read_run("r", log).table) == 200
+    assert len(there(read_run("r", log)).table) == 200
     log.write_bytes(b"x" * 20_001 + b"\n" + log.read_bytes())
-    assert len(read_run("r", log).table) == 200, "a line gone mad costs only itself"
+    assert len(there(read_run("r", log)).table) == 200, "a line gone mad costs only itself"
 
 
 def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from gui.models.run_list import ago
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.plot_card import PlotCard
 from gui.widgets.plot_ticks import short_number
-from tests.gui.conftest import foreign_record, replaced, until
+from tests.gui.conftest import foreign_record, replaced, there, until
 from tests.support.made_records import run_record, update_record
 from trainer_core.wire import records
 
@@ -114,13 +115,17 @@ def test_three_pinned_runs_have_three_colours_and_three_dashes(app: App) -> None
     legend = app.docks.telemetry.legend
     assert legend.isVisible()
     assert all(name in legend.text() for name in ("aaaa", "bbbb", "cccc"))
-    smooth = [curve for curve in card.canvas.scene.curves if curve.key[2] == "smooth"]
-    assert len({curve.color.name() for curve in smooth}) == 3
-    assert len({curve.dash for curve in smooth}) == 3
-    before = {curve.key[0]: curve.color.name() for curve in smooth}
+
+    def smooth() -> dict[str, Any]:
+        curves: Any = card.canvas.scene.curves
+        return {curve.key[0]: curve for curve in curves if curve.key[2] == "smooth"}
+
+    assert len({curve.dash for curve in smooth().values()}) == 3
+    before = {run_id: curve.color.name() for run_id, curve in smooth().items()}
+    assert len(set(before.values())) == 3
     app.models.telemetry.toggle_pin("run-cccc")
     card.redraw()
-    after = {c.key[0]: c.color.name() for c in card.canvas.scene.curves if c.key[2] == "smooth"}
+    after = {run_id: curve.color.name() for run_id, curve in smooth().items()}
     assert after == {name: before[name] for name in ("run-aaaa", "run-bbbb")}
 
 
@@ -230,6 +235,7 @@ def test_a_burst_of_50_000_records_leaves_the_loop_responsive(app: App) -> None:
         while parser.backlog:
             begun = time.process_time()
             while time.process_time() - begun < PARSE_BUDGET_S and (item := parser.next()):
+                assert isinstance(item, records.UpdateRecord)
                 seq = part * 5000 + item.seq
                 run.take(replaced(item, seq=seq, env_steps=(seq + 1) * 2048))
                 count += 1
@@ -309,7 +315,7 @@ def test_what_cannot_be_pressed_says_why(app: App) -> None:
         f"{type(widget).__name__} {widget.objectName()!r} in {widget.parentWidget()}"
         for widget in app.window.findChildren(QWidget)
         if isinstance(widget, QAbstractButton | QComboBox | QLineEdit)
-        and not widget.isEnabledTo(widget.parentWidget())
+        and not widget.isEnabledTo(there(widget.parentWidget()))
         and widget.toolTip() in ("", getattr(widget, "text", str)())
         and not widget.objectName().startswith("qt_")
         and not widget.objectName().startswith("Scroll")
@@ -345,7 +351,9 @@ def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path
 
 
 def luminance(color: str) -> float:
-    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in QColor(color).getRgbF()[:3]]
+    shown = QColor(color)
+    channels = (shown.redF(), shown.greenF(), shown.blueF())
+    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 

@@ -16,7 +16,7 @@ from gui.layout import FRAME
 from gui.models.run_list import COLUMNS
 from gui.models.session import Mode
 from gui.settings import LAYOUT_VERSION
-from tests.gui.conftest import find, until
+from tests.gui.conftest import find, there, until
 
 
 def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
@@ -128,8 +128,8 @@ def test_tab_passes_by_what_lies_behind_another_dock(app: App) -> None:
     until(lambda: find(app, "runFilter").hasFocus())
     seen = []
     while len(seen) < 60:
-        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
-        reached = QApplication.focusWidget()
+        QTest.keyClick(there(QApplication.focusWidget()), Qt.Key.Key_Tab)
+        reached = there(QApplication.focusWidget())
         if reached.objectName() == "runFilter":
             break
         seen.append(reached)

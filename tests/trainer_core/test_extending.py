@@ -112,7 +112,8 @@ def test_a_row_names_fields_that_there_are_and_an_object_that_learns(name: str) 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_reads_the_fields_of_its_row_and_no_others(name: str) -> None:
-    source = inspect.getsource(inspect.getmodule(implementation(name, ("policy", "value")).update))
+    update = implementation(name, ("policy", "value")).update
+    source = Path(inspect.getfile(update)).read_text(encoding="utf-8")
     source += inspect.getsource(RolloutBuffer)
     read = {
         node.attr
