@@ -86,7 +86,7 @@ def main() -> None:
     os._exit(0)
 
 
-def has_loaded(ahead) -> bool:  # type: ignore[no-untyped-def]
+def has_loaded(ahead) -> bool:
     """Whether the waiting player has burnt the seconds that torch and the kernels take."""
     import psutil
 

@@ -27,7 +27,7 @@ class StuckError(Exception):
 class Hand:
     """The pointer and the keys; every screenshot gets the next number in `out`."""
 
-    def __init__(self, app, out: Path, prefix: str = "") -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, app, out: Path, prefix: str = "") -> None:
         self.app, self.out, self.prefix = app, out, prefix
         self.shots = 0
         out.mkdir(parents=True, exist_ok=True)
@@ -36,11 +36,11 @@ class Hand:
         done = await asyncio.create_subprocess_exec(*argv)
         await done.wait()
 
-    async def click(self, widget, at=None) -> None:  # type: ignore[no-untyped-def]
+    async def click(self, widget, at=None) -> None:
         point = widget.mapToGlobal(at or widget.rect().center())
         await self.run("xdotool", "mousemove", str(point.x()), str(point.y()), "click", "1")
 
-    async def drag(self, widget, begin, end) -> None:  # type: ignore[no-untyped-def]
+    async def drag(self, widget, begin, end) -> None:
         a, b = widget.mapToGlobal(begin), widget.mapToGlobal(end)
         await self.run("xdotool", "mousemove", str(a.x()), str(a.y()), "mousedown", "1",
                        "mousemove", str(b.x()), str(b.y()), "mouseup", "1")  # fmt: skip
@@ -76,14 +76,14 @@ class Hand:
         await self.run("import", "-window", "root", str(path))
         return path
 
-    def widget(self, name: str):  # type: ignore[no-untyped-def]
+    def widget(self, name: str):
         from PySide6.QtWidgets import QWidget
 
         found = self.app.window.findChild(QWidget, name)
         assert found is not None, name
         return found
 
-    async def tab_to(self, widget) -> None:  # type: ignore[no-untyped-def]
+    async def tab_to(self, widget) -> None:
         """Press Tab until a widget has the keyboard; every press is waited for."""
         from PySide6.QtWidgets import QApplication
 

@@ -90,7 +90,7 @@ class Monkey:
         self.hangs: list[str] = []
         self.longest, self.steps = 0.0, Counter()
         self.home = Path(tempfile.mkdtemp(prefix="dmglab-monkey-"))
-        QDesktopServices.openUrl = lambda url: True  # type: ignore[method-assign]
+        QDesktopServices.openUrl = lambda url: True
         # A file dialog waits for its answer: every one of the app's gets it at once.
         QFileDialog.getExistingDirectory = lambda *args: str(self.home)  # type: ignore[method-assign]
         QFileDialog.getSaveFileName = lambda *args: (str(self.home / "made"), "")  # type: ignore[method-assign]

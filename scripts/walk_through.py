@@ -50,7 +50,7 @@ def never_seen(folder: Path, game: str) -> Path:
 class Person(Hand):
     """Looks at the game and finds out what its buttons do."""
 
-    def __init__(self, app, out: Path, by: str) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, app, out: Path, by: str) -> None:
         super().__init__(app, out, f"{by}_")
         self.by = by
 
@@ -139,7 +139,7 @@ def changed(before: np.ndarray, now: np.ndarray) -> int:
 class Walk:
     """The steps in order; each waits until the app shows what it should."""
 
-    def __init__(self, app, rom: Path, out: Path, by: str) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, app, rom: Path, out: Path, by: str) -> None:
         self.app, self.rom, self.by = app, rom, by
         self.hand = Person(app, out, by)
         self.until, self.shot = self.hand.until, self.hand.shot
@@ -203,7 +203,7 @@ class Walk:
         await asyncio.sleep(0.3)
         await self.shot("game")
 
-    async def choose_file(self, dialog) -> None:  # type: ignore[no-untyped-def]
+    async def choose_file(self, dialog) -> None:
         from PySide6.QtWidgets import QAbstractItemView, QDialogButtonBox
 
         views = [dialog.findChild(QAbstractItemView, name) for name in ("treeView", "listView")]
@@ -349,7 +349,7 @@ def main() -> int:
     os.chdir(rom.parent)
     result: dict[str, object] = {"ok": False, "rom": rom.name, "by": options.by}
 
-    async def play(app) -> None:  # type: ignore[no-untyped-def]
+    async def play(app) -> None:
         walk = Walk(app, rom, options.out, options.by)
         try:
             await walk.go()

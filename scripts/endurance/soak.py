@@ -56,7 +56,7 @@ def soak(minutes: float) -> tuple[dict[str, list[Sample]], list[str]]:
     return rows, grown(rows, minutes)
 
 
-def _begin(app, until) -> None:  # type: ignore[no-untyped-def]
+def _begin(app, until) -> None:
     """Train, keep a second run waiting, play the first checkpoint."""
     training = app.controllers.training
     training.draft.set_values(
@@ -81,7 +81,7 @@ def _begin(app, until) -> None:  # type: ignore[no-untyped-def]
     until(lambda: app.controllers.playing.frame > 0, 120.0)
 
 
-def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:  # type: ignore[no-untyped-def]
+def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:
     from PySide6.QtTest import QTest
 
     from gui.models.navigation import Place

@@ -168,7 +168,7 @@ def close(app: App) -> None:
     QTest.qWait(0)
 
 
-def find(app: App, name: str, kind: type = QWidget):  # type: ignore[no-untyped-def]
+def find(app: App, name: str, kind: type = QWidget):
     found = app.window.findChild(kind, name)
     assert found is not None, f"no widget {name!r}"
     return found

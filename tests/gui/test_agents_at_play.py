@@ -237,7 +237,7 @@ def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(app: App, monk
     assert not problems
 
 
-def test_a_long_hint_has_lines_instead_of_losing_its_ends(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_long_hint_has_lines_instead_of_losing_its_ends(qapp) -> None:
     screen = Screen(Palette(), "hinted", "A screen")
     screen.resize(300, 200)
     screen.hint = "Press Human again"

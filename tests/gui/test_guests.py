@@ -41,7 +41,7 @@ class _Odd:
 
 
 @pytest.mark.parametrize("runner", registered_runners(), ids=lambda runner: runner.id)
-def test_the_form_draws_every_option_of_a_runner_and_writes_its_order(qapp, runner) -> None:  # type: ignore[no-untyped-def]
+def test_the_form_draws_every_option_of_a_runner_and_writes_its_order(qapp, runner) -> None:
     draft = ConfigDraft(runner)
     assert draft.reason == ""
     assert draft.spec is not None
@@ -64,7 +64,7 @@ def test_options_that_say_nothing_are_drawn_by_name_and_type() -> None:
     assert {"task", "device", "seed", "episodes"} <= neutral
 
 
-def test_each_runner_keeps_its_own_texts_and_all_share_what_every_run_has(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_each_runner_keeps_its_own_texts_and_all_share_what_every_run_has(qapp) -> None:
     native, sb3, *_ = registered_runners()
     draft = ConfigDraft(native)
     draft.set_values({"num_envs": 64, "seconds": 30.0})
@@ -78,7 +78,7 @@ def test_each_runner_keeps_its_own_texts_and_all_share_what_every_run_has(qapp) 
     assert draft.text("num_envs") == "64"
 
 
-def test_a_default_of_one_runner_is_not_typed_into_another(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_default_of_one_runner_is_not_typed_into_another(qapp) -> None:
     draft = ConfigDraft()
     assert draft.text("total_env_steps") == "0"  # no limit, here
     draft.set_runner(find_runner("spade_bdi"))

@@ -68,7 +68,7 @@ def pressed(game: ConsoleGame, folder: Path, frames: int) -> np.ndarray:
     return game.picture().copy()
 
 
-def test_buttons_of_a_selection_are_copied_over_others(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_buttons_of_a_selection_are_copied_over_others(qapp) -> None:
     roll, pressed = PianoRoll(), []
     roll.frame_picked.connect(roll.set_frame)
     roll.pressed.connect(lambda first, masks: pressed.append((first, masks)))
@@ -114,7 +114,7 @@ def drag_over_b(piano: PianoRoll, first: int, count: int) -> None:
     mouse(piano, QEvent.Type.MouseButtonRelease, to)
 
 
-def test_a_drag_from_the_row_that_is_cut_off_covers_what_it_is_over(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_drag_from_the_row_that_is_cut_off_covers_what_it_is_over(qapp) -> None:
     roll, pressed = PianoRoll(), list[tuple[int, bytes]]()
     roll.frame_picked.connect(roll.set_frame)
     roll.pressed.connect(lambda first, masks: pressed.append((first, masks)))

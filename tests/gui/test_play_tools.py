@@ -32,7 +32,7 @@ def frame(app: App) -> int:
     return app.center.live.info.frame
 
 
-def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:
     steps = [SimpleNamespace(first_frame=first, last_frame=first + 9, action=3, reward=0.0) for first in (0, 10, 20)]
     replay = SimpleNamespace(steps=steps, has_goal=False, buttons=np.zeros(60, np.uint8))
     lane = ActionLane()

@@ -60,7 +60,7 @@ def shown(app: App) -> np.ndarray:
 
 
 @pytest.mark.parametrize("ratio", [1.0, 2.0])
-def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float) -> None:  # type: ignore[no-untyped-def]
+def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float) -> None:
     screen = Screen(Palette(), "s", "Screen")
     screen.resize(640, 576)
     shades = np.frombuffer(picture(0b1010, 1, 77), np.uint8).reshape(144, 160)
@@ -74,7 +74,7 @@ def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float
     np.testing.assert_array_equal(got, table[shades].repeat(scale, 0).repeat(scale, 1))
 
 
-def test_an_odd_room_leaves_a_letterbox_and_never_a_fraction(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_an_odd_room_leaves_a_letterbox_and_never_a_fraction(qapp) -> None:
     screen = Screen(Palette(), "s", "Screen")
     screen.resize(500, 470)
     screen.show_picture(np.zeros((144, 160), np.uint8))
@@ -83,7 +83,7 @@ def test_an_odd_room_leaves_a_letterbox_and_never_a_fraction(qapp) -> None:  # t
     assert target.center() == screen.rect().center()
 
 
-def test_without_whole_pixels_a_picture_fills_its_room_and_stays_crisp(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_without_whole_pixels_a_picture_fills_its_room_and_stays_crisp(qapp) -> None:
     palette = Palette()
     palette.is_whole = False
     screen = Screen(palette, "s", "Screen")
@@ -111,7 +111,7 @@ def test_a_wall_fills_its_room_and_leaves_few_holes(count: int, room: tuple[int,
     assert scale >= 0.9 * max(every)
 
 
-def test_colour_pictures_of_other_environments_fit_the_same_view(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_colour_pictures_of_other_environments_fit_the_same_view(qapp, tmp_path: Path) -> None:
     writer = FrameWriter(tmp_path / "f.bin", FrameShape(4, 2, 1, FORMAT_RGB888))
     pixels = np.arange(24, dtype=np.uint8)
     writer.publish(pixels.tobytes(), FrameInfo())

@@ -58,7 +58,7 @@ def test_an_import_is_repeated_after_its_run_went_on(app: App, tmp_path: Path) -
     assert banners(app)[0].startswith("Imported")
 
 
-def test_the_window_closes_at_once_and_a_deaf_child_ends_later(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_window_closes_at_once_and_a_deaf_child_ends_later(make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.01, ignore_stop=True, ignore_term=True, child=True)
     training = app.controllers.training
     training.set_consent(True)

@@ -31,7 +31,7 @@ def many() -> tuple[RunList, RunFilter]:
     return source, view
 
 
-def test_ten_thousand_runs_filter_and_sort_in_150_ms(qapp, many) -> None:  # type: ignore[no-untyped-def]
+def test_ten_thousand_runs_filter_and_sort_in_150_ms(qapp, many) -> None:
     _, view = many
     begun = time.process_time()
     view.set_text("run-099 finished")
@@ -46,7 +46,7 @@ def test_ten_thousand_runs_filter_and_sort_in_150_ms(qapp, many) -> None:  # typ
     assert view.row_of("run-00001") == -1
 
 
-def test_a_run_that_changes_or_comes_moves_its_own_row_only(qapp, many) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_that_changes_or_comes_moves_its_own_row_only(qapp, many) -> None:
     source, view = many
     view.sort(COLUMNS.index("Steps"), Qt.SortOrder.DescendingOrder)
     resets, moves, changes = [], [], []
@@ -69,7 +69,7 @@ def test_a_run_that_changes_or_comes_moves_its_own_row_only(qapp, many) -> None:
     assert view.index(view.row_of("newcomer"), 0).data(RUN_ROLE).env_steps == 0
 
 
-def test_what_is_filtered_out_comes_and_goes_with_its_state(qapp, many) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_filtered_out_comes_and_goes_with_its_state(qapp, many) -> None:
     source, view = many
     view.set_text("failed")
     assert view.rowCount() == 0
@@ -82,11 +82,11 @@ def test_what_is_filtered_out_comes_and_goes_with_its_state(qapp, many) -> None:
 
 def test_a_home_of_10_000_runs_opens_without_reading_their_logs(
     qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # type: ignore[no-untyped-def]
+) -> None:
     home = make_home(tmp_path / "home", 10_000, 50)
     read: list[str] = []
 
-    def counted(path: Path, *rest: int):  # type: ignore[no-untyped-def]
+    def counted(path: Path, *rest: int):
         read.append(path.parent.name)
         return real(path, *rest)
 

@@ -32,7 +32,7 @@ def told(model: TelemetryModel, run_id: str, values: list[float], **config: obje
 
 
 @pytest.fixture
-def model(qapp) -> TelemetryModel:  # type: ignore[no-untyped-def]
+def model(qapp) -> TelemetryModel:
     made = TelemetryModel()
     made.set_smoothing(0.0)
     for seed, level in ((1, 1.0), (2, 2.0), (3, 6.0)):
@@ -107,7 +107,7 @@ def test_a_group_has_one_colour_and_a_member_that_comes_later_takes_it(model: Te
     assert model.slots["slow-2"] == model.slots["slow-1"]
 
 
-def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:
     app.models.navigation.show(Place.CURVES)
     box = find(app, "spreadBox")
     app.actions["groupRange"].trigger()
@@ -124,7 +124,7 @@ def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:  # type: ig
     assert find(again, "spreadBox").currentData() == ""
 
 
-def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:
     model = TelemetryModel()
     model.set_spread(RANGE)
     model.set_pinned([f"run-{number}" for number in range(12)])
@@ -134,7 +134,7 @@ def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:  # ty
     assert sorted(model.slots[name] for name in groups) == [0, 1, 2]
 
 
-def test_a_long_label_keeps_the_values(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_long_label_keeps_the_values(qapp) -> None:
     model = TelemetryModel()
     model.set_spread(RANGE)
     for number, (rate, policy) in enumerate([(0.1, "small"), (0.2, "nature")] * 2):
@@ -144,7 +144,7 @@ def test_a_long_label_keeps_the_values(qapp) -> None:  # type: ignore[no-untyped
     assert labels == ["0.1, small \u00d72", "0.2, nature \u00d72"]
 
 
-def test_many_seeds_are_brought_up_to_date_in_time(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_many_seeds_are_brought_up_to_date_in_time(qapp) -> None:
     model = TelemetryModel()
     rng = np.random.default_rng(1)
     for number in range(250):
@@ -200,7 +200,7 @@ def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) 
     shown.close()
 
 
-def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", runs=3, log_records=5).root
     app = make_app(home)
     app.controllers.runs.show_all(["run-00001"])

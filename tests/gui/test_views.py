@@ -60,7 +60,7 @@ def card_for(model: TelemetryModel) -> PlotCard:
 # -- plots -----------------------------------------------------------------------------------
 
 
-def test_a_plot_of_100_000_points_redraws_within_a_frame(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_a_plot_of_100_000_points_redraws_within_a_frame(qapp, model: TelemetryModel) -> None:
     for run_id in ("a", "bb", "ccc", "dddd"):
         fill(model, run_id, 100_000)
         model.toggle_pin(run_id)
@@ -91,7 +91,7 @@ def test_only_stale_plots_of_the_visible_tab_are_redrawn(app: App) -> None:
     until(lambda: all(card.redraws == 2 for card in cards))
 
 
-def test_the_crosshair_reads_the_nearest_record(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_the_crosshair_reads_the_nearest_record(qapp, model: TelemetryModel) -> None:
     run = model.run("r")
     for update in range(1, 51):
         run.take(update_record("r", update - 1, update, 100.0))
@@ -143,7 +143,7 @@ def test_zoom_holds_until_follow_is_pressed(app: App) -> None:
     assert card.canvas.scene.x_range[1] >= 1999 * 2048
 
 
-def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: TelemetryModel) -> None:
     fill(model, "a", 5000)
     model.set_focus("a")
     lines = card_for(model).to_csv().splitlines()
@@ -152,7 +152,7 @@ def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: Teleme
     assert float(lines[3000].split(",")[2]) == pytest.approx(model.run("a").table.column("reward_mean")[2999], rel=1e-9)
 
 
-def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None:
     run = model.run("r")
     for update in range(1, 11):
         run.take(update_record("r", update - 1, update, 100.0))
@@ -205,7 +205,7 @@ def test_another_trainers_scalars_get_plots_under_more(app: App, tmp_path: Path)
     assert not dock.cards["entropy_mean"].isHidden()
 
 
-def test_a_share_is_drawn_from_0_to_1_unless_it_is_small(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_a_share_is_drawn_from_0_to_1_unless_it_is_small(qapp, model: TelemetryModel) -> None:
     for seq in range(10):
         model.take("r", foreign_record(seq, success_rate=0.3, done_rate=0.01))
     model.set_focus("r")
@@ -287,7 +287,7 @@ def test_ages_are_told_in_words() -> None:
 
 def test_ages_go_on_though_nothing_else_changes(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
-    monkeypatch.setattr(run_list, "ago", lambda when: asked.append(when) or "x")  # type: ignore[func-returns-value]
+    monkeypatch.setattr(run_list, "ago", lambda when: asked.append(when) or "x")
     app.window.resize(1600, 900)  # a narrow table leaves columns out
     app.models.runs.put(run_record("r"))
     app.docks.runs.table.ages.setInterval(1)
@@ -332,7 +332,7 @@ def test_no_shortcut_is_given_twice(app: App) -> None:
         ActionRegistry.add(app.actions, "again", "Again", print, "Ctrl+N")
 
 
-def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path) -> None:
     first = make_app()
     first.docks.log.setFloating(True)
     first.docks.checkpoints.hide()

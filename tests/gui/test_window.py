@@ -76,7 +76,7 @@ def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:
     assert [text.minimumHeight() for text in texts] == wide
 
 
-def test_docks_of_another_mode_do_not_come_back(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_docks_of_another_mode_do_not_come_back(make_app) -> None:
     """Mode and layout are remembered apart; an app that was killed has a layout of another mode."""
     first = make_app()
     first.models.session.set_mode(Mode.HUMAN)

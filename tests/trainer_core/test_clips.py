@@ -313,7 +313,7 @@ def game() -> ConsoleGame:
 def written_rollout(folder: Path, game: ConsoleGame, every: int, **meta: Any) -> Rollout:
     from trainer_core.formats.gif import true_delays
 
-    rollout = Rollout(game, Walker(), every)  # type: ignore[arg-type]
+    rollout = Rollout(game, Walker(), every)
     rollout.play(2, 8)
     folder.mkdir()
     images = (shades_image(shades, GREENS) for shades in rollout.pictures)

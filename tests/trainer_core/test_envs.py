@@ -237,7 +237,7 @@ def test_validation_reports_what_each_start_gave() -> None:
 def test_validation_and_test_are_halves_of_what_training_never_sees(tmp_path: Path) -> None:
     config, home = tiny_config(num_envs=4), HomePaths(tmp_path)
     sets = {
-        name: set(make_env(config, home, starts=name).start_set.tolist())  # type: ignore[arg-type]
+        name: set(make_env(config, home, starts=name).start_set.tolist())
         for name in ("train", "validation", "test", "heldout")
     }
     assert (len(sets["validation"]), len(sets["test"])) == (8, 8)

@@ -27,10 +27,7 @@ pytestmark = [
 def test_marked_pictures_are_those_of_a_cpu_and_learned_by_products(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     task = find_task("pocket_quest/leave_bedroom", home)
-    envs = [
-        PressedEnv(GameEnv(task, 32, home=home, device=device))  # type: ignore[arg-type]
-        for device in ("cpu", "cuda:0")
-    ]
+    envs = [PressedEnv(GameEnv(task, 32, home=home, device=device)) for device in ("cpu", "cuda:0")]
     rng = torch.Generator().manual_seed(2)
     for env in envs:
         env.reset_to(torch.arange(32, device=env.device))

@@ -143,7 +143,7 @@ def test_a_resumed_run_goes_on_bit_for_bit(
             control.stop("test")
         return losses
 
-    trainer_of(run).run_update = stop_after_four  # type: ignore[method-assign]
+    trainer_of(run).run_update = stop_after_four
     assert run.train().state is RunState.STOPPED
     run.close()
     train_in(tmp_path / "cut", config)
@@ -169,7 +169,7 @@ def test_a_killed_run_repeats_the_updates_since_its_checkpoint(tmp_path: Path) -
             half.mkdir()
         return losses
 
-    trainer_of(run).run_update = copy_after_five  # type: ignore[method-assign]
+    trainer_of(run).run_update = copy_after_five
     run.train()
     run.close()
     train_in(cut, config)

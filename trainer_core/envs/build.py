@@ -145,7 +145,7 @@ def make_env(
     if is_several(config.task):
         assert not held_out, "validate each task in an environment of its own"
         env = _mixed(config, home, count, seed, demo_share, tell)
-        return _observed(env, config, seed)  # type: ignore[arg-type]
+        return _observed(env, config, seed)
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device)
     elif is_arc(config.task):

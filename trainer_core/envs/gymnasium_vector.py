@@ -105,7 +105,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             infos |= {"final_info": _masked(columns, ended), "_final_info": ended.copy()}
         return infos
 
-    def render(self) -> tuple[np.ndarray, ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[np.ndarray, ...] | None:
         """One u8[144, 160, 3] per env."""
         if self.render_mode is None:
             return None

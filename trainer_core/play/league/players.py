@@ -118,7 +118,7 @@ def parse_entry(text: str) -> Entry:
         )
     if kind == "llm":
         check_server(what, LLM_KEY, EXAMPLE)
-    return Entry(kind, what)  # type: ignore[arg-type]
+    return Entry(kind, what)
 
 
 def league_tasks(asked: str, entries: Sequence[Entry], home: HomePaths) -> tuple[str, ...]:
