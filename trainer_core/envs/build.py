@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from torch import Tensor
 
 from trainer_core.envs import toy
+from trainer_core.envs.arc.env import ArcVecEnv
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
 from trainer_core.envs.noise import NoiseEnv
 from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.press_marks import has_room
@@ -20,11 +23,6 @@ from trainer_core.lab.task_lists import SEPARATOR, envs_of, is_several, split_ta
 from trainer_core.lab.tasks import OBSERVATION_RULE, find_task
 from trainer_core.wire.buttons import CODEC_ID
 from trainer_core.wire.config import RunConfig
-
-if TYPE_CHECKING:
-    from trainer_core.envs.arc.env import ArcVecEnv
-    from trainer_core.envs.game_env import GameEnv
-    from trainer_core.envs.mixed_env import MixedEnv
 
 StartSet = Literal["train", "validation", "test", "heldout"]
 """Start states that a run learns on, those that steer it, those that judge it; heldout: the last
@@ -149,8 +147,6 @@ def make_env(
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device)
     elif is_arc(config.task):
-        from trainer_core.envs.arc.env import ArcVecEnv
-
         env = ArcVecEnv(
             find_game(config.task, home),
             home,
@@ -161,8 +157,6 @@ def make_env(
             device=config.device,
         )
     else:
-        from trainer_core.envs.game_env import GameEnv  # warp takes seconds to load
-
         task = find_task(config.task, home)
         holds_out = task.manifest.starts.heldout > 0
         env = GameEnv(
@@ -197,9 +191,6 @@ def _observed(env: VecEnv, config: RunConfig, seed: int) -> VecEnv:
 def _mixed(
     config: RunConfig, home: HomePaths, num_envs: int, seed: int, demo_share: float, tell: Preparing | None
 ) -> MixedEnv:
-    from trainer_core.envs.game_env import GameEnv
-    from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
-
     tasks = [find_task(each, home) for each in split_tasks(config.task)]
     envs = [len(range(num_envs)[envs_of(number, len(tasks))]) for number in range(len(tasks))]
     return MixedEnv(

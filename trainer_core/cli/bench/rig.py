@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 
 from trainer_core.cli.options import home_paths
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import named_rom
 from trainer_core.lab.tasks import Episode, Goal, Rom, Starts, Task, TaskManifest, find_task
+from trainer_core.wire.buttons import ACTION_MASKS
 from trainer_core.wire.errors import ConfigError, LabError
 
 if TYPE_CHECKING:
@@ -155,8 +157,6 @@ class Buttons:
     def __init__(self, num_envs: int, device: torch.device, seed: int) -> None:
         import torch
 
-        from trainer_core.wire.buttons import ACTION_MASKS
-
         self._torch, self._shape, self.device = torch, (num_envs,), device
         self._draw = torch.Generator(device=device).manual_seed(seed)
         self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=device)
@@ -249,8 +249,6 @@ def memory_used(device: torch.device) -> int:
 
 
 def resident_bytes() -> int:
-    import psutil
-
     return psutil.Process().memory_info().rss
 
 
