@@ -19,12 +19,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+from PySide6.QtTest import QTest
+
+from gui.app import create_app, create_application
+from gui.controllers.ahead import SETTING
+
 LONGEST_S = 300.0
 
 
 def until(condition: Callable[[], object]) -> None:
-    from PySide6.QtTest import QTest
-
     deadline = time.monotonic() + LONGEST_S
     while not condition():
         assert time.monotonic() < deadline
@@ -35,9 +38,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ahead", action="store_true")
     is_ahead = parser.parse_args().ahead
-    from gui.app import create_app, create_application
-    from gui.controllers.ahead import SETTING
-
     application = create_application()
     app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
     app.models.settings.set(SETTING, is_ahead)

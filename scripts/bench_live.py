@@ -20,6 +20,11 @@ from bench_first_point import until
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+import psutil
+from PySide6.QtCore import QTimer
+
+from gui.app import create_application, open_app
+from trainer_core.wire.run_record import RunState
 
 
 def main() -> None:
@@ -27,11 +32,6 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
-    from PySide6.QtCore import QTimer
-
-    from gui.app import create_application, open_app
-    from trainer_core.wire.run_record import RunState
-
     create_application()
     app = open_app(options.home, "dark")
     playing, cards = app.controllers.playing, app.models.checkpoints
@@ -88,8 +88,6 @@ def main() -> None:
 
 def has_loaded(ahead) -> bool:
     """Whether the waiting player has burnt the seconds that torch and the kernels take."""
-    import psutil
-
     process = psutil.Process(ahead._child.pid)
     before = sum(process.cpu_times()[:2])
     time.sleep(0.5)

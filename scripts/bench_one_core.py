@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyboy
 
 from emulator import Cartridge, Emulator
 from emulator.hot_code.background_search import load_hot_code
@@ -48,8 +49,6 @@ def instructions_counter() -> Callable[[], int]:
 
 def theirs(rom: Path) -> tuple[Callable[[], None], Callable[[], None]]:
     """A step of PyBoy, and its end."""
-    import pyboy
-
     machine = pyboy.PyBoy(str(rom), window="null", sound_emulated=False, log_level="ERROR")
     machine.set_emulation_speed(0)
     choose = random.Random(0)

@@ -21,11 +21,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
+import torch
 import warp as wp
 
 from emulator import Cartridge, Emulator
 from emulator.launch.launch_shapes import SERVED, Shape, built_in
 from emulator.state.batch import BOOKKEEPING
+from trainer_core.envs.build import make_env
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.wire.config import RunConfig
 
 FRAMES, RELEASE_AFTER = 24, 8
 WARM_UP, LAUNCHES, ROUNDS = 10, 4, 3
@@ -106,13 +111,6 @@ def measure_rom(path: Path, num_envs: int, device: str, tails: list[int]) -> boo
 
 def measure_task(task: str, num_envs: int, device: str, tails: list[int]) -> None:
     """Print one line for the environment of training."""
-    import torch
-
-    from trainer_core.envs.build import make_env
-    from trainer_core.envs.game_env import GameEnv
-    from trainer_core.lab.paths import HomePaths, default_home
-    from trainer_core.wire.config import RunConfig
-
     config = RunConfig(task=task, num_envs=num_envs, device=device)
     env = make_env(config, HomePaths(default_home()), demo_share=config.demo_starts)
     assert isinstance(env, GameEnv)

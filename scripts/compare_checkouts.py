@@ -20,6 +20,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import warp as wp
+
 FRAMES, HELD, WARM_UP, TIMED = 24, 8, 16, 5
 SMALL = 48
 """Consoles of the batch whose states are hashed: hashing 65,536 rows would take minutes."""
@@ -67,9 +70,6 @@ def ask(checkout: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def measure(checkout: str, options: argparse.Namespace) -> None:
     sys.path.insert(0, str(Path(checkout).resolve()))
-    import numpy as np
-    import warp as wp
-
     from emulator import Cartridge, Emulator
 
     for num_envs in map(int, options.num_envs.split(",")):

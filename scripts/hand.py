@@ -15,7 +15,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from PySide6.QtWidgets import QApplication, QWidget
+
+from gui.app import create_app
+from gui.bridge import run_until_quit
+
 CHECKOUT = Path(__file__).resolve().parents[1]
+
 MARK = "DMGLAB_HAND"
 """Set for the script that runs again on the display that was made for it."""
 
@@ -77,16 +84,12 @@ class Hand:
         return path
 
     def widget(self, name: str):
-        from PySide6.QtWidgets import QWidget
-
         found = self.app.window.findChild(QWidget, name)
         assert found is not None, name
         return found
 
     async def tab_to(self, widget) -> None:
         """Press Tab until a widget has the keyboard; every press is waited for."""
-        from PySide6.QtWidgets import QApplication
-
         for _ in range(80):
             before = QApplication.focusWidget()
             if before is widget:
@@ -97,8 +100,6 @@ class Hand:
 
     async def open_file(self, path: Path) -> None:
         """Into the file dialog that is about to come: the path and Return."""
-        from PySide6.QtWidgets import QApplication
-
         await self.until(QApplication.activeModalWidget, "the file dialog")
         await asyncio.sleep(0.4)
         await self.type(str(path))
@@ -133,10 +134,6 @@ def on_own_display(size: str = "1280x800") -> int | None:
 
 def use_app(play: Callable[..., object], home: Path | None = None) -> None:
     """Make the app on a fresh home (or on `home`), await `play(app)`, then end it."""
-    sys.path.insert(0, str(CHECKOUT))
-    from gui.app import create_app
-    from gui.bridge import run_until_quit
-
     app = create_app(home or Path(tempfile.mkdtemp(prefix="hand-")) / "home", "dark")
     app.bridge.catch_all()
     app.window.show()

@@ -20,7 +20,11 @@ import warp as wp
 from warp._src import context
 
 import emulator
+from emulator.hot_code.compile_cpu import cpu_hot_code
+from emulator.hot_code.compile_gpu import gpu_hot_code
+from emulator.hot_code.search import find_hot_code
 from emulator.launch.warp_start import start_warp
+from emulator.rom.idle_loops import marked_words
 
 BLOCK = 256
 
@@ -34,11 +38,6 @@ def load_all() -> None:
 
 def make_superblocks(rom: Path) -> None:
     """Make the kernels with the superblocks of a ROM, for both kinds of device."""
-    from emulator.hot_code.compile_cpu import cpu_hot_code
-    from emulator.hot_code.compile_gpu import gpu_hot_code
-    from emulator.hot_code.search import find_hot_code
-    from emulator.rom.idle_loops import marked_words
-
     cartridge = emulator.Cartridge.from_file(rom)
     words = marked_words(cartridge.rom, ends=True)
     cpu_hot_code([words], [find_hot_code(cartridge, False).pieces])

@@ -12,6 +12,11 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from trainer_core.envs.single_game import open_game
+from trainer_core.lab.paths import HomePaths
+from trainer_core.play.history import History
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
@@ -19,11 +24,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--frames", type=int, default=600)
     frames = parser.parse_args().frames
-    sys.path.insert(0, str(CHECKOUT))
-    from trainer_core.envs.single_game import open_game
-    from trainer_core.lab.paths import HomePaths
-    from trainer_core.play.history import History
-
     rom = CHECKOUT / "assets/games/pocket_quest/pocket_quest.gb"
     game = open_game(str(rom), HomePaths(Path(tempfile.mkdtemp())))
     game.restart(0)

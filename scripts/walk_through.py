@@ -24,6 +24,11 @@ from pathlib import Path
 
 import numpy as np
 from hand import CHECKOUT, Hand, StuckError, on_own_display, use_app
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QDialogButtonBox
+
+from gui.models.task_draft import observe
+from trainer_core.wire.run_record import RunState
 
 TITLE = b"NEVER SEEN\0"
 WAYS = ("Right", "Down", "Left", "Up")
@@ -184,8 +189,6 @@ class Walk:
         return self.app.models.task_draft.error
 
     async def open_rom(self) -> None:
-        from PySide6.QtWidgets import QApplication
-
         await self.press("openOwnRomButton", "ctrl+shift+o")
         await self.until(QApplication.activeModalWidget, "the file dialog")
         dialog = QApplication.activeModalWidget()
@@ -204,8 +207,6 @@ class Walk:
         await self.shot("game")
 
     async def choose_file(self, dialog) -> None:
-        from PySide6.QtWidgets import QAbstractItemView, QDialogButtonBox
-
         views = [dialog.findChild(QAbstractItemView, name) for name in ("treeView", "listView")]
         view = next(found for found in views if found.isVisible())
         await asyncio.sleep(1.5)  # the list is read in a thread of its own
@@ -237,8 +238,6 @@ class Walk:
 
     async def capture(self, legs: int) -> None:
         """Walk on, then take what is seen as the goal."""
-        from gui.models.task_draft import observe
-
         draft, live = self.app.models.task_draft, self.app.center.live
         before = draft.goal
         if self.by == "mouse":
@@ -265,8 +264,6 @@ class Walk:
 
     async def paint(self) -> None:
         """A region: the tiles around the hero, who stands in the middle of the screen."""
-        from PySide6.QtCore import QPoint
-
         draft, painter = self.app.models.task_draft, self.widget("goalMask")
         before = draft.mask.sum()
         if self.by == "mouse":
@@ -307,10 +304,6 @@ class Walk:
         return True
 
     async def train(self) -> None:
-        from PySide6.QtCore import QPoint
-
-        from trainer_core.wire.run_record import RunState
-
         training = self.app.controllers.training
         await self.press("trainTaskButton", "ctrl+shift+n")
         await self.until(lambda: training.plan is not None, "the plan of the run")

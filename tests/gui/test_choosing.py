@@ -28,6 +28,8 @@ from gui.widgets.dock import Dock
 from tests.gui.conftest import click, find, press, replaced, until, use_echo
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
+from trainer_core.cli.options import parse
+from trainer_core.cli.train import Options
 from trainer_core.lab.presets import PRESETS, preset_config
 from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
@@ -143,9 +145,6 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_line_on_show_trains_the_same(preset: str) -> None:
-    from trainer_core.cli.options import parse
-    from trainer_core.cli.train import Options
-
     config = RunConfig.from_dict(
         {
             **preset_config(preset).to_dict(),
@@ -344,8 +343,6 @@ def test_the_dot_of_a_silent_run_is_not_green(app: App) -> None:
 
 
 def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:
-    from gui.models.checkpoints import CheckpointCard, CheckpointList
-
     cards = CheckpointList()
     for run, steps, rate in (("a", 300, 0.9), ("a", 100, 0.1), ("b", 50, 0.5), ("a", 200, 0.4)):
         folder = tmp_path / f"{run}{steps}"

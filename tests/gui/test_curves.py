@@ -246,8 +246,6 @@ def test_a_hairline_is_one_device_pixel_at_any_scale(qapp, ratio: float) -> None
     image = QImage(card.canvas.size() * ratio, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     image.fill(QColor("black"))
-    from PySide6.QtGui import QPainter
-
     painter = QPainter(image)
     card.canvas._paint_curves(painter, card.canvas.scene.curves[-1:])
     painter.end()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
@@ -15,6 +16,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
+from emulator import Cartridge, Emulator
 from gui import object_names as names
 from gui.app import App
 from gui.models.session import Mode
@@ -24,8 +26,9 @@ from tests.gui.conftest import click, find, press, replaced, there, until
 from trainer_core.author import goals
 from trainer_core.envs.judge import goal_distance
 from trainer_core.lab.paths import ASSETS
-from trainer_core.lab.roms import registered_roms
+from trainer_core.lab.roms import RegisteredRom, registered_roms, roms_file, sha256_of_rom
 from trainer_core.wire.buttons import TWO_BUTTONS_ID
+from trainer_core.wire.errors import LabError
 
 PROBE = {"ok": True, "tau": 0.004, "suggested_tau": 0.004, "false_positive_rate": 0.125, "consoles": 16, "why": ""}
 AUDIT = {"ok": True, "random_success": 0.03, "one_button_success": {"A": 0.0, "UP": 0.02}, "shortest_demonstration": 21}
@@ -183,10 +186,6 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, nam
 
 
 def register(app: App, path: Path, title: str) -> str:
-    import msgspec
-
-    from trainer_core.lab.roms import RegisteredRom, roms_file, sha256_of_rom
-
     sha256 = sha256_of_rom(path)
     file = roms_file(app.bridge.home)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -277,8 +276,6 @@ def test_the_distance_on_show_is_the_one_that_the_task_will_have() -> None:
 
 
 def test_observe_rounds_as_the_emulator_does() -> None:
-    from emulator import Cartridge, Emulator
-
     rom = ASSETS / "games/pocket_quest/pocket_quest.gb"
     emulator = Emulator(Cartridge.from_file(rom), 1, "cpu")
     for _ in range(3):
@@ -393,8 +390,6 @@ def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
 def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
     app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from trainer_core.wire.errors import LabError
-
     async def run(argv: list[str], **_: object) -> dict[str, Any]:
         raise LabError("1 different start pictures were found ... (--walk)")
 

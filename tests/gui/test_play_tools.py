@@ -20,6 +20,7 @@ from gui.widgets.export_sheet import ExportSheet
 from gui.widgets.lane import ACTION, ActionLane
 from gui.widgets.policy_bars import PolicyBars
 from tests.gui.conftest import click, find, there, until
+from tests.gui.echo_player import Recorded, picture
 from trainer_core.wire import commands, records
 
 
@@ -200,8 +201,6 @@ def test_a_full_disk_under_a_recording_is_told(app: App) -> None:
 
 
 def recorded(folder: Path) -> Path:
-    from tests.gui.echo_player import Recorded, picture
-
     made = Recorded(folder, "tiny_goal", "human")
     for number in range(9):
         made.add(picture(0, 1, number), 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image, ImageSequence
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
@@ -348,8 +349,6 @@ def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
 
 @pytest.mark.slow
 def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(recorded: App) -> None:
-    from PIL import Image, ImageSequence
-
     done = []
     recorded.controllers.replay.exported.connect(done.append)
     recorded.actions["screenPocket"].trigger()

@@ -18,10 +18,15 @@ from gui.models.session import Mode
 from tests.gui.conftest import until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.processes import group_of
+from tests.support.scripted_native import scripted_native
 from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.life import RunLife
 from trainer_core.service import import_checkpoint
+from trainer_core.service.child import start_child
+from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
+from trainer_core.wire.spec import RunSpec
 
 
 def banners(app: App) -> list[str]:
@@ -112,12 +117,6 @@ def test_weights_go_to_the_player_that_stays_not_to_the_one_that_is_replaced(app
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device here")
 def test_a_full_disk_under_a_workers_log_costs_the_log_only(tmp_path: Path) -> None:
-    from tests.support.scripted_native import scripted_native
-    from trainer_core.runs.life import RunLife
-    from trainer_core.service.child import start_child
-    from trainer_core.wire import records
-    from trainer_core.wire.spec import RunSpec
-
     home, runner = HomePaths(tmp_path), scripted_native(updates=50, interval_s=0.0)
     spec = RunSpec.of(RunConfig(task="tiny_goal"), runner.id)
     RunLife.begin(home, "r", spec, algo="ppo")

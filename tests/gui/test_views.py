@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QWidget
@@ -29,7 +29,10 @@ from gui.widgets.plot_card import PlotCard
 from gui.widgets.plot_ticks import short_number
 from tests.gui.conftest import foreign_record, replaced, there, until
 from tests.support.made_records import run_record, update_record
+from trainer_core.service.child import PARSE_BUDGET_S
+from trainer_core.service.event_stream import LineParser
 from trainer_core.wire import records
+from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
 
 
 @pytest.fixture
@@ -224,9 +227,6 @@ def test_a_share_is_drawn_from_0_to_1_unless_it_is_small(qapp, model: TelemetryM
 
 def test_a_burst_of_50_000_records_leaves_the_loop_responsive(app: App) -> None:
     """Parsing and appending are cut into pieces; the longest piece is what a person feels."""
-    from trainer_core.service.child import PARSE_BUDGET_S
-    from trainer_core.service.event_stream import LineParser
-
     data = b"".join(records.encode(update_record("r", seq, seq + 1, 1.0)) for seq in range(5000))
     run, longest, count = app.models.telemetry.run("r"), 0.0, 0
     for part in range(10):
@@ -435,10 +435,6 @@ def test_a_switch_amid_the_rest_of_another_waits_for_its_own(app: App, monkeypat
 
 def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> None:
     """60 pictures and 20 records a second beside five curves of 100,000 points."""
-    from PySide6.QtCore import QTimer
-
-    from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
-
     writer = FrameWriter(tmp_path / "frames.bin", FrameShape(160, 144))
     fill(app.models.telemetry, "a", 100_000)
     app.models.telemetry.set_focus("a")

@@ -8,14 +8,20 @@ import numpy as np
 import pytest
 import torch
 
+from emulator import Emulator
+from trainer_core.author.demonstration import play_demonstration
+from trainer_core.envs.build import make_env
 from trainer_core.envs.curriculum import AHEAD, LIMIT_LEAST, LIMIT_TIMES, StartCurriculum, states_to_go, successors
-from trainer_core.envs.demonstrations import Demonstration, states_along
+from trainer_core.envs.demonstrations import Demonstration, states_along, task_demonstrations
 from trainer_core.envs.exploring import cells_of
 from trainer_core.envs.preparing import Preparing
+from trainer_core.envs.task_files import load_rom
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.host.progress import ENOUGH, RunProgress
-from trainer_core.lab.tasks import Codec
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import Codec, find_task
 from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import TaskError
 
 TASK = "pocket_quest/leave_bedroom"
@@ -157,11 +163,6 @@ def test_recent_success_outlives_a_record_and_is_resumed():
 @pytest.mark.warp
 def test_only_training_begins_along_demonstrations(tmp_path):
     pytest.importorskip("warp")
-    from trainer_core.envs.build import make_env
-    from trainer_core.lab.paths import HomePaths
-    from trainer_core.lab.tasks import find_task
-    from trainer_core.wire.config import RunConfig
-
     home = HomePaths(tmp_path)
     task = find_task(TASK, home)
     config = RunConfig(task=TASK, num_envs=8)
@@ -206,13 +207,6 @@ def test_only_training_begins_along_demonstrations(tmp_path):
 @pytest.mark.warp
 def test_states_along_a_demonstration_end_at_its_goal(tmp_path):
     pytest.importorskip("warp")
-    from emulator import Emulator
-    from trainer_core.author.demonstration import play_demonstration
-    from trainer_core.envs.demonstrations import task_demonstrations
-    from trainer_core.envs.task_files import load_rom
-    from trainer_core.lab.paths import HomePaths
-    from trainer_core.lab.tasks import find_task
-
     home = HomePaths(tmp_path)
     task = find_task(TASK, home)
     cartridge, codec = load_rom(task, home), task.manifest.codec

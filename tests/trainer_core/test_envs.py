@@ -10,6 +10,7 @@ import torch
 
 from tests.trainer_core.building import tiny_config
 from tests.trainer_core.vec_env_contract import check_vec_env
+from trainer_core.envs import scoring
 from trainer_core.envs.build import chosen_starts, make_env
 from trainer_core.envs.episodes import GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
@@ -138,7 +139,6 @@ def test_the_success_function_drives_bonus_done_and_success_together() -> None:
     assert find_success_function("goal_touched") is not find_success_function("goal_template")
     with pytest.raises(TaskError, match="goal_template"):
         find_success_function("no such")
-    from trainer_core.envs import scoring
 
     @scoring.success_function("test_always")
     def always(progress: scoring.Progress) -> torch.Tensor:

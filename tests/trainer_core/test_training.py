@@ -53,6 +53,7 @@ from trainer_core.lab.recording import read_recording, read_steps
 from trainer_core.play.clips.opening import open_clip
 from trainer_core.runs.log_check import check_log
 from trainer_core.runs.log_writer import DiskError, RunWriter
+from trainer_core.wire import records
 from trainer_core.wire.errors import CheckpointError, LabError
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
@@ -381,8 +382,6 @@ def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(tmp_path: Path, m
 
 
 def test_a_line_that_does_not_fit_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trainer_core.wire import records
-
     writer = RunWriter(HomePaths(tmp_path).run("run"))
     told: list[bytes] = []
     writer._listener = told.append

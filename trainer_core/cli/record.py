@@ -15,6 +15,7 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_lists import one_of
 from trainer_core.play.demonstrating import record_demonstrations, require_new_folder
 from trainer_core.play.episode import Played
+from trainer_core.play.league.players import Settings, open_checkpoint
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire.fields import MAX_SEED, limits
 
@@ -54,8 +55,6 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
     """Play with the checkpoint `folder` and keep what reaches the goal."""
-    from trainer_core.play.league.players import Settings, open_checkpoint
-
     meta = read_meta(folder)
     settings = Settings(task=options.task or one_of(meta.task), home=home, mode=options.mode, seed=options.seed)
     game = open_game(settings.task, home)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import psutil
 
+from emulator import Cartridge, EmulatorError
 from trainer_core.cli.options import home_paths
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import named_rom
@@ -25,7 +26,7 @@ from trainer_core.wire.errors import ConfigError, LabError
 if TYPE_CHECKING:
     import torch
 
-    from emulator import Cartridge, Snapshot
+    from emulator import Snapshot
     from trainer_core.envs.sharded_emulator import ShardedEmulator
 
 BENCH_HORIZON = 1 << 30  # no episode of a bench ends by itself
@@ -91,7 +92,7 @@ def check_at_least(options: Any, **least: int) -> None:
 
 def load_game(options: GameOptions) -> Game:
     """A ROM from power-on, or a task from its first start state; exactly one is given."""
-    from emulator import Cartridge, Emulator, EmulatorError
+    from emulator import Emulator
     from trainer_core.envs.start_states import load_starts
     from trainer_core.envs.task_files import load_rom
 
