@@ -88,6 +88,10 @@ HEAVY = {
         trainer_core/service/bug_report.py: importlib.metadata
         """,  # with all of email
     "tomllib": "dmglab/__init__.py: tomllib",
+    # Every window reads the runners' descriptions, and nothing else of them (test_plug_ins.py).
+    "trainer_core.runners.corl.datasets": "trainer_core/runners/corl/runner.py: trainer_core.runners.corl.datasets",
+    "trainer_core.runners.corl.flags": "trainer_core/runners/corl/runner.py: trainer_core.runners.corl.flags",
+    "trainer_core.runners.rllm.countdown": "trainer_core/runners/rllm/runner.py: trainer_core.runners.rllm.countdown",
     # Libraries that need not be installed.
     "ale_py": "trainer_core/runners/cleanrl/worker.py: ale_py",
     "arc_agi": "trainer_core/envs/arc/host.py: arc_agi arc_agi.local_wrapper",

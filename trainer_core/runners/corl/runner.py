@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from trainer_core.lab.paths import HomePaths
-from trainer_core.runners.corl.datasets import DatasetCache
-from trainer_core.runners.corl.flags import SCRIPTS
 from trainer_core.runners.guest.config import CheckoutFields, GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.wire.capabilities import FULL
@@ -57,6 +55,8 @@ class CorlConfig(CheckoutFields, GuestConfig):
 
     def check(self) -> str:
         """Return the script's path. Raises ConfigError for what it cannot do."""
+        from trainer_core.runners.corl.flags import SCRIPTS
+
         if self.warm_start and not SCRIPTS[self.algo].load:
             raise ConfigError(
                 f"CORL's {self.algo}.py loads no weights: begin without a warm start, or take "
@@ -67,6 +67,8 @@ class CorlConfig(CheckoutFields, GuestConfig):
 
 class CorlRunner(GuestRunner):
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
+        from trainer_core.runners.corl.datasets import DatasetCache
+
         yield from super().check_options(spec, found, home)
         config: CorlConfig = self.configure(spec)
         yield judged(

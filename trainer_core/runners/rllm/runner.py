@@ -7,20 +7,22 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from trainer_core.lab.guest_environment import PROBE, PROBE_PATIENCE_S
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.guest.config import CheckoutFields, GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runners.rllm import COUNTDOWN, countdown
-from trainer_core.runners.rllm.countdown import Row
+from trainer_core.runners.rllm import COUNTDOWN
 from trainer_core.wire.capabilities import FULL
 from trainer_core.wire.checks import Check, Found, judged
 from trainer_core.wire.environment import child_environment
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import check_fields, option
 from trainer_core.wire.spec import RunSpec
+
+if TYPE_CHECKING:
+    from trainer_core.runners.rllm.countdown import Row
 
 Algorithm = Literal["grpo", "verl"]
 ALGORITHMS = get_args(Algorithm)
@@ -127,6 +129,8 @@ class RllmConfig(CheckoutFields, GuestConfig):
 
     def rows(self) -> tuple[list[Row], list[Row]]:
         """Return (train, held out). Raises ConfigError."""
+        from trainer_core.runners.rllm import countdown
+
         if self.data:
             return countdown.split(countdown.read_rows(Path(self.data).expanduser()))
         if self.model:
