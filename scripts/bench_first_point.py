@@ -1,4 +1,4 @@
-"""From the click on *Start training* to the first point of a curve: the demo's form, a fresh home.
+"""Time the way from *Start training* to the first point of a curve: the demo's form, a fresh home.
 
     python scripts/bench_first_point.py [--ahead]    one JSON object; offscreen without a display
 

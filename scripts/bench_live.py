@@ -1,4 +1,4 @@
-"""From *Deploy* to the first picture, then the paints of a playing game while a training streams.
+"""Time *Deploy* to the first picture, then count a game's paints while a training streams.
 
     python scripts/bench_live.py --home HOME [--seconds 10]    one JSON object; needs a checkpoint
 
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def has_loaded(ahead) -> bool:
-    """Whether the waiting player has burnt the seconds that torch and the kernels take."""
+    """Return whether the waiting player has burnt the seconds that torch and the kernels take."""
     process = psutil.Process(ahead._child.pid)
     before = sum(process.cpu_times()[:2])
     time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""One plot of 250 runs by our canvas and by pyqtgraph, the same decimated points (ADR 12).
+"""Time one plot of 250 runs by our canvas and by pyqtgraph, the same decimated points (ADR 12).
 
 pip install --target /tmp/pg pyqtgraph colorama
 python scripts/bench_plots.py /tmp/pg        one JSON object, CPU milliseconds

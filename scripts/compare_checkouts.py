@@ -1,4 +1,4 @@
-"""Do two checkouts compute the same, and as fast? State hashes, pictures, instructions, frames/s.
+"""Compare what two checkouts compute, and how fast: state hashes, pictures, instructions, frames/s.
 
     python scripts/compare_checkouts.py OLD NEW --rom A.gb --rom B.gb --device cuda:0 \
         --num-envs 16384,65536 --rounds 2

@@ -1,4 +1,4 @@
-"""Everything from outside, damaged: how many inputs were tried, and in how many seconds.
+"""Try everything from outside, damaged; say how many inputs were tried, and in how many seconds.
 
     python scripts/fuzz.py [--examples N] [--files N] [--states N]
 
@@ -37,7 +37,7 @@ FUZZERS = {
 
 
 def run_suite(selection: str, examples: int) -> tuple[int, bool, str]:
-    """(inputs tried, whether nothing was found, what it said) of one selection of tests."""
+    """Return (inputs tried, whether nothing was found, what it said) of one selection of tests."""
     command = f"{sys.executable} -m pytest -q -p no:cacheprovider --hypothesis-show-statistics"
     done = subprocess.run(
         f"{command} {selection}",

@@ -1,4 +1,4 @@
-"""A person's hand on the app: real clicks and keys by xdotool on a display of its own.
+"""Act as a person's hand on the app: real clicks and keys by xdotool on a display of its own.
 
 Where a button is, and whether the app is ready for the next press, is looked up in the app itself.
 Screenshots are ImageMagick's `import` of the whole display.
@@ -59,13 +59,13 @@ class Hand:
         await self.run("xdotool", "type", "--delay", "5", text)
 
     async def hold(self, keys: str, seconds: float) -> None:
-        """One key, or several with spaces between them."""
+        """Hold one key, or several with spaces between them."""
         await self.run("xdotool", "keydown", *keys.split())
         await asyncio.sleep(seconds)
         await self.run("xdotool", "keyup", *keys.split())
 
     async def focus_window(self) -> None:
-        """What a window manager does after a dialog; Xvfb has none."""
+        """Focus the window as a window manager does after a dialog; Xvfb has none."""
         await self.run("xdotool", "windowfocus", str(int(self.app.window.winId())))
 
     async def until(self, condition: Callable[[], object], what: str, limit_s: float = 90) -> None:
@@ -99,7 +99,7 @@ class Hand:
         raise StuckError(f"Tab does not come to {widget.objectName()}")
 
     async def open_file(self, path: Path) -> None:
-        """Into the file dialog that is about to come: the path and Return."""
+        """Type the path and Return into the file dialog that is about to come."""
         await self.until(QApplication.activeModalWidget, "the file dialog")
         await asyncio.sleep(0.4)
         await self.type(str(path))
@@ -112,7 +112,7 @@ class Hand:
 
 
 def on_own_display(size: str = "1280x800") -> int | None:
-    """Run this script again under an Xvfb of its own; its status. None in the one that runs there.
+    """Run this script again under an Xvfb of its own and return its status. None in the one that runs there.
 
     The server chooses a number that is free, so several may run at once.
     """

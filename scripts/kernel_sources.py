@@ -45,7 +45,7 @@ def make_superblocks(rom: Path) -> None:
 
 
 def source(module: Any, device: str) -> str:
-    """What Warp compiles for `device`, "cpu" or "cuda"."""
+    """Return what Warp compiles for `device`, "cpu" or "cuda"."""
     options = module.resolve_options(wp.config, block_dim=1 if device == "cpu" else BLOCK)
     options |= {"output_arch": None if device == "cpu" else 90, "block_dim": BLOCK}
     builder = context.ModuleBuilder(module, options, target=device)

@@ -1,4 +1,4 @@
-"""How long a frame back takes, and what keeping the history costs: Pocket Quest on one core.
+"""Time a frame back, and what keeping the history costs: Pocket Quest on one core.
 
 python scripts/measure_rewind.py [--frames 600]
 """

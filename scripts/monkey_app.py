@@ -1,4 +1,4 @@
-"""Random legal clicks and keys in the app; what must never happen ends it with status 1.
+"""Click and type at random in the app; what must never happen ends it with status 1.
 
     python scripts/monkey_app.py [--steps 200] [--seeds 10]     2,000 steps; one JSON object
 
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def _in_process(seed: int, steps: int) -> dict:
-    """A Qt process has one scale, so that each seed has a process."""
+    """Run one seed in a process of its own: a Qt process has one scale."""
     env = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": str(1 + seed % 2)}
     argv = [sys.executable, __file__, "--seed", str(seed), "--steps", str(steps)]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
@@ -236,7 +236,7 @@ class Monkey:
 
     @staticmethod
     def _end_kept() -> None:
-        """Runs that were begun with *Keep running* outlive the app because they should."""
+        """Kill runs that were begun with *Keep running*: they outlive the app because they should."""
         for child in psutil.Process().children():
             if "trainer_core.service.detached_host" in child.cmdline():
                 family = [child, *child.children(recursive=True)]
@@ -245,7 +245,7 @@ class Monkey:
                 psutil.wait_procs(family, GRACE_S)
 
     def _wait_for_ends(self, children: dict[int, str]) -> None:
-        """A killed process takes a moment to go; what ends later than that outlives the app."""
+        """Wait a moment, which a killed process takes to go; what ends later outlives the app."""
         deadline = time.monotonic() + GRACE_S
         while any(map(self._is_alive, children)) and time.monotonic() < deadline:
             QTest.qWait(20)

@@ -1,4 +1,4 @@
-"""A known tone from a real player through a real sound server: its pitch, its gaps, at each speed.
+"""Play a known tone by a real player through a real sound server: its pitch, its gaps, at each speed.
 
     python scripts/prove_sound.py [--seconds 8]
 
@@ -33,7 +33,7 @@ SILENT_S = 0.002
 
 
 def tone_rom(path: Path) -> Path:
-    """Pan Docs, "Audio registers": sound on, all to both sides, full volume, trigger, for ever."""
+    """Write a ROM that plays one tone for ever, at full volume on both sides (Pan Docs, "Audio registers")."""
     data = bytearray(32768)
     program = b""
     for register, value in (
@@ -57,7 +57,7 @@ def tone_rom(path: Path) -> Path:
 
 
 def measure(samples: np.ndarray) -> dict[str, float]:
-    """Of int16[n], one side: what is heard from the first sound to the last."""
+    """Return, of int16[n], one side, what is heard from the first sound to the last."""
     loud = np.flatnonzero(np.abs(samples.astype(int)) > 200)
     if not len(loud):
         return {"seconds": 0.0}

@@ -1,4 +1,4 @@
-"""The app used by hand: from a ROM that it never saw to a training run on a goal in it.
+"""Use the app by hand: from a ROM that it never saw to a training run on a goal in it.
 
     python scripts/walk_through.py --by keyboard --out /tmp/walk     or --by mouse
     python scripts/walk_through.py --game nectar_run
@@ -43,7 +43,7 @@ WALKS = 4
 
 
 def never_seen(folder: Path, game: str) -> Path:
-    """A game of ours under another title, and so of a hash that the lab does not know."""
+    """Return a game of ours under another title, and so of a hash that the lab does not know."""
     data = bytearray((CHECKOUT / "assets/games" / game / f"{game}.gb").read_bytes())
     data[0x134 : 0x134 + len(TITLE)] = TITLE
     data[0x14D] = (-sum(data[0x134:0x14D]) - 0x19) & 0xFF
@@ -63,7 +63,7 @@ class Person(Hand):
         return self.app.controllers.playing.picture.copy()
 
     async def settled(self, most_s: float = 1.2) -> np.ndarray:
-        """The picture once nothing moves by itself, or after `most_s`."""
+        """Return the picture once nothing moves by itself, or after `most_s`."""
         before, end = self.seen(), time.monotonic() + most_s
         while time.monotonic() < end:
             await asyncio.sleep(0.12)
@@ -74,7 +74,7 @@ class Person(Hand):
         return before
 
     async def arrows_that_move(self) -> list[str]:
-        """Which arrows change more of the picture than waiting does."""
+        """Return which arrows change more of the picture than waiting does."""
         found = []
         for way in WAYS:
             before = await self.settled(0.5)
@@ -88,7 +88,7 @@ class Person(Hand):
         return found
 
     async def find_the_game(self) -> None:
-        """Through titles, texts and menus, until arrows lead to many pictures.
+        """Go through titles, texts and menus, until arrows lead to many pictures.
 
         Where it is as it was, what was played is taken back: R is held, with Shift at full speed,
         as a person would in a dead end, and the arrows are pressed in another order.
@@ -112,7 +112,7 @@ class Person(Hand):
         raise StuckError("a game that the arrows move")
 
     async def places(self, ways: list[str], order: int) -> int:
-        """Pictures that differ after some presses: a menu has few of them."""
+        """Count the pictures that differ after some presses: a menu has few of them."""
         found: list[np.ndarray] = []
         presses = [way for way in ways for _ in range(2)]
         if order:
@@ -125,7 +125,7 @@ class Person(Hand):
         return len(found)
 
     async def walk_away(self, legs: int) -> None:
-        """Some legs in directions that still move something."""
+        """Walk some legs in directions that still move something."""
         way = 0
         for _ in range(legs):
             before = self.seen()
@@ -137,7 +137,7 @@ class Person(Hand):
 
 
 def changed(before: np.ndarray, now: np.ndarray) -> int:
-    """Pixels that differ."""
+    """Return how many pixels differ."""
     return int((before != now).sum())
 
 
@@ -157,7 +157,7 @@ class Walk:
         print(f"{self.times[name]:7.2f} s  {name}", file=sys.stderr, flush=True)
 
     async def press(self, button: str, keys: str) -> None:
-        """A click, or the shortcut of the same command."""
+        """Click, or press the shortcut of the same command."""
         if self.by == "mouse":
             await self.hand.click(self.widget(button))
         else:
@@ -263,7 +263,7 @@ class Walk:
         await self.shot("goal")
 
     async def paint(self) -> None:
-        """A region: the tiles around the hero, who stands in the middle of the screen."""
+        """Paint a region: the tiles around the hero, who stands in the middle of the screen."""
         draft, painter = self.app.models.task_draft, self.widget("goalMask")
         before = draft.mask.sum()
         if self.by == "mouse":
@@ -284,7 +284,7 @@ class Walk:
         self.mark("region measured")
 
     async def make(self) -> bool:
-        """Whether it became a task; else the dock says why not."""
+        """Return whether it became a task; else the dock says why not."""
         draft = self.app.models.task_draft
         if draft.error:
             return False

@@ -1,4 +1,4 @@
-"""App, training, player and queue side by side for a while: does anything grow?
+"""Run app, training, player and queue side by side for a while and see whether anything grows.
 
     python -m scripts.endurance.soak 30     minutes; exit status 0 when all is flat
 
@@ -128,7 +128,7 @@ def own_mib(pid: int) -> float:
 
 
 def _name(words: list[str]) -> str:
-    """worker or player; empty for what comes and goes."""
+    """Return worker or player; empty for what comes and goes."""
     for name in ("worker", "player"):
         if f"trainer_core.{name}" in words:
             return name
