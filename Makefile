@@ -14,7 +14,7 @@ lint:
 types:
 	$(PYTHON) scripts/check_types.py
 
-quick:  # beside types: pyright keeps one core busy for half a minute
+quick:  # beside types: pyright keeps one core busy for a minute
 	$(PYTHON) -m pytest -n 3 --dist worksteal -m "not warp and not slow" -p no:cacheprovider
 
 test:  ## everything that needs no GPU

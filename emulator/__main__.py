@@ -18,12 +18,22 @@ if __name__ == "__main__":  # before the imports below read the texts of the ker
     gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: what that makes stays
 
 from emulator.emulator import MOST_ENVS
+from emulator.hot_code.background_search import end_with, one_at_a_time
+from emulator.hot_code.search import compile_hot_code
 from emulator.launch.launch_shapes import ALONE
 from emulator.launch.warp_start import start_warp
 from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError
+from emulator.rom.disassembler import disassemble
 from emulator.state.arguments import whole_number
+from emulator.state.pyboy_state import load_pyboy_state
+from emulator.tools import rom_suite
 from emulator.tools.job_files import MOST_FRAMES, Job, JobError, parse_inputs, read_jobs, read_json
 from emulator.tools.jobs import run_jobs, run_many
+from emulator.tools.trace import trace
+from emulator.tools.tune_shapes import NUM_ENVS, tune
+from emulator.tools.warmup import warm_up
+from emulator.verify import verify_commands
+from emulator.verify.fuzz_roms import fuzz_in_child
 
 MOST_SOAK_S = 1_000_000
 MOST_SEED = (1 << 32) - 1
@@ -125,8 +135,6 @@ def command_run_many(arguments: argparse.Namespace) -> None:
 
 def command_disassemble(arguments: argparse.Namespace) -> None:
     """Print the instructions of a ROM from an address on."""
-    from emulator.rom.disassembler import disassemble
-
     limits = {"start": (0, 0xFFFF), "count": (1, MAX_ROM_SIZE), "bank": (0, 511)}
     check_numbers(arguments, **limits)
     cartridge = Cartridge.from_file(arguments.rom)
@@ -136,8 +144,6 @@ def command_disassemble(arguments: argparse.Namespace) -> None:
 
 def command_trace(arguments: argparse.Namespace) -> None:
     """Print one gameboy-doctor line per instruction."""
-    from emulator.tools.trace import trace
-
     check_numbers(arguments, frames=(0, MOST_FRAMES), count=(0, 1 << 30))
     cartridge = Cartridge.from_file(arguments.rom)
     for line in trace(cartridge, arguments.frames, arguments.count, arguments.device):
@@ -146,16 +152,11 @@ def command_trace(arguments: argparse.Namespace) -> None:
 
 def command_warmup(arguments: argparse.Namespace) -> None:
     """Compile the kernels and print start-up seconds as JSON."""
-    from emulator.tools.warmup import warm_up
-
     print(json.dumps(warm_up(arguments.device, cold=arguments.cold)))
 
 
 def command_hot_code(arguments: argparse.Namespace) -> None:
     """Find and compile what ROMs spend their time in; print one JSON record."""
-    from emulator.hot_code.background_search import end_with, one_at_a_time
-    from emulator.hot_code.search import compile_hot_code
-
     if arguments.owner:
         end_with(arguments.owner)
     roms = [Cartridge.from_file(rom) for rom in arguments.rom]
@@ -166,8 +167,6 @@ def command_hot_code(arguments: argparse.Namespace) -> None:
 
 def command_tune(arguments: argparse.Namespace) -> None:
     """Measure launch shapes and print one JSON record."""
-    from emulator.tools.tune_shapes import NUM_ENVS, tune
-
     check_numbers(arguments, frames=(1, 10_000))
     roms = arguments.rom or ([OWN_GAME] if OWN_GAME.is_file() else [])
     if not roms:
@@ -185,8 +184,6 @@ def command_tune(arguments: argparse.Namespace) -> None:
 
 def command_suite(arguments: argparse.Namespace) -> int:
     """Run the test ROMs of a folder; 1 if one failed."""
-    from emulator.tools import rom_suite
-
     verdicts = rom_suite.run_suite(
         arguments.folder, arguments.device, arguments.match, progress=lambda text: print(text, file=sys.stderr)
     )
@@ -199,16 +196,12 @@ def command_suite(arguments: argparse.Namespace) -> int:
 
 def command_import_state(arguments: argparse.Namespace) -> None:
     """Turn a save state of PyBoy into one of this emulator."""
-    from emulator.state.pyboy_state import load_pyboy_state
-
     load_pyboy_state(arguments.state, Cartridge.from_file(arguments.rom)).save(arguments.out)
     print(f"{arguments.out}: written")
 
 
 def command_verify(arguments: argparse.Namespace) -> int:
     """Compare with PyBoy; 1 if a picture differs."""
-    from emulator.verify import verify_commands
-
     check_numbers(arguments, frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     if arguments.soak is not None and not 0 < arguments.soak <= MOST_SOAK_S:
         raise EmulatorError(f"--soak {arguments.soak}: give seconds, up to {MOST_SOAK_S}")
@@ -222,8 +215,6 @@ def command_verify(arguments: argparse.Namespace) -> int:
 
 def command_fuzz(arguments: argparse.Namespace) -> None:
     """Run random bytes as ROMs and print what was run as JSON."""
-    from emulator.verify.fuzz_roms import fuzz_in_child
-
     check_numbers(arguments, consoles=(1, 1 << 14), frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     result = fuzz_in_child(
         arguments.consoles, arguments.frames, arguments.seed, arguments.device, arguments.bounds_checks

@@ -1,4 +1,4 @@
-"""How the app keeps up: start to window, then 60 Hz pictures, 20 records/s, 8 long curves at once.
+"""Measure how the app keeps up: start to window, then 60 Hz pictures, 20 records/s, 8 long curves at once.
 
     python scripts/bench_app.py [--seconds 10]    one JSON object; offscreen without a display
     python scripts/bench_app.py --runs 10000      a home of so many runs with long logs
@@ -74,7 +74,7 @@ class Gaps:
         self._last = now
 
     def worst_ms(self) -> tuple[float, float]:
-        """Return the longest since the last call, and the most processor time in one."""
+        """Return the longest gap since the last call, and the most processor time in one."""
         wall, spent = (max(column) for column in zip((0.0, 0.0), *self.found, strict=True))
         self.found = []
         return round(wall * 1000, 1), round(spent * 1000, 1)
@@ -218,7 +218,7 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
 
 
 def live(seconds: float) -> dict[str, float]:
-    """Show 60 pictures and 20 records a second beside eight long curves."""
+    """Measure with 60 pictures and 20 records a second beside eight long curves."""
     from PySide6.QtTest import QTest
 
     from gui.app import create_app, create_application

@@ -1,4 +1,4 @@
-"""Threaded code, with superblocks as well, against the data path for few consoles of a GPU: the
+"""Time threaded code, with superblocks as well, against the data path for few consoles of a GPU: the
 same frames from power-on. From 1,024 consoles on also the data path with superblocks in its tail.
 
     python scripts/bench_executors.py --rom A.gb --rom B.gb --device cuda:0 --num-envs 256,1024

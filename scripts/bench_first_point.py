@@ -1,4 +1,4 @@
-"""From the click on *Start training* to the first point of a curve: the demo's form, a fresh home.
+"""Time the way from *Start training* to the first point of a curve: the demo's form, a fresh home.
 
     python scripts/bench_first_point.py [--ahead]    one JSON object; offscreen without a display
 
@@ -19,12 +19,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+from PySide6.QtTest import QTest
+
+from gui.app import create_app, create_application
+from gui.features.curves.dock import TelemetryDock
+from gui.features.train.ahead import SETTING
+from gui.features.train.controller import TrainingController
+from gui.kit.settings import Settings
+
 LONGEST_S = 300.0
 
 
 def until(condition: Callable[[], object]) -> None:
-    from PySide6.QtTest import QTest
-
     deadline = time.monotonic() + LONGEST_S
     while not condition():
         assert time.monotonic() < deadline
@@ -35,11 +41,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ahead", action="store_true")
     is_ahead = parser.parse_args().ahead
-    from gui.app import create_app, create_application
-    from gui.features.curves.dock import TelemetryDock
-    from gui.features.train.ahead import SETTING
-    from gui.features.train.controller import TrainingController
-    from gui.kit.settings import Settings
 
     application = create_application()
     app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
@@ -59,7 +60,7 @@ def main() -> None:
         marks.setdefault(name, round(time.monotonic() - begun, 2))
 
     app.bridge.event_received.connect(mark)
-    training.agree_and_start()
+    training.start_demo()
     card = app[TelemetryDock].cards["reward_mean"]
     until(lambda: card.redraws and card._stack.currentWidget() is card.canvas)
     marks["first point"] = round(time.monotonic() - begun, 2)

@@ -1,4 +1,4 @@
-"""What compiling a ROM's hot code takes: processor time, without a GPU.
+"""Measure what compiling a ROM's hot code takes: processor time, without a GPU.
 
 python scripts/bench_hot_compile.py [--soon] GAME.gb ...
 
@@ -26,7 +26,7 @@ from emulator.rom.idle_loops import marked_words
 
 
 def measure(path: Path, arch: int, soon: bool) -> str:
-    """One ROM's line."""
+    """Return one ROM's line."""
     cartridge = Cartridge.from_file(path)
     words = marked_words(cartridge.rom, ends=True)
     plain = plain_instructions(words, on_gpu=True)
@@ -43,7 +43,7 @@ def measure(path: Path, arch: int, soon: bool) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("roms", nargs="+", type=Path, metavar="GAME.gb")
     parser.add_argument("--arch", type=int, default=90, help="90 for an H100 or H200")
     parser.add_argument("--soon", action="store_true", help="what a batch adopts first")

@@ -1,4 +1,4 @@
-"""From *Deploy* to the first picture, then the paints of a playing game while a training streams.
+"""Time *Deploy* to the first picture, then count a game's paints while a training streams.
 
     python scripts/bench_live.py --home HOME [--seconds 10]    one JSON object; needs a checkpoint
 
@@ -21,6 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+import psutil
+from PySide6.QtCore import QTimer
+
+from gui.app import create_application, open_app
 from gui.features.checkpoints.controller import CheckpointsController
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
@@ -28,18 +32,14 @@ from gui.features.train.controller import TrainingController
 from gui.shell.shutdown import Shutdown
 from gui.state.checkpoints import CheckpointList
 from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.run_record import RunState
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
-    from PySide6.QtCore import QTimer
-
-    from gui.app import create_application, open_app
-    from trainer_core.wire.run_record import RunState
-
     create_application()
     app = open_app(options.home, "dark")
     playing, cards = app[PlayController], app[CheckpointList]
@@ -57,7 +57,7 @@ def main() -> None:
     training = app[TrainingController]
     training.prepare_demo()
     until(lambda: training.checks and not training.checking)
-    training.agree_and_start()
+    training.start_demo()
     until(lambda: training.state is RunState.RUNNING)
     records = app[TelemetryModel]
     until(lambda: records.focus)
@@ -94,10 +94,8 @@ def main() -> None:
     os._exit(0)
 
 
-def has_loaded(ahead) -> bool:  # type: ignore[no-untyped-def]
-    """Whether the waiting player has burnt the seconds that torch and the kernels take."""
-    import psutil
-
+def has_loaded(ahead) -> bool:
+    """Return whether the waiting player has burnt the seconds that torch and the kernels take."""
     process = psutil.Process(ahead._child.pid)
     before = sum(process.cpu_times()[:2])
     time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""One console on one core beside PyBoy, in turns, by processor time, so that a busy computer does
+"""Time one console on one core beside PyBoy, in turns, by processor time, so that a busy computer does
 not decide: `python scripts/bench_one_core.py GAME.gb ...`, one line of JSON for each. `--hot`: with
 hot code (ADR 23) as well, in the same turns.
 
@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyboy
 
 from emulator import Cartridge, Emulator
 from emulator.hot_code.background_search import load_hot_code
@@ -37,7 +38,7 @@ USER_ONLY = 0x60
 
 
 def instructions_counter() -> Callable[[], int]:
-    """Machine instructions of this thread so far; always 0 where they cannot be counted."""
+    """Return what counts the machine instructions of this thread; always 0 where they cannot be counted."""
     attributes = bytearray(128)
     struct.pack_into("IIQ", attributes, 0, 0, 128, 1)
     struct.pack_into("Q", attributes, 40, USER_ONLY)
@@ -47,9 +48,7 @@ def instructions_counter() -> Callable[[], int]:
 
 
 def theirs(rom: Path) -> tuple[Callable[[], None], Callable[[], None]]:
-    """A step of PyBoy, and its end."""
-    import pyboy
-
+    """Return a step of PyBoy, and its end."""
     machine = pyboy.PyBoy(str(rom), window="null", sound_emulated=False, log_level="ERROR")
     machine.set_emulation_speed(0)
     choose = random.Random(0)
@@ -65,7 +64,7 @@ def theirs(rom: Path) -> tuple[Callable[[], None], Callable[[], None]]:
 
 
 def seconds_of(step: Callable[[], None], steps: int) -> float:
-    """Of processor time, for one frame."""
+    """Return the seconds of processor time for one frame."""
     begun = time.thread_time()
     for _ in range(steps):
         step()
@@ -73,7 +72,7 @@ def seconds_of(step: Callable[[], None], steps: int) -> float:
 
 
 def ours(rom: Path, count: Callable[[], int], hot: bool) -> tuple[Callable[[], None], list[int]]:
-    """A step of ours, and the machine instructions of launches and of observations so far, which
+    """Return a step of ours, and the machine instructions of launches and of observations so far, which
     `count` says of this thread. `hot`: with hot code, searched and compiled if it is not there."""
     cartridge = Cartridge.from_bytes(rom.read_bytes(), rom.name)
     emulator = Emulator(cartridge, 1, "cpu")
@@ -98,7 +97,7 @@ def ours(rom: Path, count: Callable[[], int], hot: bool) -> tuple[Callable[[], N
 
 
 def measure(rom: Path, count: Callable[[], int], kinds: Sequence[bool]) -> dict[str, object]:
-    """PyBoy and ours in turns, without and with hot code as `kinds` say."""
+    """Measure PyBoy and ours in turns, without and with hot code as `kinds` say."""
     machines = [ours(rom, count, hot) for hot in kinds]
     peer, end = theirs(rom)
     for _ in range(15):

@@ -1,4 +1,4 @@
-"""One plot of 250 runs by our canvas and by pyqtgraph, the same decimated points (ADR 12).
+"""Time one plot of 250 runs by our canvas and by pyqtgraph, the same decimated points (ADR 12).
 
 pip install --target /tmp/pg pyqtgraph colorama
 python scripts/bench_plots.py /tmp/pg        one JSON object, CPU milliseconds
@@ -20,6 +20,12 @@ from PySide6.QtWidgets import QApplication
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+from gui.app import create_application
+from gui.kit import theme
+from gui.kit.plot_canvas import PlotCanvas
+from gui.kit.plot_shapes import Curve, Scene
+from gui.state.metric_series import decimate
+
 RUNS, POINTS, WIDTH, HEIGHT, REFRESHES = 250, 2000, 900, 480, 10
 X_RANGE = (0.0, POINTS * 2048.0)
 
@@ -28,9 +34,6 @@ def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    from gui.app import create_application
-    from gui.state.metric_series import decimate
-
     create_application()
     values = np.random.default_rng(1).normal(size=(RUNS, POINTS)).cumsum(axis=1)
     steps = np.arange(POINTS, dtype=np.float64) * 2048
@@ -62,10 +65,6 @@ def _cost(act: Callable[[], object]) -> float:
 
 
 def _ours(points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[str, float]:
-    from gui.kit import theme
-    from gui.kit.plot_canvas import PlotCanvas
-    from gui.kit.plot_shapes import Curve, Scene
-
     canvas = PlotCanvas()
     canvas.resize(WIDTH, HEIGHT)
     canvas.show()
@@ -93,8 +92,6 @@ def _ours(points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[st
 
 
 def _theirs(pg: Any, points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[str, float]:
-    from gui.kit import theme
-
     plot = pg.PlotWidget()
     plot.resize(WIDTH, HEIGHT)
     plot.show()

@@ -1,4 +1,4 @@
-"""When should a launch go over to threaded code (ADR 18)? The same frames for each answer.
+"""Measure when a launch should go over to threaded code (ADR 18), by the same frames for each answer.
 
     python scripts/bench_tail.py --rom A.gb --rom B.gb --num-envs 4096,16384 --tail 0,128,256,512
     python scripts/bench_tail.py --task pocket_quest/leave_bedroom --num-envs 8192
@@ -21,11 +21,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
+import torch
 import warp as wp
 
 from emulator import Cartridge, Emulator
 from emulator.launch.launch_shapes import SERVED, Shape, built_in
 from emulator.state.batch import BOOKKEEPING
+from trainer_core.envs.build import make_env
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.wire.config import RunConfig
 
 FRAMES, RELEASE_AFTER = 24, 8
 WARM_UP, LAUNCHES, ROUNDS = 10, 4, 3
@@ -34,13 +39,13 @@ PLACES = (0, 64, 128, 256, 512, 1024)
 
 
 def plain_shape(num_envs: int) -> Shape:
-    """The data path in its built-in shape, without a tail."""
+    """Return the data path in its built-in shape, without a tail."""
     shape = built_in(num_envs)
     return (shape if shape.serving else SERVED)._replace(tail=0)
 
 
 def digest(emulator: Emulator) -> str:
-    """Of all consoles' records, instruction counts and observations."""
+    """Return a digest of all consoles' records, instruction counts and observations."""
     consoles = emulator.batch.console.numpy()
     found = hashlib.sha256(emulator.observations().numpy().tobytes())
     for name in consoles.dtype.names or ():
@@ -65,7 +70,7 @@ class Course:
         self._kept = [(array, wp.clone(array)) for array in (batch.console, batch.ram)]
 
     def run(self, tail: int) -> list[float]:
-        """Seconds of each launch but the first, from the kept states on."""
+        """Return the seconds of each launch but the first, from the kept states on."""
         emulator = self.emulator
         for array, kept in self._kept:
             wp.copy(array, kept)
@@ -83,7 +88,7 @@ class Course:
 
 
 def measure_rom(path: Path, num_envs: int, device: str, tails: list[int]) -> bool:
-    """Print one line; whether all states were equal."""
+    """Print one line; return whether all states were equal."""
     course = Course(path, num_envs, device)
     digests = []
     for tail in tails:  # compiles as well
@@ -106,13 +111,6 @@ def measure_rom(path: Path, num_envs: int, device: str, tails: list[int]) -> boo
 
 def measure_task(task: str, num_envs: int, device: str, tails: list[int]) -> None:
     """Print one line for the environment of training."""
-    import torch
-
-    from trainer_core.envs.build import make_env
-    from trainer_core.envs.game_env import GameEnv
-    from trainer_core.lab.paths import HomePaths, default_home
-    from trainer_core.wire.config import RunConfig
-
     config = RunConfig(task=task, num_envs=num_envs, device=device)
     env = make_env(config, HomePaths(default_home()), demo_share=config.demo_starts)
     assert isinstance(env, GameEnv)
@@ -144,7 +142,7 @@ def measure_task(task: str, num_envs: int, device: str, tails: list[int]) -> Non
 
 
 def in_ms(found: dict[int, list[float]]) -> str:
-    """Medians by the number of consoles left."""
+    """Return medians by the number of consoles left."""
     return ", ".join(f"{tail}: {1e3 * statistics.median(one):.2f}" for tail, one in found.items())
 
 

@@ -2,7 +2,7 @@
 
     python scripts/check_types.py [--again]
 
-pyright keeps a core busy for half a minute and remembers nothing. What it was content with is
+pyright keeps a core busy for a minute and remembers nothing. What it was content with is
 noted in the environment: the sources, its settings and the packages that are installed.
 """
 
@@ -22,7 +22,8 @@ def fingerprint() -> str:
     """Return a hash of all that pyright's verdict depends on."""
     settings = (CHECKOUT / "pyproject.toml").read_bytes()
     digest = hashlib.sha256(settings)
-    for folder in tomllib.loads(settings.decode())["tool"]["pyright"]["include"]:
+    pyright = tomllib.loads(settings.decode())["tool"]["pyright"]
+    for folder in (*pyright["include"], *pyright["extraPaths"]):
         for path in sorted((CHECKOUT / folder).rglob("*.py*")):
             if path.suffix in (".py", ".pyi"):
                 digest.update(f"{path.relative_to(CHECKOUT)}\n".encode() + path.read_bytes())

@@ -1,4 +1,4 @@
-"""Do two checkouts compute the same, and as fast? State hashes, pictures, instructions, frames/s.
+"""Compare what two checkouts compute, and how fast: state hashes, pictures, instructions, frames/s.
 
     python scripts/compare_checkouts.py OLD NEW --rom A.gb --rom B.gb --device cuda:0 \
         --num-envs 16384,65536 --rounds 2
@@ -20,6 +20,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import warp as wp
+
 FRAMES, HELD, WARM_UP, TIMED = 24, 8, 16, 5
 SMALL = 48
 """Consoles of the batch whose states are hashed: hashing 65,536 rows would take minutes."""
@@ -40,7 +43,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkouts", nargs="+", help="the old one, then the new one")
     parser.add_argument("--rom", action="append", type=Path, required=True)
     parser.add_argument("--device", default="cpu")
@@ -67,9 +70,6 @@ def ask(checkout: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def measure(checkout: str, options: argparse.Namespace) -> None:
     sys.path.insert(0, str(Path(checkout).resolve()))
-    import numpy as np
-    import warp as wp
-
     from emulator import Cartridge, Emulator
 
     for num_envs in map(int, options.num_envs.split(",")):
@@ -84,7 +84,7 @@ def measure(checkout: str, options: argparse.Namespace) -> None:
             for held in buttons:
                 began = time.perf_counter()
                 emulator.run(held, FRAMES, HELD)
-                pictures = emulator.observations()
+                emulator.observations()
                 wp.synchronize()
                 seconds.append(time.perf_counter() - began)
             few = Emulator(cartridge, SMALL, options.device)
@@ -94,7 +94,7 @@ def measure(checkout: str, options: argparse.Namespace) -> None:
                 "rom": rom.stem,
                 "num_envs": num_envs,
                 "states": digest("".join(few.state_hash()).encode()),
-                "pictures": digest(pictures.numpy().tobytes()),
+                "pictures": digest(emulator.observations().numpy().tobytes()),
                 "instructions": int(emulator.work().astype(np.int64).sum()),
                 "frames_per_s": FRAMES * num_envs / sorted(seconds[WARM_UP:])[TIMED // 2],
             }

@@ -1,4 +1,4 @@
-"""Which is faster on this CPU: oneDNN's convolution or a product of patches (PatchConv2d)?
+"""Time oneDNN's convolution and a product of patches (PatchConv2d) on this CPU.
 
     python scripts/compare_convolutions.py [--seconds 15] [--threads 1]
 

@@ -1,4 +1,4 @@
-"""What does it save on a CPU to learn from different pictures and tiles only (learn/parts.py)?
+"""Measure what learning from different pictures and tiles only saves on a CPU (learn/parts.py).
 
     python scripts/compare_learning.py TASK ... [--rounds 5]
 
@@ -61,7 +61,7 @@ def compare(task: str, rounds: int) -> dict[str, object]:
 
 
 def learn(trainer: ActorLearner, learner: Learner) -> int:
-    """An update of another learner from the trainer's rollout; how many optimizer steps it took."""
+    """Update another learner from the trainer's rollout; return how many optimizer steps it took."""
     sums = LossSums(trainer.algorithm.losses, trainer.device)
     trainer.algorithm.update(learner, trainer.rollout, trainer.config, trainer.rng, sums)
     return sums.opt_steps

@@ -110,7 +110,7 @@ def edits(source: bytes) -> Iterator[Edit]:
         assert node.end_col_offset is not None
         return (starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset)
 
-    def between(left: ast.expr, right: ast.expr, kind: str, words: tuple[str, str]):  # type: ignore[no-untyped-def]
+    def between(left: ast.expr, right: ast.expr, kind: str, words: tuple[str, str]) -> Iterator[Edit]:
         """Replace the operator in the gap between two operands."""
         low, high = span(left)[1], span(right)[0]
         gap = source[low:high].decode()
@@ -137,6 +137,7 @@ def edits(source: bytes) -> Iterator[Edit]:
         elif isinstance(node, ast.stmt) and _may_be_dropped(node):
             yield Edit("statement", *span(node), "pass")
         for number in _counts(node):
+            assert isinstance(number.value, int)
             yield Edit("off-by-one", *span(number), str(number.value + 1))
 
 

@@ -1,4 +1,4 @@
-"""Everything from outside, damaged: how many inputs were tried, and in how many seconds.
+"""Try everything from outside, damaged; say how many inputs were tried, and in how many seconds.
 
     python scripts/fuzz.py [--examples N] [--files N] [--states N]
 
@@ -37,7 +37,7 @@ FUZZERS = {
 
 
 def run_suite(selection: str, examples: int) -> tuple[int, bool, str]:
-    """(inputs tried, whether nothing was found, what it said) of one selection of tests."""
+    """Return (inputs tried, whether nothing was found, what it said) of one selection of tests."""
     command = f"{sys.executable} -m pytest -q -p no:cacheprovider --hypothesis-show-statistics"
     done = subprocess.run(
         f"{command} {selection}",
@@ -62,7 +62,7 @@ def run_fuzzer(module: str, option: str, count: int) -> tuple[int, bool, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--examples", type=int, default=400, help="of each property test")
     parser.add_argument("--files", type=int, default=5000, help="damaged files of the emulator")
     parser.add_argument("--states", type=int, default=2000, help="random states that run on")

@@ -1,4 +1,4 @@
-"""Every scene of a shipped game on one sheet, at four times its size, from its play-through.
+"""Draw every scene of a shipped game on one sheet, at four times its size, from its play-through.
 
     python scripts/game_scenes.py --out /tmp/scenes            # all three games
     python scripts/game_scenes.py --game nectar_run --scenes 40
@@ -31,7 +31,7 @@ SCALE, COLUMNS, HEAD = 4, 4, 20
 
 
 def pictures_of(game: str, every: int) -> tuple[list[int], np.ndarray]:
-    """Frames, and the screens u8[P, 144, 160] then, of one picture every `every` frames."""
+    """Return frames, and the screens u8[P, 144, 160] then, of one picture every `every` frames."""
     folder = GAMES / game
     told = json.loads((folder / "playthrough.json").read_text())
     masks = [ACTION_MASKS[ACTIONS.index(name)] for name in told["actions"].split()]
@@ -47,7 +47,7 @@ def pictures_of(game: str, every: int) -> tuple[list[int], np.ndarray]:
 
 
 def most_different(screens: np.ndarray, count: int) -> list[int]:
-    """Indices of `count` of `screens` u8[P, 144, 160]: of each of `count` stretches of play the
+    """Return indices of `count` of `screens` u8[P, 144, 160]: of each of `count` stretches of play the
     one that is farthest from all chosen before."""
     small = screens.reshape(len(screens), 36, 4, 40, 4).mean((2, 4)).reshape(len(screens), -1)
     small = small.astype(np.float32)
@@ -61,7 +61,7 @@ def most_different(screens: np.ndarray, count: int) -> list[int]:
 
 
 def sheet(frames: list[int], screens: np.ndarray) -> Image.Image:
-    """All of them, each below its frame's number."""
+    """Return all of them on one sheet, each below its frame's number."""
     width, height = 160 * SCALE, 144 * SCALE + HEAD
     rows = -(-len(screens) // COLUMNS)
     whole = Image.new("RGB", (COLUMNS * width, rows * height), "white")

@@ -1,4 +1,4 @@
-"""A person's hand on the app: real clicks and keys by xdotool on a display of its own.
+"""Act as a person's hand on the app: real clicks and keys by xdotool on a display of its own.
 
 Where a button is, and whether the app is ready for the next press, is looked up in the app itself.
 Screenshots are ImageMagick's `import` of the whole display.
@@ -15,7 +15,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from PySide6.QtWidgets import QApplication, QWidget
+
+from gui.app import create_app
+from gui.shell.shutdown import Shutdown
+from gui.state.bridge import run_until_quit
+
 CHECKOUT = Path(__file__).resolve().parents[1]
+
 MARK = "DMGLAB_HAND"
 """Set for the script that runs again on the display that was made for it."""
 
@@ -27,7 +35,7 @@ class StuckError(Exception):
 class Hand:
     """The pointer and the keys; every screenshot gets the next number in `out`."""
 
-    def __init__(self, app, out: Path, prefix: str = "") -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, app, out: Path, prefix: str = "") -> None:
         self.app, self.out, self.prefix = app, out, prefix
         self.shots = 0
         out.mkdir(parents=True, exist_ok=True)
@@ -36,11 +44,11 @@ class Hand:
         done = await asyncio.create_subprocess_exec(*argv)
         await done.wait()
 
-    async def click(self, widget, at=None) -> None:  # type: ignore[no-untyped-def]
+    async def click(self, widget, at=None) -> None:
         point = widget.mapToGlobal(at or widget.rect().center())
         await self.run("xdotool", "mousemove", str(point.x()), str(point.y()), "click", "1")
 
-    async def drag(self, widget, begin, end) -> None:  # type: ignore[no-untyped-def]
+    async def drag(self, widget, begin, end) -> None:
         a, b = widget.mapToGlobal(begin), widget.mapToGlobal(end)
         await self.run("xdotool", "mousemove", str(a.x()), str(a.y()), "mousedown", "1",
                        "mousemove", str(b.x()), str(b.y()), "mouseup", "1")  # fmt: skip
@@ -52,13 +60,13 @@ class Hand:
         await self.run("xdotool", "type", "--delay", "5", text)
 
     async def hold(self, keys: str, seconds: float) -> None:
-        """One key, or several with spaces between them."""
+        """Hold one key, or several with spaces between them."""
         await self.run("xdotool", "keydown", *keys.split())
         await asyncio.sleep(seconds)
         await self.run("xdotool", "keyup", *keys.split())
 
     async def focus_window(self) -> None:
-        """What a window manager does after a dialog; Xvfb has none."""
+        """Focus the window as a window manager does after a dialog; Xvfb has none."""
         await self.run("xdotool", "windowfocus", str(int(self.app.window.winId())))
 
     async def until(self, condition: Callable[[], object], what: str, limit_s: float = 90) -> None:
@@ -76,17 +84,13 @@ class Hand:
         await self.run("import", "-window", "root", str(path))
         return path
 
-    def widget(self, name: str):  # type: ignore[no-untyped-def]
-        from PySide6.QtWidgets import QWidget
-
+    def widget(self, name: str):
         found = self.app.window.findChild(QWidget, name)
         assert found is not None, name
         return found
 
-    async def tab_to(self, widget) -> None:  # type: ignore[no-untyped-def]
+    async def tab_to(self, widget) -> None:
         """Press Tab until a widget has the keyboard; every press is waited for."""
-        from PySide6.QtWidgets import QApplication
-
         for _ in range(80):
             before = QApplication.focusWidget()
             if before is widget:
@@ -96,9 +100,7 @@ class Hand:
         raise StuckError(f"Tab does not come to {widget.objectName()}")
 
     async def open_file(self, path: Path) -> None:
-        """Into the file dialog that is about to come: the path and Return."""
-        from PySide6.QtWidgets import QApplication
-
+        """Type the path and Return into the file dialog that is about to come."""
         await self.until(QApplication.activeModalWidget, "the file dialog")
         await asyncio.sleep(0.4)
         await self.type(str(path))
@@ -111,7 +113,7 @@ class Hand:
 
 
 def on_own_display(size: str = "1280x800") -> int | None:
-    """Run this script again under an Xvfb of its own; its status. None in the one that runs there.
+    """Run this script again under an Xvfb of its own and return its status. None in the one that runs there.
 
     The server chooses a number that is free, so several may run at once.
     """
@@ -133,11 +135,6 @@ def on_own_display(size: str = "1280x800") -> int | None:
 
 def use_app(play: Callable[..., object], home: Path | None = None) -> None:
     """Make the app on a fresh home (or on `home`), await `play(app)`, then end it."""
-    sys.path.insert(0, str(CHECKOUT))
-    from gui.app import create_app
-    from gui.shell.shutdown import Shutdown
-    from gui.state.bridge import run_until_quit
-
     app = create_app(home or Path(tempfile.mkdtemp(prefix="hand-")) / "home", "dark")
     app.bridge.catch_all()
     app.window.show()

@@ -20,7 +20,11 @@ import warp as wp
 from warp._src import context
 
 import emulator
+from emulator.hot_code.compile_cpu import cpu_hot_code
+from emulator.hot_code.compile_gpu import gpu_hot_code
+from emulator.hot_code.search import find_hot_code
 from emulator.launch.warp_start import start_warp
+from emulator.rom.idle_loops import marked_words
 
 BLOCK = 256
 
@@ -34,11 +38,6 @@ def load_all() -> None:
 
 def make_superblocks(rom: Path) -> None:
     """Make the kernels with the superblocks of a ROM, for both kinds of device."""
-    from emulator.hot_code.compile_cpu import cpu_hot_code
-    from emulator.hot_code.compile_gpu import gpu_hot_code
-    from emulator.hot_code.search import find_hot_code
-    from emulator.rom.idle_loops import marked_words
-
     cartridge = emulator.Cartridge.from_file(rom)
     words = marked_words(cartridge.rom, ends=True)
     cpu_hot_code([words], [find_hot_code(cartridge, False).pieces])
@@ -46,7 +45,7 @@ def make_superblocks(rom: Path) -> None:
 
 
 def source(module: Any, device: str) -> str:
-    """What Warp compiles for `device`, "cpu" or "cuda"."""
+    """Return what Warp compiles for `device`, "cpu" or "cuda"."""
     options = module.resolve_options(wp.config, block_dim=1 if device == "cpu" else BLOCK)
     options |= {"output_arch": None if device == "cpu" else 90, "block_dim": BLOCK}
     builder = context.ModuleBuilder(module, options, target=device)

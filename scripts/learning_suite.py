@@ -35,7 +35,7 @@ MODES = ("greedy", "sample", "leave_loops")
 
 
 def dmglab(*words: object) -> dict[str, Any]:
-    """What a command prints; its progress is thrown away. Raises LabError when it fails."""
+    """Return what a command prints; its progress is thrown away. Raises LabError when it fails."""
     command = [sys.executable, "-m", "trainer_core.cli.main", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
@@ -46,7 +46,7 @@ def dmglab(*words: object) -> dict[str, Any]:
 
 
 def entered(name: str, home: HomePaths, *, own_reward: bool) -> str:
-    """Id of the copy of task `name` (an id or an archive) that the suite trains."""
+    """Return the id of the copy of task `name` (an id or an archive) that the suite trains."""
     if name.endswith(".zip"):
         target = home.tasks / "archive" / Path(name).stem.lower()
         if not target.exists():

@@ -1,4 +1,4 @@
-"""How long a frame back takes, and what keeping the history costs: Pocket Quest on one core.
+"""Time a frame back, and what keeping the history costs: Pocket Quest on one core.
 
 python scripts/measure_rewind.py [--frames 600]
 """
@@ -12,18 +12,18 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from trainer_core.envs.single_game import open_game
+from trainer_core.lab.paths import HomePaths
+from trainer_core.play.history import History
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--frames", type=int, default=600)
     frames = parser.parse_args().frames
-    sys.path.insert(0, str(CHECKOUT))
-    from trainer_core.envs.single_game import open_game
-    from trainer_core.lab.paths import HomePaths
-    from trainer_core.play.history import History
-
     rom = CHECKOUT / "assets/games/pocket_quest/pocket_quest.gb"
     game = open_game(str(rom), HomePaths(Path(tempfile.mkdtemp())))
     game.restart(0)

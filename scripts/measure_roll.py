@@ -1,4 +1,4 @@
-"""How long a seek in an edited recording takes, through the real player's process and pipe.
+"""Time a seek in an edited recording, through the real player's process and pipe.
 
     python scripts/measure_roll.py [--frames 3600] [--seeks 100] [--keep FOLDER]
 
@@ -29,7 +29,7 @@ TASK = "pocket_quest/leave_bedroom"
 
 
 def record(folder: Path, frames: int, home: HomePaths) -> None:
-    """Random steps; the episode's end is no reason to stop."""
+    """Record random steps; the episode's end is no reason to stop."""
     game = open_game(TASK, home)
     game.restart(0)
     writer = RecordingWriter(folder, game, mode="script", checkpoint="", checkpoint_sha256="")
@@ -89,7 +89,7 @@ async def measure(folder: Path, home: HomePaths, frames: int, seeks: int) -> dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--frames", type=int, default=3600)
     parser.add_argument("--seeks", type=int, default=100)
     parser.add_argument("--keep", type=Path, help="leave the recording here")

@@ -1,4 +1,4 @@
-"""What a batch of several tasks costs beside batches of one task each, in one process.
+"""Measure what a batch of several tasks costs beside batches of one task each, in one process.
 
     python scripts/mixed_batch.py --num-envs 64 --steps 60
     python scripts/mixed_batch.py --device cuda:0 --num-envs 8192 --tasks A,B --tasks A,B,C
@@ -37,7 +37,7 @@ ROUNDS = 3
 
 
 def timed(env: VecEnv, steps: int, rng: torch.Generator) -> list[float]:
-    """Milliseconds of each step."""
+    """Return the milliseconds of each step."""
     found = []
     for _ in range(steps):
         actions = torch.randint(env.num_actions, (env.num_envs,), generator=rng, device=env.device)
@@ -53,7 +53,7 @@ def timed(env: VecEnv, steps: int, rng: torch.Generator) -> list[float]:
 
 
 def measure(text: str, options: argparse.Namespace) -> dict[str, object]:
-    """Step times of the mixture and of each of its tasks, the same number of consoles each."""
+    """Return step times of the mixture and of each of its tasks, the same number of consoles each."""
     home = HomePaths(default_home())
     names = [*text.split(","), text]
     times: dict[str, list[float]] = {name: [] for name in names}

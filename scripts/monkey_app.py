@@ -1,4 +1,4 @@
-"""Random legal clicks and keys in the app; what must never happen ends it with status 1.
+"""Click and type at random in the app; what must never happen ends it with status 1.
 
     python scripts/monkey_app.py [--steps 200] [--seeds 10]     2,000 steps; one JSON object
 
@@ -18,14 +18,32 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(CHECKOUT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import psutil
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtGui import QDesktopServices, QInputMethodEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QComboBox,
+    QFileDialog,
+    QLineEdit,
+    QSlider,
+    QTabBar,
+    QWidget,
+)
 
-from gui.features.curves.dock import TelemetryDock  # noqa: E402
-from gui.shell.shutdown import Shutdown  # noqa: E402
+from gui.app import create_app, create_application
+from gui.features.curves.dock import TelemetryDock
+from gui.shell.shutdown import Shutdown
+from tests.gui.conftest import until, use_echo
+from trainer_core.service import StopLadder
+from trainer_core.wire.errors import LabError
 
 SIZES = ((1280, 800), (1024, 700))
 HANG_S = 0.2
@@ -62,7 +80,7 @@ def main() -> int:
 
 
 def _in_process(seed: int, steps: int) -> dict:
-    """A Qt process has one scale, so that each seed has a process."""
+    """Run one seed in a process of its own: a Qt process has one scale."""
     env = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": str(1 + seed % 2)}
     argv = [sys.executable, __file__, "--seed", str(seed), "--steps", str(steps)]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
@@ -82,19 +100,12 @@ def _in_process(seed: int, steps: int) -> dict:
 
 class Monkey:
     def __init__(self, seed: int) -> None:
-        from PySide6.QtGui import QDesktopServices
-        from PySide6.QtWidgets import QFileDialog
-
-        from gui.app import create_app, create_application
-        from tests.gui.conftest import use_echo
-        from trainer_core.service import StopLadder
-
         self.seed, self.random = seed, random.Random(seed)
         self.errors: list[str] = []
         self.hangs: list[str] = []
         self.longest, self.steps = 0.0, Counter()
         self.home = Path(tempfile.mkdtemp(prefix="dmglab-monkey-"))
-        QDesktopServices.openUrl = lambda url: True  # type: ignore[method-assign]
+        QDesktopServices.openUrl = lambda url: True
         # A file dialog waits for its answer: every one of the app's gets it at once.
         QFileDialog.getExistingDirectory = lambda *args: str(self.home)  # type: ignore[method-assign]
         QFileDialog.getSaveFileName = lambda *args: (str(self.home / "made"), "")  # type: ignore[method-assign]
@@ -113,10 +124,6 @@ class Monkey:
         self.hangs.clear()  # the first layout of a window is no hang
 
     def _note(self, error: BaseException) -> None:
-        import traceback
-
-        from trainer_core.wire.errors import LabError
-
         if not isinstance(error, LabError | OSError):  # those are told in words, as they should be
             self.errors.append("".join(traceback.format_exception(error))[-1500:])
 
@@ -128,8 +135,6 @@ class Monkey:
                 (self._click, self._key, self._trigger, self._type, self._wait), weights=(10, 3, 5, 2, 1)
             )[0]()
             self._turn(name, act)
-        from tests.gui.conftest import until
-
         self._end_kept()
         children = self._children()
         self.app[Shutdown].begin()
@@ -147,8 +152,6 @@ class Monkey:
 
     def _turn(self, name: str, act) -> None:
         """Do it and let the loop run dry; CPU time, since the computer may be busy elsewhere."""
-        from PySide6.QtCore import QTimer
-
         begun = time.process_time()
         QTimer.singleShot(30, self._close_popup)
         act()
@@ -158,8 +161,6 @@ class Monkey:
         self.steps[name.split()[0]] += 1
         if spent > HANG_S:
             self.hangs.append(f"{name}: {spent * 1000:.0f} ms")
-        from PySide6.QtTest import QTest
-
         QTest.qWait(5)
 
     def _close_popup(self) -> None:
@@ -168,8 +169,6 @@ class Monkey:
             popup.close()
 
     def _widgets(self) -> list:
-        from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QComboBox, QSlider, QTabBar, QWidget
-
         top = self.application.activeModalWidget() or self.app.window
         kinds = (QAbstractButton, QComboBox, QTabBar, QAbstractItemView, QSlider)
         found = [
@@ -180,9 +179,6 @@ class Monkey:
         return found + [card.canvas for card in self.app[TelemetryDock].visible_cards() if card.isVisible()]
 
     def _click(self):
-        from PySide6.QtCore import QPoint, Qt
-        from PySide6.QtTest import QTest
-
         widget = self.random.choice(self._widgets())
         at = QPoint(self.random.randrange(max(1, widget.width())), self.random.randrange(max(1, widget.height())))
         where = getattr(widget, "viewport", lambda: widget)()
@@ -192,9 +188,6 @@ class Monkey:
         return words, lambda: click(where, button, Qt.KeyboardModifier.NoModifier, at)
 
     def _key(self):
-        from PySide6.QtCore import Qt
-        from PySide6.QtTest import QTest
-
         keys = (
             Qt.Key.Key_Tab,
             Qt.Key.Key_Space,
@@ -219,9 +212,6 @@ class Monkey:
         return f"command {name}", action.trigger
 
     def _type(self):
-        from PySide6.QtGui import QInputMethodEvent
-        from PySide6.QtWidgets import QLineEdit
-
         top = self.application.activeModalWidget() or self.app.window
         boxes = [box for box in top.findChildren(QLineEdit) if box.isVisible() and box.isEnabled()]
         if not boxes:
@@ -238,23 +228,17 @@ class Monkey:
         return f"type {text[:8]!r} into {box.objectName()}", act
 
     def _wait(self):
-        from PySide6.QtTest import QTest
-
         return "wait", lambda: QTest.qWait(self.random.randrange(150))
 
     # -- what is left -----------------------------------------------------------------------
 
     @staticmethod
     def _children() -> dict[int, str]:
-        import psutil
-
         return {child.pid: " ".join(child.cmdline()[1:6]) for child in psutil.Process().children(recursive=True)}
 
     @staticmethod
     def _end_kept() -> None:
-        """Runs that were begun with *Keep running* outlive the app because they should."""
-        import psutil
-
+        """Kill runs that were begun with *Keep running*: they outlive the app because they should."""
         for child in psutil.Process().children():
             if "trainer_core.service.detached_host" in child.cmdline():
                 family = [child, *child.children(recursive=True)]
@@ -263,17 +247,13 @@ class Monkey:
                 psutil.wait_procs(family, GRACE_S)
 
     def _wait_for_ends(self, children: dict[int, str]) -> None:
-        """A killed process takes a moment to go; what ends later than that outlives the app."""
-        from PySide6.QtTest import QTest
-
+        """Wait a moment, which a killed process takes to go; what ends later outlives the app."""
         deadline = time.monotonic() + GRACE_S
         while any(map(self._is_alive, children)) and time.monotonic() < deadline:
             QTest.qWait(20)
 
     @staticmethod
     def _is_alive(pid: int) -> bool:
-        import psutil
-
         return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 

@@ -1,4 +1,4 @@
-"""Do the tests notice? Applies one wrong line at a time to a copy of the checkout and runs tests.
+"""Apply one wrong line at a time to a copy of the checkout, and see whether tests notice.
 
     python scripts/mutate.py [NAME...] [--only TEXT]
     python scripts/mutate.py --draw 60 --seed 31     # writes scripts/mutations/drawn_60_31.json
@@ -47,7 +47,7 @@ Mutation = tuple[str, str, str, str]
 
 
 def read_mutations(names: list[str], text: str) -> list[tuple[str, Mutation]]:
-    """(file's name, mutation) of the named files, or of all."""
+    """Return (file's name, mutation) of the named files, or of all."""
     found = []
     for path in sorted((CHECKOUT / "scripts" / "mutations").glob("*.py")):
         if not names or path.stem in names:
@@ -57,7 +57,7 @@ def read_mutations(names: list[str], text: str) -> list[tuple[str, Mutation]]:
 
 
 def copy_checkout(target: Path) -> None:
-    """Every file of the checkout that git knows or would take."""
+    """Copy every file of the checkout that git knows or would take."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=CHECKOUT, check=True, capture_output=True, text=True)
     for name in filter(None, names.stdout.split("\0")):
@@ -67,7 +67,7 @@ def copy_checkout(target: Path) -> None:
 
 
 def run_tests(folder: Path, selection: str) -> tuple[int, str]:
-    """pytest's status in `folder`, one process, and the end of what it said."""
+    """Return pytest's status in `folder`, one process, and the end of what it said."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     environment = os.environ | {
         "PYTHONPATH": str(folder),
@@ -91,7 +91,7 @@ def run_tests(folder: Path, selection: str) -> tuple[int, str]:
 
 
 def judge(folder: Path, mutation: Mutation) -> str:
-    """caught, survived, stale (the text is gone) or broken (the tests could not run)."""
+    """Return caught, survived, stale (the text is gone) or broken (the tests could not run)."""
     path, old, new, selection = mutation
     whole = (folder / path).read_text(encoding="utf-8") if (folder / path).is_file() else ""
     if whole.count(old) != 1:
@@ -170,7 +170,7 @@ def write_drawn(count: int, seed: int) -> Path:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="files of scripts/mutations, without .py")
     parser.add_argument("--only", default="", help="mutations in whose text this stands")
     parser.add_argument("--draw", type=int, metavar="COUNT", help="draw so many and write the list")

@@ -1,4 +1,4 @@
-"""A known tone from a real player through a real sound server: its pitch, its gaps, at each speed.
+"""Play a known tone by a real player through a real sound server: its pitch, its gaps, at each speed.
 
     python scripts/prove_sound.py [--seconds 8]
 
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -32,7 +33,7 @@ SILENT_S = 0.002
 
 
 def tone_rom(path: Path) -> Path:
-    """Pan Docs, "Audio registers": sound on, all to both sides, full volume, trigger, for ever."""
+    """Write a ROM that plays one tone for ever, at full volume on both sides (Pan Docs, "Audio registers")."""
     data = bytearray(32768)
     program = b""
     for register, value in (
@@ -56,7 +57,7 @@ def tone_rom(path: Path) -> Path:
 
 
 def measure(samples: np.ndarray) -> dict[str, float]:
-    """Of int16[n], one side: what is heard from the first sound to the last."""
+    """Return, of int16[n], one side, what is heard from the first sound to the last."""
     loud = np.flatnonzero(np.abs(samples.astype(int)) > 200)
     if not len(loud):
         return {"seconds": 0.0}
@@ -74,7 +75,7 @@ def measure(samples: np.ndarray) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=8.0)
     seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory(prefix="dmglab-sound-") as place, contextlib.ExitStack() as end:
@@ -86,8 +87,8 @@ def main() -> int:
             "SDL_AUDIODRIVER": "pulseaudio",
         }
 
-        def run(*argv: str, **more) -> subprocess.Popen[bytes]:  # type: ignore[no-untyped-def]
-            made = subprocess.Popen(argv, env=env, stderr=subprocess.DEVNULL, **more)
+        def run(*argv: str, stdin: int | None = None, stdout: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+            made = subprocess.Popen(argv, env=env, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL)
             end.callback(made.wait)
             end.callback(made.terminate)
             return made

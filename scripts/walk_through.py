@@ -1,4 +1,4 @@
-"""The app used by hand: from a ROM that it never saw to a training run on a goal in it.
+"""Use the app by hand: from a ROM that it never saw to a training run on a goal in it.
 
     python scripts/walk_through.py --by keyboard --out /tmp/walk     or --by mouse
     python scripts/walk_through.py --game nectar_run
@@ -24,12 +24,15 @@ from pathlib import Path
 
 import numpy as np
 from hand import CHECKOUT, Hand, StuckError, on_own_display, use_app
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QDialogButtonBox
 
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
-from gui.features.tasks.model import DraftModel
+from gui.features.tasks.model import DraftModel, observe
 from gui.features.train.controller import TrainingController
 from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.run_record import RunState
 
 TITLE = b"NEVER SEEN\0"
 WAYS = ("Right", "Down", "Left", "Up")
@@ -44,7 +47,7 @@ WALKS = 4
 
 
 def never_seen(folder: Path, game: str) -> Path:
-    """A game of ours under another title, and so of a hash that the lab does not know."""
+    """Return a game of ours under another title, and so of a hash that the lab does not know."""
     data = bytearray((CHECKOUT / "assets/games" / game / f"{game}.gb").read_bytes())
     data[0x134 : 0x134 + len(TITLE)] = TITLE
     data[0x14D] = (-sum(data[0x134:0x14D]) - 0x19) & 0xFF
@@ -56,7 +59,7 @@ def never_seen(folder: Path, game: str) -> Path:
 class Person(Hand):
     """Looks at the game and finds out what its buttons do."""
 
-    def __init__(self, app, out: Path, by: str) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, app, out: Path, by: str) -> None:
         super().__init__(app, out, f"{by}_")
         self.by = by
 
@@ -64,7 +67,7 @@ class Person(Hand):
         return self.app[PlayController].picture.copy()
 
     async def settled(self, most_s: float = 1.2) -> np.ndarray:
-        """The picture once nothing moves by itself, or after `most_s`."""
+        """Return the picture once nothing moves by itself, or after `most_s`."""
         before, end = self.seen(), time.monotonic() + most_s
         while time.monotonic() < end:
             await asyncio.sleep(0.12)
@@ -75,7 +78,7 @@ class Person(Hand):
         return before
 
     async def arrows_that_move(self) -> list[str]:
-        """Which arrows change more of the picture than waiting does."""
+        """Return which arrows change more of the picture than waiting does."""
         found = []
         for way in WAYS:
             before = await self.settled(0.5)
@@ -89,7 +92,7 @@ class Person(Hand):
         return found
 
     async def find_the_game(self) -> None:
-        """Through titles, texts and menus, until arrows lead to many pictures.
+        """Go through titles, texts and menus, until arrows lead to many pictures.
 
         Where it is as it was, what was played is taken back: R is held, with Shift at full speed,
         as a person would in a dead end, and the arrows are pressed in another order.
@@ -113,7 +116,7 @@ class Person(Hand):
         raise StuckError("a game that the arrows move")
 
     async def places(self, ways: list[str], order: int) -> int:
-        """Pictures that differ after some presses: a menu has few of them."""
+        """Count the pictures that differ after some presses: a menu has few of them."""
         found: list[np.ndarray] = []
         presses = [way for way in ways for _ in range(2)]
         if order:
@@ -126,7 +129,7 @@ class Person(Hand):
         return len(found)
 
     async def walk_away(self, legs: int) -> None:
-        """Some legs in directions that still move something."""
+        """Walk some legs in directions that still move something."""
         way = 0
         for _ in range(legs):
             before = self.seen()
@@ -138,14 +141,14 @@ class Person(Hand):
 
 
 def changed(before: np.ndarray, now: np.ndarray) -> int:
-    """Pixels that differ."""
+    """Return how many pixels differ."""
     return int((before != now).sum())
 
 
 class Walk:
     """The steps in order; each waits until the app shows what it should."""
 
-    def __init__(self, app, rom: Path, out: Path, by: str) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, app, rom: Path, out: Path, by: str) -> None:
         self.app, self.rom, self.by = app, rom, by
         self.hand = Person(app, out, by)
         self.until, self.shot = self.hand.until, self.hand.shot
@@ -158,7 +161,7 @@ class Walk:
         print(f"{self.times[name]:7.2f} s  {name}", file=sys.stderr, flush=True)
 
     async def press(self, button: str, keys: str) -> None:
-        """A click, or the shortcut of the same command."""
+        """Click, or press the shortcut of the same command."""
         if self.by == "mouse":
             await self.hand.click(self.widget(button))
         else:
@@ -190,8 +193,6 @@ class Walk:
         return self.app[DraftModel].error
 
     async def open_rom(self) -> None:
-        from PySide6.QtWidgets import QApplication
-
         await self.press("openOwnRomButton", "ctrl+shift+o")
         await self.until(QApplication.activeModalWidget, "the file dialog")
         dialog = QApplication.activeModalWidget()
@@ -209,9 +210,7 @@ class Walk:
         await asyncio.sleep(0.3)
         await self.shot("game")
 
-    async def choose_file(self, dialog) -> None:  # type: ignore[no-untyped-def]
-        from PySide6.QtWidgets import QAbstractItemView, QDialogButtonBox
-
+    async def choose_file(self, dialog) -> None:
         views = [dialog.findChild(QAbstractItemView, name) for name in ("treeView", "listView")]
         view = next(found for found in views if found.isVisible())
         await asyncio.sleep(1.5)  # the list is read in a thread of its own
@@ -243,8 +242,6 @@ class Walk:
 
     async def capture(self, legs: int) -> None:
         """Walk on, then take what is seen as the goal."""
-        from gui.features.tasks.model import observe
-
         draft, live = self.app[DraftModel], self.app[LiveView]
         before = draft.goal
         if self.by == "mouse":
@@ -270,9 +267,7 @@ class Walk:
         await self.shot("goal")
 
     async def paint(self) -> None:
-        """A region: the tiles around the hero, who stands in the middle of the screen."""
-        from PySide6.QtCore import QPoint
-
+        """Paint a region: the tiles around the hero, who stands in the middle of the screen."""
         draft, painter = self.app[DraftModel], self.widget("goalMask")
         before = draft.mask.sum()
         if self.by == "mouse":
@@ -293,7 +288,7 @@ class Walk:
         self.mark("region measured")
 
     async def make(self) -> bool:
-        """Whether it became a task; else the dock says why not."""
+        """Return whether it became a task; else the dock says why not."""
         draft = self.app[DraftModel]
         if draft.error:
             return False
@@ -313,10 +308,6 @@ class Walk:
         return True
 
     async def train(self) -> None:
-        from PySide6.QtCore import QPoint
-
-        from trainer_core.wire.run_record import RunState
-
         training = self.app[TrainingController]
         await self.press("trainTaskButton", "ctrl+shift+n")
         await self.until(lambda: training.plan is not None, "the plan of the run")
@@ -355,7 +346,7 @@ def main() -> int:
     os.chdir(rom.parent)
     result: dict[str, object] = {"ok": False, "rom": rom.name, "by": options.by}
 
-    async def play(app) -> None:  # type: ignore[no-untyped-def]
+    async def play(app) -> None:
         walk = Walk(app, rom, options.out, options.by)
         try:
             await walk.go()
@@ -371,7 +362,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--by", choices=("mouse", "keyboard"), default="keyboard")
     parser.add_argument("--rom", type=Path, help="a ROM of your own")
     parser.add_argument(

@@ -93,7 +93,7 @@ def same_chance() -> None:
     random.seed(0)
     for module in ("numpy.random", "torch"):
         if loaded := sys.modules.get(module):
-            getattr(loaded, "manual_seed", getattr(loaded, "seed", None))(0)
+            (loaded.seed if module == "numpy.random" else loaded.manual_seed)(0)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from trainer_core.host.process_start import begin_process
+from trainer_core.play.warm_up import rehearse
 
 if __name__ == "__main__":
     begin_process()  # before the imports below read the texts of the emulator's kernels
@@ -119,8 +120,6 @@ def _tell_compiling(events: Events) -> None:
 
 
 def _rehearse(directory: Path, with_policy: bool, pipe: Pipe) -> None:
-    from trainer_core.play.warm_up import rehearse
-
     events = Events(pipe, directory.name)
     _tell_compiling(events)
     rehearse(home_of_player(directory), with_policy=with_policy)

@@ -15,7 +15,9 @@ import numpy as np
 import warp as wp
 
 from emulator.hot_code.background_search import Search, load_hot_code, shared_search
+from emulator.hot_code.cpp_superblocks import native_plain
 from emulator.hot_code.piece_finder import HotCode
+from emulator.kernels.sm83.ptx_threaded_code import code_table, own_numbers
 from emulator.rom.cartridge import Cartridge
 from emulator.rom.idle_loops import marked_words
 
@@ -56,8 +58,6 @@ class RomCode:
     def table(self) -> wp.array:
         """What threaded code walks along, uint32[bytes of all ROMs, 2]."""
         if self._table is None:
-            from emulator.kernels.sm83.ptx_threaded_code import code_table
-
             roms = [cartridge.rom for cartridge in self._cartridges]
             tables = [code_table(rom, marked_words(rom, ends=True)) for rom in roms]
             self._table = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self._device)
@@ -125,9 +125,5 @@ class RomCode:
 def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:
     """Which may be in a superblock; `words` predecoded with `ends` and marked."""
     if on_gpu:
-        from emulator.kernels.sm83.ptx_threaded_code import own_numbers
-
         return own_numbers(words) != 0
-    from emulator.hot_code.cpp_superblocks import native_plain
-
     return native_plain(words)

@@ -22,6 +22,11 @@ import warp as wp
 from emulator.constants import MAX_BLOCK
 from emulator.rom.regular_file import replacing
 
+try:
+    from platformdirs import user_cache_path
+except ImportError:  # an emulator on its own
+    user_cache_path = None
+
 FORMAT = 1
 """Raised whenever the file changes its meaning."""
 DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
@@ -190,9 +195,7 @@ def store(device_name: str, table: Table, path: Path | None = None) -> Path:
 
 def table_path() -> Path:
     """Return where the tuned table lies, whether it is there or not."""
-    try:
-        from platformdirs import user_cache_path
-    except ImportError:  # an emulator on its own
+    if user_cache_path is None:
         return Path(os.path.expanduser("~/.cache/dmglab"), FILE_NAME)  # raises nothing
     return user_cache_path("dmglab", appauthor=False) / FILE_NAME
 

@@ -1,4 +1,4 @@
-"""An app that trains on the home given; `clicked` in the home says that training was started."""
+"""Run an app that trains on the home given; `clicked` in the home says that training was started."""
 
 from __future__ import annotations
 

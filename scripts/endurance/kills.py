@@ -153,7 +153,7 @@ def list_all(home: Path, said: Path) -> list[str]:
 
 
 def hashes(home: Path) -> dict[str, str]:
-    """SHA-256 of every file by its path; of logs and indices their bytes' beginning is compared."""
+    """Return the SHA-256 of every file by its path; of logs and indices their bytes' beginning is compared."""
     found = {}
     for path in sorted(home.rglob("*")):
         if path.is_file() and not path.is_symlink():

@@ -1,4 +1,4 @@
-"""App, training, player and queue side by side for a while: does anything grow?
+"""Run app, training, player and queue side by side for a while and see whether anything grows.
 
     python -m scripts.endurance.soak 30     minutes; exit status 0 when all is flat
 
@@ -62,7 +62,7 @@ def soak(minutes: float) -> tuple[dict[str, list[Sample]], list[str]]:
     return rows, grown(rows, minutes)
 
 
-def _begin(app, until) -> None:  # type: ignore[no-untyped-def]
+def _begin(app, until) -> None:
     """Train, keep a second run waiting, play the first checkpoint."""
     training = app[TrainingController]
     training.draft.set_values(
@@ -87,7 +87,7 @@ def _begin(app, until) -> None:  # type: ignore[no-untyped-def]
     until(lambda: app[PlayController].frame > 0, 120.0)
 
 
-def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:  # type: ignore[no-untyped-def]
+def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:
     from PySide6.QtTest import QTest
 
     from gui.state.session import Place
@@ -134,7 +134,7 @@ def own_mib(pid: int) -> float:
 
 
 def _name(words: list[str]) -> str:
-    """worker or player; empty for what comes and goes."""
+    """Return worker or player; empty for what comes and goes."""
     for name in ("worker", "player"):
         if f"trainer_core.{name}" in words:
             return name

@@ -1,4 +1,4 @@
-"""Every command that writes: its words, and what may change in a home where it is killed."""
+"""List every command that writes: its words, and what may change in a home where it is killed."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ VERBS = (
 
 
 def make_template(folder: Path) -> Path:
-    """A home with something of everything: one of an older version, and a run of today."""
+    """Make a home with something of everything: one of an older version, and a run of today."""
     with tarfile.open(OLD_HOME) as archive:
         archive.extractall(folder, filter="data")
     home = folder / "lab"

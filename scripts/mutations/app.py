@@ -1,4 +1,4 @@
-"""Wrong lines of the app's models and of what it reads."""
+"""List wrong lines of the app's models and of what it reads."""
 
 from __future__ import annotations
 

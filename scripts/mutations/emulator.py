@@ -1,4 +1,4 @@
-"""Patches of the emulator that a test must notice: (path, old text, new text, pytest arguments)."""
+"""List patches of the emulator that a test must notice: (path, old text, new text, pytest arguments)."""
 
 MICRO = "tests/emulator/test_micro_roms.py"
 

@@ -1,4 +1,4 @@
-"""Patches of service, runs, owned processes and checkpoints that the tests must notice.
+"""List patches of service, runs, owned processes and checkpoints that the tests must notice.
 
 Each is (file, old text, new text, arguments of pytest that must then fail).
 """

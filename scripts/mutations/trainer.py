@@ -1,4 +1,4 @@
-"""Wrong lines of the trainer: environments, algorithms, metrics, validator, faces, input."""
+"""List wrong lines of the trainer: environments, algorithms, metrics, validator, faces, input."""
 
 from __future__ import annotations
 

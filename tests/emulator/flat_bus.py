@@ -84,7 +84,7 @@ class FlatBus:
         if self.executor == "native":
             native.launch(self.batch, self.buttons, 1, 0, True)
         else:
-            data_path = uniform_cpu if self.buttons.device.is_cpu else uniform
+            data_path = uniform_cpu if self.shares else uniform
             data_path.launch(self.batch, self.buttons, 1, 0, SERVED, True)
         if not self.shares:
             self.low = self.batch.rom.numpy().reshape(self.n, 0x8000)

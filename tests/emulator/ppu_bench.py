@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 import warp as wp
 
@@ -18,6 +20,7 @@ from emulator.state.batch import Console, Layout, allocate
 READ, WRITE, PEEK_VRAM, POKE_VRAM, POKE_OAM, EVENT, BEGIN, END, IF, STABLE, NEXT = range(11)
 
 
+@no_type_check
 @wp.kernel(enable_backward=False, module="unique")
 def play(
     console: wp.array(dtype=Console),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, SnapshotError
-from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION, Console, layout_version
+from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION, layout_version
 from emulator.state.snapshot import load_snapshots, save_snapshots
 
 pytestmark = pytest.mark.warp
@@ -138,7 +138,7 @@ def test_wrong_arguments_are_named(busy: Cartridge, frames: int, count: int) -> 
 
 
 def test_gather_reads_the_whole_record_and_nothing_behind_it() -> None:
-    size = np.dtype(Console.numpy_dtype()).itemsize
+    size = CONSOLE_DTYPE.itemsize
     words = 13  # of intrinsics.gather, 32 bytes apart
     assert 32 * (words - 1) + 4 <= size <= 32 * words
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 import warp as wp
+from warp._src import build
 
 from emulator.launch.compile_watch import CompileWatch
 from emulator.launch.warp_start import start_warp
 
 
 def test_a_module_that_compiles_is_told_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from warp._src import build
-
     start_warp()
     for name in ("build_cpu", "build_cuda"):  # as they were, afterwards
         monkeypatch.setattr(build, name, getattr(build, name))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError
+from emulator.frame_launcher import Executor
 from emulator.kernels.executors import uniform, uniform_cpu
 from emulator.kernels.sm83 import cpp_instructions
 from emulator.rom.control_rows import SLOW_FETCH, predecode
@@ -50,7 +53,7 @@ def test_single_steps_come_to_the_same_states(busy: Cartridge) -> None:
 
 @pytest.mark.warp
 @pytest.mark.parametrize("executor", ["uniform", "native"])
-def test_a_single_step_ends_with_halt(executor: str) -> None:
+def test_a_single_step_ends_with_halt(executor: Executor) -> None:
     image = bytearray(0x8000)
     image[0x14D] = 0xE7  # checksum of an empty header
     image[0x100:0x102] = bytes([0x76, 0x00])
@@ -87,7 +90,8 @@ def test_every_row_has_its_function() -> None:
 
 
 def test_a_cpu_compiles_nothing_of_a_gpus_launch() -> None:
-    module = uniform_cpu.run_alone.module
+    of_cpu: Any = uniform_cpu.run_alone
+    of_gpu: Any = uniform.run_frames
     kernels = {"run_alone", "begin_frames", "end_frames", "power_on", "reset_envs", "peek"}
-    assert set(module.kernels) == kernels
-    assert uniform.run_frames.module is not module
+    assert set(of_cpu.module.kernels) == kernels
+    assert of_gpu.module is not of_cpu.module

@@ -147,7 +147,9 @@ def test_every_plain_instruction_does_what_its_own_function_does() -> None:
     consoles = 512
     plain, hot = (Emulator(cartridge, consoles) for _ in range(2))
     hot.adopt([pieces])
-    values = {name: random.integers(0, 1 << 32, consoles, dtype=np.uint32) for name in ("lo", "hi")}
+    values: dict[str, np.ndarray] = {
+        name: random.integers(0, 1 << 32, consoles, dtype=np.uint32) for name in ("lo", "hi")
+    }
     points = random.random(consoles) < 0.8  # into WRAM
     values["lo"][points] = values["lo"][points] & 0x1FFF1FFF | 0xC000C000
     values["hi"][points] = values["hi"][points] & 0xFFFF1FFF | 0xC000

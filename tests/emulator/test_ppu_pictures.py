@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 import pytest
 import warp as wp
@@ -22,6 +24,7 @@ ROW = 0x8000
 CASES = 3000
 
 
+@no_type_check
 @wp.kernel(enable_backward=False, module="unique")
 def draw_both(
     rows: wp.uint64,
@@ -306,6 +309,7 @@ def test_the_observation_is_the_rounded_mean_of_two_by_two() -> None:
     np.testing.assert_array_equal(observation.numpy()[0], (blocks + 2) >> 2)
     # Into memory that is not laid out in sixteens
     apart = wp.zeros((1, 72, 81), dtype=wp.uint8, device="cpu")[:, :, :80]
+    assert isinstance(apart, wp.array)
     observe(bench.batch, apart)
     np.testing.assert_array_equal(apart.numpy(), observation.numpy())
     # As one thread does it

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from micro.assembler import MicroRom
+from micro.assembler import MicroRom, assemble
 
 from emulator import Cartridge, Emulator, Snapshot, SnapshotError
 from emulator.__main__ import main
@@ -146,8 +146,6 @@ def test_interrupts_banks_and_timer_go_on(kind: str, tmp_path: Path, device: str
 
 @pytest.fixture(scope="module")
 def assemble_text(tmp_path_factory: pytest.TempPathFactory):
-    from micro.assembler import assemble
-
     def build(text: str) -> MicroRom:
         path = tmp_path_factory.mktemp("asm") / "rom.asm"
         path.write_text(text)

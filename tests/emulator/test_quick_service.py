@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator
+from emulator.frame_launcher import Executor
 
 pytestmark = pytest.mark.warp
 
@@ -91,7 +92,7 @@ def copying_games(ends: bool) -> list[Cartridge]:
 
 
 @pytest.mark.parametrize("executor", ["uniform", "native"])
-def test_nothing_depends_on_launches_or_on_idle_skipping(executor: str) -> None:
+def test_nothing_depends_on_launches_or_on_idle_skipping(executor: Executor) -> None:
     games = copying_games(ends=False)
     whole, parts, slow = (
         Emulator(games, len(games), executor=executor, idle_skip=skip) for skip in (True, True, False)
@@ -108,7 +109,7 @@ def test_nothing_depends_on_launches_or_on_idle_skipping(executor: str) -> None:
 
 @pytest.mark.parametrize("draws", [False, True])
 @pytest.mark.parametrize("executor", ["uniform", "native"])
-def test_single_steps_come_to_the_same_bytes(executor: str, draws: bool) -> None:
+def test_single_steps_come_to_the_same_bytes(executor: Executor, draws: bool) -> None:
     games = copying_games(ends=True)
     launched, stepped = (Emulator(games, len(games), executor=executor) for _ in range(2))
     for emulator in (launched, stepped):
@@ -129,7 +130,7 @@ def test_single_steps_come_to_the_same_bytes(executor: str, draws: bool) -> None
 
 
 @pytest.mark.parametrize("executor", ["uniform", "native"])
-def test_objects_that_change_before_mode_3_count(executor: str) -> None:
+def test_objects_that_change_before_mode_3_count(executor: Executor) -> None:
     games = [
         hiding_game(delay, between, later) for delay in range(90, 112) for between in (13, 14, 15) for later in range(5)
     ]

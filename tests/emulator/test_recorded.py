@@ -37,6 +37,6 @@ def test_first_launches_of_several_threads_are_prepared_one_after_another(monkey
     monkeypatch.setattr(recorded_launches.wp, "launch", prepare)
     shards = [RecordedLaunches() for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda shard: shard.launch("draw", 1, [1], "cpu"), shards))  # type: ignore[arg-type]
+        list(pool.map(lambda shard: shard.launch("draw", 1, [1], "cpu"), shards))
     assert overlaps == [False] * 4
     assert Command.runs == 4

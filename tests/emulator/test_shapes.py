@@ -61,7 +61,7 @@ def test_hot_code_takes_over_more_consoles_where_there_is_a_tail() -> None:
 
 def test_hot_code_that_is_mostly_fetched_runs_the_tail_of_a_thousand_only() -> None:
     ten = (0,) * 10
-    many = [ten] * -(-piece_finder.MANY_INSTRUCTIONS // len(ten))
+    many: list[tuple[int, ...]] = [ten] * -(-piece_finder.MANY_INSTRUCTIONS // len(ten))
     assert piece_finder.HotCode(many, piece_finder.OFTEN).fetches_much
     assert not piece_finder.HotCode(many[:-1], piece_finder.OFTEN).fetches_much
     assert not piece_finder.HotCode(many, 0.99 * piece_finder.OFTEN).fetches_much
@@ -173,7 +173,7 @@ def test_on_a_cpu_there_is_nothing_to_tune(
     busy: Cartridge, tmp_path: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rom = tmp_path / "busy.gb"
-    rom.write_bytes(busy.rom)
+    rom.write_bytes(busy.rom.tobytes())
     assert main(["tune", "--rom", str(rom), "--device", "cpu"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["ok"], record["shapes"], record["stored"]) == (True, [], "")

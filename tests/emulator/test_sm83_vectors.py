@@ -63,8 +63,8 @@ def vectors() -> Vectors:
     )
     given = [dict(cells) for cells in memory]
     wanted = [cells | dict(more) for cells, more in zip(given, changed, strict=True)]
-    numbers = (np.array(column) for column in (before, after, m_cycles))
-    return Vectors(list(opcodes), *numbers, Cells.of(given), Cells.of(wanted))
+    before, after, m_cycles = (np.array(column) for column in (before, after, m_cycles))
+    return Vectors(list(opcodes), before, after, m_cycles, Cells.of(given), Cells.of(wanted))
 
 
 def test_every_vector_passes(engine: tuple[str, str], vectors: Vectors) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any, no_type_check
 
 import numpy as np
 import pytest
@@ -41,6 +42,7 @@ RARE = READ | WRITE | CONTROL | WATCH | FETCH  # control bits of what the data p
 NAMES = ("lo", "hi", "sp", "pc", "now", "stable", "work", "seen_lo", "seen_hi", "seen_place", "seen_time")
 
 
+@no_type_check
 @wp.func(inline=True)
 def start(r: wp.ref[Registers], values: wp.array2d[wp.uint32], run: int, mem: Q):
     r.lo = values[run, 0]
@@ -65,6 +67,7 @@ def start(r: wp.ref[Registers], values: wp.array2d[wp.uint32], run: int, mem: Q)
     r.stable = values[run, 9]
 
 
+@no_type_check
 @wp.func(inline=True)
 def keep(r: wp.ref[Registers], found: wp.array2d[wp.uint32], run: int):
     found[run, 0] = r.lo
@@ -80,7 +83,7 @@ def keep(r: wp.ref[Registers], found: wp.array2d[wp.uint32], run: int):
     found[run, 10] = r.seen_time
 
 
-def comparison(more: ptx_threaded_code.More, device: str) -> wp.Kernel:
+def comparison(more: ptx_threaded_code.More, device: str) -> Any:
     """The kernel that compares threaded code with `more` blocks with the data path.
 
     On a CPU not optimized: that compiles in a third of the time, and little is run.
@@ -88,6 +91,7 @@ def comparison(more: ptx_threaded_code.More, device: str) -> wp.Kernel:
     run_threads = make_kernels(more, "compared_threads").run
     options = {"optimization_level": 0} if device == "cpu" else {}
 
+    @no_type_check
     @wp.kernel(enable_backward=False, module="unique", module_options=options)
     def run_both(
         rom: Q,

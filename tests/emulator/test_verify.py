@@ -11,6 +11,7 @@ import pytest
 from micro.assembler import assemble
 
 from emulator.__main__ import main
+from emulator.tools.job_files import parse_inputs
 from emulator.tools.png import read_grey
 from emulator.verify import compare, repro_bundle, soak
 
@@ -104,8 +105,6 @@ def test_inputs_survive_the_way_through_a_file() -> None:
     masks = compare.random_buttons(400, 7)
     assert masks == compare.random_buttons(400, 7)
     assert masks != compare.random_buttons(400, 8)
-    from emulator.tools.job_files import parse_inputs
-
     pairs = parse_inputs(json.loads(json.dumps(repro_bundle.inputs_of(masks))))
     assert compare.masks_of(pairs, 400) == masks
 

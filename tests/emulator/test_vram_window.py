@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator
+from emulator.frame_launcher import Executor
 
 pytestmark = pytest.mark.warp
 
@@ -48,7 +49,7 @@ def results(emulator: Emulator) -> list[bytes]:
 
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("executor", ["uniform", "native"])
-def test_launch_and_single_steps_find_vram_open_alike(code: bytes, executor: str) -> None:
+def test_launch_and_single_steps_find_vram_open_alike(code: bytes, executor: Executor) -> None:
     games = [window_game(code, scx, delay) for scx in (0, 3, 7) for delay in range(DELAYS)]
     launched, stepped = (Emulator(games, len(games), executor=executor) for _ in range(2))
     for emulator in (launched, stepped):

@@ -40,7 +40,7 @@ def test_pictures_agree_along_the_play_through(name: str):
     assert script.frames >= SHORTEST[name]
     rom = GAMES / name / f"{name}.gb"
     pair = SideBySide(rom)
-    seen, theirs = set(), []
+    seen, ours, theirs = set(), b"", []
     for frame in range(script.frames):
         mask = script.held(frame + BOOTED)
         near = frame % EVERY in (EVERY - 2, EVERY - 1, 0)

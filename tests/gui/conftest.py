@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -35,6 +37,7 @@ from trainer_core.service import StopLadder
 from trainer_core.wire import records
 
 STAGE = pytest.StashKey[Stage]()
+T = TypeVar("T")
 
 
 def grow(model: TelemetryModel, run_id: str, until_update: int) -> None:
@@ -168,7 +171,7 @@ def close(app: App) -> None:
     QTest.qWait(0)
 
 
-def find(app: App, name: str, kind: type = QWidget):  # type: ignore[no-untyped-def]
+def find(app: App, name: str, kind: type = QWidget):
     found = app.window.findChild(kind, name)
     assert found is not None, f"no widget {name!r}"
     return found
@@ -191,9 +194,13 @@ def foreign_record(seq: int, **metrics: float) -> records.UpdateRecord:
     )
 
 
-def replaced(record, **fields):  # type: ignore[no-untyped-def]
-    import msgspec
+def replaced(record: T, **fields: Any) -> T:
+    """Return a copy of a dataclass or a msgspec struct with other values in these fields."""
+    replace: Any = dataclasses.replace if dataclasses.is_dataclass(record) else msgspec.structs.replace
+    return replace(record, **fields)
 
-    if dataclasses.is_dataclass(record):
-        return dataclasses.replace(record, **fields)
-    return msgspec.structs.replace(record, **fields)
+
+def there(found: T | None) -> T:
+    """Return what must not be None."""
+    assert found is not None
+    return found

@@ -32,7 +32,7 @@ class Stage:
 
     def __init__(self, session: pytest.Session, make: Callable[[Path], Any]) -> None:
         # Else each fork would think that it is the first to ask, and empty it.
-        session.config._tmp_path_factory.getbasetemp()
+        session.config._tmp_path_factory.getbasetemp()  # pyright: ignore[reportAttributeAccessIssue]
         self._root = Path(tempfile.mkdtemp(prefix="dmglab-stage-"))
         self._answer = self._root / "answer"
         asked, self._ask = os.pipe()

@@ -24,7 +24,7 @@ from gui.kit import object_names as names
 from gui.kit.screen import Palette, Screen, place_of
 from gui.state.checkpoints import CheckpointCard, CheckpointList
 from gui.state.session import Navigation, Place, Session
-from tests.gui.conftest import click, find, press, until
+from tests.gui.conftest import click, find, press, there, until
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError
@@ -165,7 +165,7 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
 
     def shown() -> list[int]:
         """The shade at each place."""
-        picture = wall.screen_view.picture
+        picture = there(wall.screen_view.picture)
         places = [place_of(at, wall._columns, (144, 160)) for at in range(4)]
         return [int(picture[y, x]) for x, y in places]
 
@@ -242,7 +242,7 @@ def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(app: App, monk
     assert not problems
 
 
-def test_a_long_hint_has_lines_instead_of_losing_its_ends(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_long_hint_has_lines_instead_of_losing_its_ends(qapp) -> None:
     screen = Screen(Palette(), "hinted", "A screen")
     screen.resize(300, 200)
     screen.hint = "Press Human again"

@@ -33,7 +33,7 @@ from tests.support.made_records import run_record
 from trainer_core.wire.run_record import RunState
 
 
-def trial(number: int, best: float, state: RunState = RunState.FINISHED):  # type: ignore[no-untyped-def]
+def trial(number: int, best: float, state: RunState = RunState.FINISHED):
     tags = {"sweep": "rates", "trial": str(number)}
     record = run_record(f"run-{number}", state, env_steps=1000, name="")
     return replaced(record, tags=tags, created_at=10.0 + number, best_success_rate=best)
@@ -44,7 +44,7 @@ def rows(table: RunFilter, column: str) -> list[str]:
     return [str(table.index(row, place).data()) for row in range(table.rowCount())]
 
 
-def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:
     runs = RunList()
     table = RunFilter(runs)
     runs.put_all([replaced(run_record("alone", RunState.FINISHED, env_steps=5), created_at=1.0)])
@@ -100,7 +100,7 @@ def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
     assert not app.actions["redoView"].isEnabled()
 
 
-def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> None:
     runs = RunList()
     table = RunFilter(runs)
     named = [replaced(trial(number, 0.5), name=f"my rates learning_rate=0.{number} seed=1") for number in (1, 2, 3)]
@@ -114,7 +114,7 @@ def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> Non
     assert rows(table, "Steps") == ["1000"]
 
 
-def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> None:  # type: ignore[no-untyped-def]
+def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> None:
     telemetry, plots = app[TelemetryModel], app[PlotChoices]
     for name in ("r-1", "r-2"):
         app.bridge.service.runs[name] = run_record(name, RunState.FINISHED, env_steps=5)
@@ -154,7 +154,7 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     assert again[SavedViews].names() == []
 
 
-def test_a_run_keeps_the_colour_that_was_chosen_for_it(make_app, app: App) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_keeps_the_colour_that_was_chosen_for_it(make_app, app: App) -> None:
     model, runs = app[TelemetryModel], app[RunsController]
     for name in ("r-1", "r-2", "r-3"):
         app.bridge.service.runs[name] = run_record(name, RunState.FINISHED, env_steps=5)
@@ -177,7 +177,7 @@ def test_a_run_keeps_the_colour_that_was_chosen_for_it(make_app, app: App) -> No
     assert model.slots == {"r-1": 0}
 
 
-def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app, tmp_path) -> None:
     first = make_app(tmp_path / "empty")
     first[Navigation].show(Place.CURVES)
     first[Settings].save()
@@ -211,7 +211,7 @@ def test_docks_that_went_come_back_in_their_sizes(app: App, keys: str) -> None:
     until(lambda: heights(app) == before)
 
 
-def test_a_dock_that_floats_is_raised_once_its_window_is_there(make_app, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_dock_that_floats_is_raised_once_its_window_is_there(make_app, monkeypatch) -> None:
     first = make_app()
     first[LogDock].setFloating(True)
     first[LogDock].show()

@@ -21,7 +21,7 @@ from gui.features.replay.controller import ReplayController
 from gui.kit import object_names as names
 from gui.state.checkpoints import CheckpointList
 from gui.state.session import Session
-from tests.gui.conftest import click, find, press, until
+from tests.gui.conftest import click, find, press, there, until
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import ASSETS
@@ -109,7 +109,7 @@ def test_a_game_for_the_color_alone_is_called_so_while_it_plays(app: App, tmp_pa
     assert badge.toolTip() == "For the Game Boy Color only; color.gbc, you play"
     assert "A zip archive" not in " ".join(said(app)), "another game plays by now"
     app[LibraryController].open_rom(tmp_path / "mine.gb")
-    until(lambda: playing.request.task.endswith("mine.gb") and not playing.busy)
+    until(lambda: there(playing.request).task.endswith("mine.gb") and not playing.busy)
     assert "Color" not in badge.toolTip() + badge.text()
 
 
@@ -145,6 +145,7 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     until(lambda: app[LiveView].info.frame > begun + 20, REAL_S)
     click(app, names.RECORD_BUTTON)
     until(lambda: replay.replay is not None, REAL_S)
+    shown = there(replay.replay)
     playing.toggle_pause()
     # No ROM: one line that can be acted on, and what plays stays.
     app[LibraryController].open_rom(noise)
@@ -159,15 +160,15 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     moved = mine.rename(tmp_path / "moved.gb")
     app.actions["playOn"].trigger()
     assert "is not there any more: open the ROM where it is now" in said(app)[-1]
-    assert app.window.banners.banners[-1].button.text() == "Open ROM..."
+    assert there(app.window.banners.banners[-1].button).text() == "Open ROM..."
     # ...and once it is known there, recording and slot are its own again, by its hash.
     register(app, moved)
-    find(app, names.REPLAY_SLIDER).setValue(len(replay.replay) - 1)
+    find(app, names.REPLAY_SLIDER).setValue(len(shown) - 1)
     app.actions["playOn"].trigger()
-    until(lambda: playing.request.task == str(moved) and not playing.busy, REAL_S)
+    until(lambda: there(playing.request).task == str(moved) and not playing.busy, REAL_S)
     assert app[SlotsController].path(1) == slot
     assert "This ROM cannot be played" not in " ".join(said(app)), "that is over"
-    last = replay.replay.picture(len(replay.replay) - 1)
+    last = shown.picture(len(shown) - 1)
     until(lambda: playing.paused and (playing.picture == last).all(), REAL_S)
 
 
@@ -206,8 +207,8 @@ def test_a_checkpoint_is_looked_at_again_when_it_is_chosen(app: App, tmp_path: P
     app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
     model = app[CheckpointList]
     until(lambda: model.selected and model.selected.integrity == "verified")
-    folder = model.selected.folder
+    folder = there(model.selected).folder
     weights = folder / checkpoint_manifest.POLICY
     weights.write_bytes(weights.read_bytes() + b"x")
     model.selection_changed.emit()
-    until(lambda: model.selected.integrity == "mismatch")
+    until(lambda: there(model.selected).integrity == "mismatch")

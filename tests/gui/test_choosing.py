@@ -37,6 +37,8 @@ from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import click, find, press, replaced, until, use_echo
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
+from trainer_core.cli.options import parse
+from trainer_core.cli.train import Options
 from trainer_core.lab.presets import PRESETS, preset_config
 from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
@@ -102,7 +104,7 @@ def test_a_checkpoint_that_its_run_thins_out_at_once_is_not_called_missing(app: 
     assert [card.folder for card in app[CheckpointList].cards] == [kept]
 
 
-def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:
     model = CheckpointList()
     cards = [
         card(tmp_path / "a1", 1, 0.5),
@@ -152,9 +154,6 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_line_on_show_trains_the_same(preset: str) -> None:
-    from trainer_core.cli.options import parse
-    from trainer_core.cli.train import Options
-
     config = RunConfig.from_dict(
         {
             **preset_config(preset).to_dict(),
@@ -232,7 +231,7 @@ def test_an_offer_that_nobody_takes_goes_into_the_list(app: App, monkeypatch: py
     found.close()
 
 
-def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> None:
     app = make_app(updates=3, interval_s=0.01)
     start_own(app)
     until(lambda: [b.title for b in app.window.banners.banners] == ["Training finished"])
@@ -241,7 +240,7 @@ def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> 
     assert app.window.banners.banners == []
 
 
-def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.02)
     demo, training = app[Demo], app[TrainingController]
     demo.clock.setInterval(300)
@@ -285,7 +284,7 @@ def test_a_run_of_the_form_has_no_clock_even_with_the_demos_values(app: App) -> 
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
 
 
-def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.02)
     demo, training = app[Demo], app[TrainingController]
     demo.clock.setInterval(200)
@@ -332,7 +331,7 @@ def test_an_agreement_is_about_one_command(app: App) -> None:
     assert box.isChecked()
 
 
-def test_the_form_is_as_it_was_after_a_kill(app: App, make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_form_is_as_it_was_after_a_kill(app: App, make_app) -> None:
     app[TrainingController].draft.set_text("num_envs", "11")
     app[TrainingController].draft.set_text("learning_rate", "zzz")
     file = app.bridge.home.settings / "app.json"
@@ -352,9 +351,7 @@ def test_the_dot_of_a_silent_run_is_not_green(app: App) -> None:
     assert shown[1] == QColor(theme.current().warn)
 
 
-def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    from gui.state.checkpoints import CheckpointCard, CheckpointList
-
+def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:
     cards = CheckpointList()
     for run, steps, rate in (("a", 300, 0.9), ("a", 100, 0.1), ("b", 50, 0.5), ("a", 200, 0.4)):
         folder = tmp_path / f"{run}{steps}"

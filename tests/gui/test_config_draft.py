@@ -12,7 +12,7 @@ from gui.state.config_fields import field_specs, train_line
 @pytest.mark.parametrize(
     ("name", "text"), [("threads", "100000"), ("seed", "1" + "0" * 26), ("gamma", "1.5"), ("eval_episodes", "1000m")]
 )
-def test_a_value_beyond_its_range_names_label_and_limit(qapp, name: str, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_value_beyond_its_range_names_label_and_limit(qapp, name: str, text: str) -> None:
     spec = next(spec for spec in field_specs() if spec.name == name)
     assert spec.maximum is not None
     draft = ConfigDraft()
@@ -25,7 +25,7 @@ def test_a_value_beyond_its_range_names_label_and_limit(qapp, name: str, text: s
     assert draft.config is not None
 
 
-def test_a_new_run_is_what_the_command_line_would_train(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_new_run_is_what_the_command_line_would_train(qapp) -> None:
     draft = ConfigDraft()
     assert train_line(draft.config) == f"dmglab train --preset laptop --task {FIRST_TASK}"
     assert not any(draft.is_changed(spec.name) for spec in draft.fields)
@@ -35,7 +35,7 @@ def test_a_new_run_is_what_the_command_line_would_train(qapp) -> None:  # type: 
     assert draft.text("obs_source") == "marked"
 
 
-def test_what_a_task_wants_is_its_default(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_what_a_task_wants_is_its_default(qapp) -> None:
     wanted = {"far": {"gamma": 0.99, "stack_k": 2}}
     draft = ConfigDraft(ask_task=lambda task, warm_start: wanted.get(task, {}))
     draft.set_text("task", "far")
@@ -56,7 +56,7 @@ def test_what_a_task_wants_is_its_default(qapp) -> None:  # type: ignore[no-unty
     assert again.config.gamma == 0.99
 
 
-def test_no_limit_is_said_in_words(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_no_limit_is_said_in_words(qapp) -> None:
     draft = ConfigDraft()
     form = ConfigForm(draft, ())
     draft.set_values({"seconds": 0.0, "total_env_steps": 0, "target_success": 0.0})

@@ -56,12 +56,12 @@ def rich(model: TelemetryModel, count: int, points: int) -> list[str]:
 
 
 @pytest.fixture
-def view(app: App):  # type: ignore[no-untyped-def]
+def view(app: App):
     app[Navigation].show(Place.CURVES)
     return app[CurvesView]
 
 
-def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) -> None:  # type: ignore[no-untyped-def]
+def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) -> None:
     model = app[TelemetryModel]
     model.set_smoothing(0.0)
     for seq in range(200):
@@ -83,7 +83,7 @@ def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) ->
     until(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
 
 
-def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app: App, view) -> None:  # type: ignore[no-untyped-def]
+def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app: App, view) -> None:
     model, choices = app[TelemetryModel], app[PlotChoices]
     long = "losses/" + "a name that no header has room for " * 3
     told = {f"losses/{name}": 1.0 for name in "abc"} | {"charts/return": 0.5, long: 2.0}
@@ -159,7 +159,7 @@ def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
     app.actions["smoothRunning"].trigger()
     assert card.is_stale()
     card.redraw()
-    smoothed = next(curve for curve in card.canvas.scene.curves if curve.key[2] != "raw")
+    smoothed = next(curve for curve in card.canvas.scene.curves if curve.key != ("r", "loss", "raw"))
     assert smoothed.y[20] == pytest.approx(20.0)
     assert lagging < 19.0
     assert app.actions["smoothRunning"].isChecked()
@@ -172,7 +172,7 @@ def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
     assert len(card._lines.rows_at(1.7e9 + 1001)) == 2
 
 
-def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:
     model = TelemetryModel()
     card = card_of(model)
     assert card._empty.text() == NOTHING
@@ -188,7 +188,7 @@ def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:  # type: 
 # -- drawing ---------------------------------------------------------------------------------
 
 
-def test_250_runs_are_drawn_and_only_the_one_that_grew_is_drawn_again(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_250_runs_are_drawn_and_only_the_one_that_grew_is_drawn_again(qapp) -> None:
     model = TelemetryModel()
     names = rich(model, 250, 2000)
     model.set_focus(names[0])
@@ -212,7 +212,7 @@ def test_250_runs_are_drawn_and_only_the_one_that_grew_is_drawn_again(qapp) -> N
     assert card.canvas.pictures == pictures, "the others were not painted again"
 
 
-def test_a_plot_of_many_runs_gives_the_loop_back_in_time(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_plot_of_many_runs_gives_the_loop_back_in_time(qapp) -> None:
     model = TelemetryModel()
     names = rich(model, 250, 2000)
     model.set_pinned(names)
@@ -225,7 +225,7 @@ def test_a_plot_of_many_runs_gives_the_loop_back_in_time(qapp) -> None:  # type:
     assert sum(map(len, card._lines.by_run)) == 251
 
 
-def test_of_more_than_five_runs_a_plot_shows_its_first_line(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_of_more_than_five_runs_a_plot_shows_its_first_line(qapp) -> None:
     model = TelemetryModel()
     names = rich(model, 6, 50)
     model.set_pinned(names[:5])
@@ -239,7 +239,7 @@ def test_of_more_than_five_runs_a_plot_shows_its_first_line(qapp) -> None:  # ty
 
 
 @pytest.mark.parametrize("ratio", [1.0, 2.0])
-def test_a_hairline_is_one_device_pixel_at_any_scale(qapp, ratio: float) -> None:  # type: ignore[no-untyped-def]
+def test_a_hairline_is_one_device_pixel_at_any_scale(qapp, ratio: float) -> None:
     model = TelemetryModel()
     for seq in range(50):
         model.take("r", foreign_record(seq, flat=1.0))
@@ -248,8 +248,6 @@ def test_a_hairline_is_one_device_pixel_at_any_scale(qapp, ratio: float) -> None
     image = QImage(card.canvas.size() * ratio, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     image.fill(QColor("black"))
-    from PySide6.QtGui import QPainter
-
     painter = QPainter(image)
     card.canvas._paint_curves(painter, card.canvas.scene.curves[-1:])
     painter.end()
@@ -259,7 +257,7 @@ def test_a_hairline_is_one_device_pixel_at_any_scale(qapp, ratio: float) -> None
     assert image.pixelColor(middle, lit[0]) == QColor(theme.current().curves[0])
 
 
-def test_a_theme_changes_plots_that_are_on_show(app: App, view) -> None:  # type: ignore[no-untyped-def]
+def test_a_theme_changes_plots_that_are_on_show(app: App, view) -> None:
     grow(app[TelemetryModel], "a", 50)
     app[TelemetryModel].set_focus("a")
     until(lambda: view.cards_in_front() and view.cards_in_front()[0].redraws)
@@ -275,7 +273,7 @@ def test_a_theme_changes_plots_that_are_on_show(app: App, view) -> None:  # type
 # -- values ----------------------------------------------------------------------------------
 
 
-def test_the_crosshair_names_x_and_every_run_that_was_there(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_the_crosshair_names_x_and_every_run_that_was_there(qapp) -> None:
     model = TelemetryModel()
     for name, length in (("run-long", 100), ("run-short", 40)):
         grow(model, name, length)
@@ -299,7 +297,7 @@ def test_the_crosshair_names_x_and_every_run_that_was_there(qapp) -> None:  # ty
     assert card.canvas.legend == ()
 
 
-def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:
     model = TelemetryModel()
     grow(model, "r", 100)
     model.set_focus("r")
@@ -356,7 +354,7 @@ def test_ticks_are_round_and_few() -> None:
         assert 2 <= len(ticks(low, high, 2)) <= 6, "one number alone tells no scale"
 
 
-def test_one_record_at_zero_is_a_plot_with_a_scale(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_one_record_at_zero_is_a_plot_with_a_scale(qapp) -> None:
     model = TelemetryModel()
     model.take("a", replaced(update_record("a", 0, 1, 0.0), env_steps=0, reward_mean=0.0))
     model.set_focus("a")
@@ -368,11 +366,11 @@ def test_one_record_at_zero_is_a_plot_with_a_scale(qapp) -> None:  # type: ignor
 # -- the tab ---------------------------------------------------------------------------------
 
 
-def shown(view) -> list[str]:  # type: ignore[no-untyped-def]
+def shown(view) -> list[str]:
     return [card.spec.metric for card in view.cards_in_front()]
 
 
-def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:  # type: ignore[no-untyped-def]
+def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:
     grow(app[TelemetryModel], "a", 5)
     app[TelemetryModel].set_focus("a")
     until(lambda: len(shown(view)) > 10)
@@ -393,7 +391,7 @@ def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:  # type:
     assert "vf_clipfrac" not in shown(view)
 
 
-def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view) -> None:  # type: ignore[no-untyped-def]
+def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view) -> None:
     grow(app[TelemetryModel], "a", 50)
     app[TelemetryModel].set_focus("a")
     dock = app[TelemetryDock].cards["success_rate"]
@@ -411,7 +409,7 @@ def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view)
     until(lambda: len(shown(view)) > 10)
 
 
-def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:  # type: ignore[no-untyped-def]
+def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:
     grow(app[TelemetryModel], "a", 6)
     app[TelemetryModel].set_focus("a")
     until(lambda: len(shown(view)) > 6)
@@ -425,7 +423,7 @@ def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:  # type: 
     assert app[PlotChoices].current == cards[0].spec.metric
     QTest.keyClick(cards[0], Qt.Key.Key_Right)
     QTest.keyClick(cards[1], Qt.Key.Key_Down)
-    below = QApplication.focusWidget()
+    below = next(card for card in cards if card.hasFocus())
     assert below in cards[2:]
     assert abs(below.x() - cards[1].x()) < 5
     assert app.actions["plotHide"].isEnabled()
@@ -440,7 +438,7 @@ def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:  # type: 
     assert app[PlotChoices].current == cards[0].spec.metric
 
 
-def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> None:  # type: ignore[no-untyped-def]
+def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> None:
     grow(app[TelemetryModel], "a", 100)
     app[TelemetryModel].set_focus("a")
     until(lambda: len(shown(view)) > 10 and view.cards_in_front()[0].redraws)
@@ -476,7 +474,7 @@ def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> 
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
-def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_path: Path, kind: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_path: Path, kind: str) -> None:
     grow(app[TelemetryModel], "a", 60)
     app[TelemetryModel].set_focus("a")
     app[PlotChoices].speak_of("reward_mean")
@@ -500,7 +498,7 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_p
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
-def test_a_plot_in_a_file_has_its_axis_and_its_lowest_point(app: App, view, kind: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_plot_in_a_file_has_its_axis_and_its_lowest_point(app: App, view, kind: str) -> None:
     model = app[TelemetryModel]
     model.set_smoothing(0.0)
     model.set_focus("r")

@@ -39,7 +39,7 @@ def test_the_newest_and_the_young_are_spared() -> None:
     assert [size_text(size) for size in (12_300, 1.24e6, 3.4e8, 2.5e9)] == ["12 kB", "1.2 MB", "340 MB", "2.5 GB"]
 
 
-def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> None:
     app: App = make_app(updates=3, interval_s=0.0)
     training, archives = app[TrainingController], app[ArchivesController]
     training.set_consent(True)

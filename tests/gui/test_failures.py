@@ -86,7 +86,7 @@ def read_only(folder: Path) -> str:
 
 def killed(folder: Path) -> str:
     kept = SimpleNamespace(error="", stopping=None, child=SimpleNamespace(last_words=lambda: ""))
-    return end_of(-signal.SIGKILL, kept)[1]  # type: ignore[arg-type]
+    return end_of(-signal.SIGKILL, kept)[1]
 
 
 def ran_away(folder: Path) -> str:

@@ -43,7 +43,7 @@ def test_a_command_that_is_impossible_stays_undone_and_says_why(app: App) -> Non
     assert palette.isVisible()
 
 
-def test_keys_are_changed_and_a_clash_is_told_before_it_is_made(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_keys_are_changed_and_a_clash_is_told_before_it_is_made(make_app) -> None:
     app = make_app()
     app.actions["settings"].trigger()
     table = find(app, "settingsDialog", SettingsDialog).shortcuts

@@ -100,7 +100,7 @@ def test_a_gamepad_is_heard_only_while_the_game_has_the_keyboard(app: App, pad: 
     assert live.input._joypad.mask == 0
 
 
-def test_without_the_library_there_is_no_gamepad_and_no_noise(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_without_the_library_there_is_no_gamepad_and_no_noise(qapp) -> None:
     def missing() -> Any:
         raise ImportError("No module named 'sdl2'")
 
@@ -112,7 +112,7 @@ def test_without_the_library_there_is_no_gamepad_and_no_noise(qapp) -> None:  # 
     assert gamepad.name == ""
 
 
-def test_keys_and_pad_buttons_are_changed_remembered_and_never_shared(qapp, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_keys_and_pad_buttons_are_changed_remembered_and_never_shared(qapp, tmp_path) -> None:
     home = HomePaths(tmp_path)
     settings = Settings(home)
     keys = GameKeys(settings)
@@ -132,7 +132,7 @@ def test_keys_and_pad_buttons_are_changed_remembered_and_never_shared(qapp, tmp_
 
 
 @pytest.mark.parametrize("rubbish", ["x", "-5", "99999999999999999999", "0"])
-def test_rubbish_in_the_settings_is_the_key_that_came(qapp, tmp_path, rubbish: str) -> None:  # type: ignore[no-untyped-def]
+def test_rubbish_in_the_settings_is_the_key_that_came(qapp, tmp_path, rubbish: str) -> None:
     settings = Settings(HomePaths(tmp_path))
     settings.set("play/key/a", rubbish)
     assert GameKeys(settings).act_of_key(Qt.Key.Key_Z) == "a"
@@ -198,7 +198,7 @@ def test_the_speed_slider_reaches_the_player(app: App) -> None:
     assert find(app, "wantedSpeed").text() == "max"
 
 
-def test_a_liquid_crystal_has_a_grid_and_fades_to_the_picture(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_liquid_crystal_has_a_grid_and_fades_to_the_picture(qapp) -> None:
     palette = Palette()
     palette.set_colors((0xFFFFFF, 0xAAAAAA, 0x555555, 0x000000))
     palette.is_lcd = True

@@ -26,7 +26,7 @@ from gui.state.config_fields import field_specs
 from gui.state.notices import Notices
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, there, until
 from tests.support.echo_runner import EchoConfig
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
@@ -47,7 +47,7 @@ class _Odd:
 
 
 @pytest.mark.parametrize("runner", registered_runners(), ids=lambda runner: runner.id)
-def test_the_form_draws_every_option_of_a_runner_and_writes_its_order(qapp, runner) -> None:  # type: ignore[no-untyped-def]
+def test_the_form_draws_every_option_of_a_runner_and_writes_its_order(qapp, runner) -> None:
     draft = ConfigDraft(runner)
     assert draft.reason == ""
     assert draft.spec is not None
@@ -70,7 +70,7 @@ def test_options_that_say_nothing_are_drawn_by_name_and_type() -> None:
     assert {"task", "device", "seed", "episodes"} <= neutral
 
 
-def test_each_runner_keeps_its_own_texts_and_all_share_what_every_run_has(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_each_runner_keeps_its_own_texts_and_all_share_what_every_run_has(qapp) -> None:
     native, sb3, *_ = registered_runners()
     draft = ConfigDraft(native)
     draft.set_values({"num_envs": 64, "seconds": 30.0})
@@ -84,7 +84,7 @@ def test_each_runner_keeps_its_own_texts_and_all_share_what_every_run_has(qapp) 
     assert draft.text("num_envs") == "64"
 
 
-def test_a_default_of_one_runner_is_not_typed_into_another(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_default_of_one_runner_is_not_typed_into_another(qapp) -> None:
     draft = ConfigDraft()
     assert draft.text("total_env_steps") == "0"  # no limit, here
     draft.set_runner(find_runner("spade_bdi"))
@@ -215,7 +215,7 @@ def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> Non
         (early / f"episode_hash0_{name}.json").write_text(rubbish)
     until(lambda: tab.table.topLevelItemCount() == 2)
     assert tab.heading.text() == "1 of 2 right"
-    row = tab.table.topLevelItem(0)
+    row = there(tab.table.topLevelItem(0))
     assert [row.text(place) for place in range(3)] == ["3,3=6", "<answer>3*3</answer>", "✗ 0.10"]
     late.mkdir()
     (late / "episode_hash0_a.json").write_text(_episode("3", 0.0))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
@@ -15,6 +16,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
+from emulator import Cartridge, Emulator
 from gui.app import App
 from gui.features.games.controller import LibraryController
 from gui.features.games.model import RomLibrary
@@ -28,12 +30,13 @@ from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.screen import Screen
 from gui.state.session import Mode, Session
-from tests.gui.conftest import click, find, press, replaced, until
+from tests.gui.conftest import click, find, press, replaced, there, until
 from trainer_core.author import goals
 from trainer_core.envs.judge import goal_distance
 from trainer_core.lab.paths import ASSETS
-from trainer_core.lab.roms import registered_roms
+from trainer_core.lab.roms import RegisteredRom, registered_roms, roms_file, sha256_of_rom
 from trainer_core.wire.buttons import TWO_BUTTONS_ID
+from trainer_core.wire.errors import LabError
 
 PROBE = {"ok": True, "tau": 0.004, "suggested_tau": 0.004, "false_positive_rate": 0.125, "consoles": 16, "why": ""}
 AUDIT = {"ok": True, "random_success": 0.03, "one_button_success": {"A": 0.0, "UP": 0.02}, "shortest_demonstration": 21}
@@ -125,7 +128,7 @@ def hold_a(app: App) -> None:
 def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(app: App, own_rom: Path) -> None:
     open_rom(app, own_rom)
     assert app[Session].mode is Mode.HUMAN
-    assert app[PlayController].request.task == str(own_rom)
+    assert there(app[PlayController].request).task == str(own_rom)
     assert "never seen.gb, you play" in app[LiveView].strip.what.text()
     catalog, session = find(app, names.TASK_CATALOG), app[Session]
     assert catalog.currentText() == "never seen.gb"
@@ -145,7 +148,7 @@ def test_choosing_a_task_again_leaves_the_rom(app: App, own_rom: Path) -> None:
     app[Session].set_task("pocket_quest/leave_bedroom")
     app[Session].set_task("tiny_goal")
     assert not app[Session].rom
-    until(lambda: app[PlayController].request.task == "tiny_goal")
+    until(lambda: there(app[PlayController].request).task == "tiny_goal")
     assert find(app, names.TASK_CATALOG).currentData() == "tiny_goal"
 
 
@@ -191,10 +194,6 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, nam
 
 
 def register(app: App, path: Path, title: str) -> str:
-    import msgspec
-
-    from trainer_core.lab.roms import RegisteredRom, roms_file, sha256_of_rom
-
     sha256 = sha256_of_rom(path)
     file = roms_file(app.bridge.home)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -211,7 +210,7 @@ def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(app: App, own_rom
     app[LibraryController].file_wanted.connect(lambda title, then: asked.append(then))
     own_rom.rename(tmp_path / "moved.gb")
     app[RomLibrary].reload()
-    assert "is not there" in app[RomLibrary].card(sha256).problem
+    assert "is not there" in there(app[RomLibrary].card(sha256)).problem
     app[LibraryController].play(sha256)
     until(lambda: app.window.banners.banners)
     assert "MINE" in app.window.banners.banners[0].accessibleName()
@@ -243,7 +242,7 @@ def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(ap
     bad.write_bytes(own_rom.read_bytes())  # it looks like one; the player knows better
     app[LibraryController].open_rom(bad)
     until(lambda: any("7 bytes" in made.accessibleName() for made in app.window.banners.banners))
-    assert app[Session].rom == app[PlayController].request.task == str(own_rom)
+    assert app[Session].rom == there(app[PlayController].request).task == str(own_rom)
 
 
 def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
@@ -285,8 +284,6 @@ def test_the_distance_on_show_is_the_one_that_the_task_will_have() -> None:
 
 
 def test_observe_rounds_as_the_emulator_does() -> None:
-    from emulator import Cartridge, Emulator
-
     rom = ASSETS / "games/pocket_quest/pocket_quest.gb"
     emulator = Emulator(Cartridge.from_file(rom), 1, "cpu")
     for _ in range(3):
@@ -301,7 +298,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: P
     assert app[PlayController].paused, "the game waits while the goal is looked at"
     assert tools.verbs() == ["play", "probe"]
     assert "12.5% of 16 random players" in app[TaskDock].finding.text()
-    np.testing.assert_array_equal(model.goal.template, observe(model.goal.captured.picture))
+    np.testing.assert_array_equal(there(model.goal).template, observe(there(model.goal).captured.picture))
     assert app[StartAhead].is_wanted(), "a worker loads while the task is named"
     find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
     click(app, names.MAKE_TASK_BUTTON)
@@ -348,7 +345,7 @@ def test_the_distance_follows_the_game_and_the_region(app: App, own_rom: Path, t
     probe = tools.asked[-1]
     with np.load(probe[probe.index("--goal") + 1]) as data:
         np.testing.assert_array_equal(data["mask"], model.mask)
-        np.testing.assert_array_equal(data["templates"][0], model.goal.template)
+        np.testing.assert_array_equal(data["templates"][0], there(model.goal).template)
     painter.setFocus()
     QTest.keyClick(painter, Qt.Key.Key_Right)
     QTest.keyClick(painter, Qt.Key.Key_Space)
@@ -401,8 +398,6 @@ def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
 def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
     app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from trainer_core.wire.errors import LabError
-
     async def run(argv: list[str], **_: object) -> dict[str, Any]:
         raise LabError("1 different start pictures were found ... (--walk)")
 
@@ -423,7 +418,7 @@ def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
 def test_another_game_begins_another_draft(app: App, own_rom: Path, tools: Tools) -> None:
     captured(app, own_rom)
     app[LibraryController].open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
-    until(lambda: app[PlayController].request.task.endswith("moths.gb"))
+    until(lambda: there(app[PlayController].request).task.endswith("moths.gb"))
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: app[DraftModel].rom.endswith("mirror_moths.gb"))
     until(lambda: app[DraftModel].starts)
@@ -446,7 +441,7 @@ def test_a_name_is_kept_with_its_draft_and_goes_with_it(app: App, own_rom: Path,
     assert box.text() == model.name == "", "another task has no name yet"
     QTest.keyClicks(box, "second")
     app[LibraryController].open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
-    until(lambda: app[PlayController].request.task.endswith("moths.gb"))
+    until(lambda: there(app[PlayController].request).task.endswith("moths.gb"))
     until(lambda: model.is_empty)
     assert box.text() == ""
     assert not app[TaskDock].audit.text(), "nothing is left of the other game's task"
@@ -462,7 +457,7 @@ def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path,
         {"working": "Playing a minute at random", "probe": None},
         {"working": "", "probe": {**PROBE, "false_positive_rate": 0.625}},
         {"goal": replaced(model.goal, way=own_rom, way_frames=4321)},
-        {"goal": replaced(model.goal, later=3 - model.goal.template[None])},
+        {"goal": replaced(model.goal, later=3 - there(model.goal).template[None])},
     ):
         model.tell(**facts)
         QApplication.processEvents()
@@ -489,7 +484,7 @@ def test_a_click_beside_a_box_takes_the_keys_from_the_game(app: App, own_rom: Pa
     assert QApplication.focusWidget() is not screen
     paused = app[PlayController].paused
     for key in "a name":
-        QTest.keyClicks(QApplication.focusWidget(), key)
+        QTest.keyClicks(there(QApplication.focusWidget()), key)
     assert app[PlayController].paused == paused, "Space went nowhere"
 
 
@@ -524,7 +519,7 @@ def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Too
     captured(app, own_rom)
     model, finding = app[DraftModel], app[TaskDock].finding
     assert not model.is_restless
-    later = np.repeat(model.goal.template[None], 2, axis=0)
+    later = np.repeat(there(model.goal).template[None], 2, axis=0)
     later[1, 10:20, 10:20] = 3 - later[1, 10:20, 10:20]
     model.tell(goal=replaced(model.goal, later=later))
     assert finding.text().startswith("This picture changes by itself (0.0")

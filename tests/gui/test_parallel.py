@@ -21,7 +21,7 @@ def test_words_lie_apart_and_a_value_that_is_missing_nowhere() -> None:
     assert axis_of("limit", ["nan", "3"]).ticks == ((0.0, "3"), (1.0, "nan"))
 
 
-def test_the_pointer_means_the_line_that_it_is_on(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_the_pointer_means_the_line_that_it_is_on(qapp) -> None:
     axes = [axis_of("a", ["1", "2"]), axis_of("b", ["x", None]), success_axis([0.0, 1.0])]
     view = ParallelView(["low", "high"], axes)
     view.resize(600, 300)

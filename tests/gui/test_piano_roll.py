@@ -23,7 +23,7 @@ from gui.features.roll.panel import branch_trees
 from gui.features.roll.piano_roll import HEAD, NUMBER, ROW, PianoRoll
 from gui.kit import theme
 from gui.state.notices import Notices
-from tests.gui.conftest import click, until
+from tests.gui.conftest import click, there, until
 from trainer_core.envs.recording_writer import RecordingWriter
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import HomePaths
@@ -71,7 +71,7 @@ def pressed(game: ConsoleGame, folder: Path, frames: int) -> np.ndarray:
     return game.picture().copy()
 
 
-def test_buttons_of_a_selection_are_copied_over_others(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_buttons_of_a_selection_are_copied_over_others(qapp) -> None:
     roll, pressed = PianoRoll(), []
     roll.frame_picked.connect(roll.set_frame)
     roll.pressed.connect(lambda first, masks: pressed.append((first, masks)))
@@ -117,7 +117,7 @@ def drag_over_b(piano: PianoRoll, first: int, count: int) -> None:
     mouse(piano, QEvent.Type.MouseButtonRelease, to)
 
 
-def test_a_drag_from_the_row_that_is_cut_off_covers_what_it_is_over(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_drag_from_the_row_that_is_cut_off_covers_what_it_is_over(qapp) -> None:
     roll, pressed = PianoRoll(), list[tuple[int, bytes]]()
     roll.frame_picked.connect(roll.set_frame)
     roll.pressed.connect(lambda first, masks: pressed.append((first, masks)))
@@ -205,7 +205,7 @@ def test_buttons_are_edited_by_mouse_and_keys_and_taken_back(opened: App) -> Non
 
 def test_what_is_pressed_is_named_and_coloured_along_the_replay(opened: App) -> None:
     replay, view = opened[ReplayController], opened[ReplayView]
-    assert "action A+RIGHT" in replay.replay.describe(30)
+    assert "action A+RIGHT" in there(replay.replay).describe(30)
     lane = view.lane.grab().toImage()
     mark = lane.pixelColor(round(30 / 144 * lane.width()), 14)
     assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]
@@ -238,7 +238,7 @@ def test_changes_that_nobody_saved_are_brought_back(opened: App) -> None:
     assert opened[ReplayView].panel.isHidden()
     banner = opened.window.banners.banners[-1]
     assert banner.accessibleName() == "The changed buttons were not saved: take"
-    banner.button.click()
+    there(banner.button).click()
     until(lambda: bytes(roll.masks) == changed and roll.fork == 40)
     opened.actions["rollUndo"].trigger()
     assert not roll.is_changed
@@ -257,33 +257,33 @@ def test_changed_buttons_are_saved_as_a_branch_and_played_on(app: App, game: Con
     until(lambda: roll.known == 144)
     player = roll.player._child
     np.testing.assert_array_equal(view.screen_view.picture, pressed(game, folder, 61))
-    assert view.caption.text() == replay.replay.describe(60)
+    assert view.caption.text() == there(replay.replay).describe(60)
     roll.press(60, bytes([32 | DOWN, 32, 32]))
     view.go_to(143)
     until(lambda: view.position.text() == "144 / 144" and not roll._is_seeking)
     until(lambda: roll.known == 144)
     assert "once it is saved" in view.caption.text()
-    shown = view.screen_view.picture.copy()
+    shown = there(view.screen_view.picture).copy()
     app.actions["rollSave"].trigger()
-    until(lambda: replay.replay.folder.name == "take-b1")
-    branch = replay.replay.folder
+    until(lambda: there(replay.replay).folder.name == "take-b1")
+    branch = there(replay.replay).folder
     about = read_recording(branch)
     assert (about.parent, about.forked_at, branch.parent) == ("take", 60, home / "recordings")
     np.testing.assert_array_equal(shown, pressed(game, branch, 144))
-    np.testing.assert_array_equal(shown, replay.replay.picture(143))
-    assert [step.action for step in replay.replay.steps[:2]] == [5, A_RIGHT]
+    np.testing.assert_array_equal(shown, there(replay.replay).picture(143))
+    assert [step.action for step in there(replay.replay).steps[:2]] == [5, A_RIGHT]
     (root,) = branch_trees(replay.folders)
     assert [child.folder.name for child in root.children] == ["take-b1"]
     until(lambda: roll.is_open and not roll.is_changed and not roll.busy)
     # The same player goes on: a branch of the branch, from where it was changed again.
     roll.press(100, bytes([A]))
     app.actions["rollSave"].trigger()
-    until(lambda: replay.replay.folder.name == "take-b2" and not roll.busy)
-    second = read_recording(replay.replay.folder)
+    until(lambda: there(replay.replay).folder.name == "take-b2" and not roll.busy)
+    second = read_recording(there(replay.replay).folder)
     assert (second.parent, second.forked_at) == ("take-b1", 100)
     assert roll.player._child is player
-    np.testing.assert_array_equal(replay.replay.picture(143), pressed(game, replay.replay.folder, 144))
-    assert view.panel.tree.topLevelItem(0).child(0).text(1) == "61"
+    np.testing.assert_array_equal(there(replay.replay).picture(143), pressed(game, there(replay.replay).folder, 144))
+    assert there(there(view.panel.tree.topLevelItem(0)).child(0)).text(1) == "61"
     roll.close()
     until(lambda: not roll.player.is_active)
     assert read_buttons(folder, read_recording(folder))[60] == 0, "the recording stays as it was"
@@ -341,9 +341,9 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     app.open_path(tmp_path / "two.gif")
     until(lambda: replay.replay is not None)
     assert app.window.center.currentWidget() is view
-    assert view.screen_view.picture.tolist()[0][0] == [200, 10, 20]
-    view.slider.setValue(len(replay.replay) - 1)
-    assert view.screen_view.picture.tolist()[0][0] == [20, 10, 200]
+    assert there(view.screen_view.picture).tolist()[0][0] == [200, 10, 20]
+    view.slider.setValue(len(there(replay.replay)) - 1)
+    assert there(view.screen_view.picture).tolist()[0][0] == [20, 10, 200]
     assert not app.actions["rollOpen"].isEnabled()
     assert "pictures only" in app.actions["playOn"].toolTip()
     problems: list[str] = []

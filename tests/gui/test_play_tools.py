@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from gui.app import App
 from gui.features.play.controller import PlayController
@@ -22,10 +22,10 @@ from gui.features.replay.controller import ReplayController
 from gui.features.replay.export_sheet import ExportSheet
 from gui.features.replay.lane import ACTION, ActionLane
 from gui.features.replay.view import ReplayView
-from gui.features.tasks.dock import TaskDock
 from gui.kit import object_names as names
 from gui.kit.screen import Palette
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, there, until
+from tests.gui.echo_player import Recorded, picture
 from trainer_core.wire import commands, records
 
 
@@ -38,7 +38,7 @@ def frame(app: App) -> int:
     return app[LiveView].info.frame
 
 
-def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:
     steps = [SimpleNamespace(first_frame=first, last_frame=first + 9, action=3, reward=0.0) for first in (0, 10, 20)]
     replay = SimpleNamespace(steps=steps, has_goal=False, buttons=np.zeros(60, np.uint8))
     lane = ActionLane()
@@ -178,7 +178,7 @@ def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> 
     sheet.last.setValue(500)
     assert sheet.last.minimum() == 11
     sheet.speed.setValue(2)
-    QTest.mouseClick(sheet.findChild(type(app[TaskDock].clear), "exportButton"), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(there(sheet.findChild(QPushButton, "exportButton")), Qt.MouseButton.LeftButton)
     ((place, options),) = exported
     assert place == tmp_path / "clip.apng"
     assert options == [
@@ -206,8 +206,6 @@ def test_a_full_disk_under_a_recording_is_told(app: App) -> None:
 
 
 def recorded(folder: Path) -> Path:
-    from tests.gui.echo_player import Recorded, picture
-
     made = Recorded(folder, "tiny_goal", "human")
     for number in range(9):
         made.add(picture(0, 1, number), 0)
@@ -230,7 +228,7 @@ def test_a_person_plays_on_from_the_frame_on_show(app: App, tmp_path: Path) -> N
 
 def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> None:
     app.open_path(recorded(tmp_path / "dropped"))
-    assert app[ReplayController].replay.folder == tmp_path / "dropped"
+    assert there(app[ReplayController].replay).folder == tmp_path / "dropped"
     assert app.window.center.currentWidget() is app[ReplayView]
 
 

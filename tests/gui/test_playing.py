@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image, ImageSequence
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
@@ -17,7 +18,6 @@ from gui.features.play.controller import PlayController
 from gui.features.play.keys import Joypad
 from gui.features.play.live import LiveView
 from gui.features.replay.controller import ReplayController
-from gui.features.replay.model import Replay
 from gui.features.replay.view import ReplayView
 from gui.features.runs.model import RunList
 from gui.features.train.controller import TrainingController
@@ -25,7 +25,7 @@ from gui.kit import object_names as names
 from gui.kit.screen import FrameSource, Palette, Screen, best_columns
 from gui.state.checkpoints import CheckpointCard, CheckpointList
 from gui.state.session import Mode, Navigation, Place, Session
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, there, until
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.wire.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
@@ -59,14 +59,14 @@ def play(app: App, mode: Mode = Mode.HUMAN) -> None:
 
 
 def shown(app: App) -> np.ndarray:
-    return app[LiveView].screen_view.picture
+    return there(app[LiveView].screen_view.picture)
 
 
 # -- the screen ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ratio", [1.0, 2.0])
-def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float) -> None:  # type: ignore[no-untyped-def]
+def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float) -> None:
     screen = Screen(Palette(), "s", "Screen")
     screen.resize(640, 576)
     shades = np.frombuffer(picture(0b1010, 1, 77), np.uint8).reshape(144, 160)
@@ -80,7 +80,7 @@ def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float
     np.testing.assert_array_equal(got, table[shades].repeat(scale, 0).repeat(scale, 1))
 
 
-def test_an_odd_room_leaves_a_letterbox_and_never_a_fraction(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_an_odd_room_leaves_a_letterbox_and_never_a_fraction(qapp) -> None:
     screen = Screen(Palette(), "s", "Screen")
     screen.resize(500, 470)
     screen.show_picture(np.zeros((144, 160), np.uint8))
@@ -89,7 +89,7 @@ def test_an_odd_room_leaves_a_letterbox_and_never_a_fraction(qapp) -> None:  # t
     assert target.center() == screen.rect().center()
 
 
-def test_without_whole_pixels_a_picture_fills_its_room_and_stays_crisp(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_without_whole_pixels_a_picture_fills_its_room_and_stays_crisp(qapp) -> None:
     palette = Palette()
     palette.is_whole = False
     screen = Screen(palette, "s", "Screen")
@@ -117,16 +117,16 @@ def test_a_wall_fills_its_room_and_leaves_few_holes(count: int, room: tuple[int,
     assert scale >= 0.9 * max(every)
 
 
-def test_colour_pictures_of_other_environments_fit_the_same_view(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_colour_pictures_of_other_environments_fit_the_same_view(qapp, tmp_path: Path) -> None:
     writer = FrameWriter(tmp_path / "f.bin", FrameShape(4, 2, 1, FORMAT_RGB888))
     pixels = np.arange(24, dtype=np.uint8)
     writer.publish(pixels.tobytes(), FrameInfo())
     source = FrameSource()
     source.open(tmp_path / "f.bin")
-    _, pictures = source.latest()
+    _, pictures = there(source.latest())
     screen = Screen(Palette(), "s", "Screen")
     screen.show_picture(pictures[0])
-    assert screen._pixels[0, 1] == 0xFF030405
+    assert there(screen._pixels)[0, 1] == 0xFF030405
 
 
 def test_a_source_follows_a_file_that_comes_late_and_one_that_is_replaced(tmp_path: Path) -> None:
@@ -136,11 +136,11 @@ def test_a_source_follows_a_file_that_comes_late_and_one_that_is_replaced(tmp_pa
     first = FrameWriter(tmp_path / "f.bin", FrameShape(4, 2))
     first.publish(bytes(8), FrameInfo())
     source._next_look = 0.0
-    assert source.latest()[1].shape == (1, 2, 4)
+    assert there(source.latest())[1].shape == (1, 2, 4)
     second = FrameWriter(tmp_path / "f.bin", FrameShape(6, 2, 3))
     second.publish(bytes(36), FrameInfo())
     source._next_look = 0.0
-    assert source.latest()[1].shape == (3, 2, 6)
+    assert there(source.latest())[1].shape == (3, 2, 6)
 
 
 # -- keys ------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_a_key_reaches_the_console_and_leaving_releases_it(app: App) -> None:
 def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) -> None:
     play(app)
     until(lambda: app[LiveView].strip.who.text() == "HUMAN")
-    config = json.loads((app[PlayController].player.directory / "config.json").read_text())
+    config = json.loads((there(app[PlayController].player.directory) / "config.json").read_text())
     assert config == {
         "task": "tiny_goal",
         "checkpoint": "",
@@ -254,12 +254,12 @@ def test_a_damaged_checkpoint_cannot_be_deployed(app: App, tmp_path: Path) -> No
     app[CheckpointsController].deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile
     until(lambda: not deploy.isEnabled())
     assert not app[PlayController].is_active
-    assert app[CheckpointList].selected.integrity == "missing"
+    assert there(app[CheckpointList].selected).integrity == "missing"
 
 
 def test_a_player_that_dies_is_told_and_the_view_is_empty(app: App) -> None:
     play(app)
-    app[PlayController].player._child.signal_group(9)
+    there(app[PlayController].player._child).signal_group(9)
     until(lambda: not app[PlayController].is_active)
     assert not app[LiveView].screen_view.has_picture
     assert app[PlayController].error
@@ -285,7 +285,7 @@ def recorded(app: App) -> App:
 
 
 def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
-    replay, view = recorded[ReplayController].replay, recorded[ReplayView]
+    replay, view = there(recorded[ReplayController].replay), recorded[ReplayView]
     assert len(replay) > 5
     assert recorded[ReplayView].choices.currentText().endswith(f"tiny_goal, {len(replay) / 59.7275:.1f} s")
     slider = find(recorded, names.REPLAY_SLIDER)
@@ -293,7 +293,7 @@ def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
     for frame in (0, 3, len(replay) - 1):
         slider.setValue(frame)
         shades = np.stack([packed[frame] >> shift & 3 for shift in (0, 2, 4, 6)], 1).ravel()
-        np.testing.assert_array_equal(view.screen_view.picture.ravel(), shades)
+        np.testing.assert_array_equal(there(view.screen_view.picture).ravel(), shades)
         assert view.position.text() == f"{frame + 1} / {len(replay)}"
     QTest.keyClick(slider, Qt.Key.Key_Home)
     assert view.frame == 0
@@ -307,7 +307,7 @@ def test_the_replay_is_steered_by_keys(recorded: App) -> None:
     view = recorded[ReplayView]
     QTest.keyClick(view.screen_view, Qt.Key.Key_End)
     last = view.frame
-    assert last == len(recorded[ReplayController].replay) - 1
+    assert last == len(there(recorded[ReplayController].replay)) - 1
     QTest.keyClick(view.screen_view, Qt.Key.Key_Left)
     assert view.frame == last - 1
     QTest.keyClick(view.screen_view, Qt.Key.Key_Home)
@@ -320,7 +320,7 @@ def test_the_replay_is_steered_by_keys(recorded: App) -> None:
 
 
 def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: App) -> None:
-    replay = recorded[ReplayController].replay
+    replay = there(recorded[ReplayController].replay)
     pressed = int(np.flatnonzero(replay.buttons == 1 << 4)[0])
     recorded[ReplayView].slider.setValue(pressed)
     assert "a" in recorded[ReplayView].lights.accessibleName()
@@ -354,14 +354,12 @@ def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
 
 @pytest.mark.slow
 def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(recorded: App) -> None:
-    from PIL import Image, ImageSequence
-
     done = []
     recorded[ReplayController].exported.connect(done.append)
     recorded.actions["screenPocket"].trigger()
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: done)
-    replay: Replay = recorded[ReplayController].replay
+    replay = there(recorded[ReplayController].replay)
     with Image.open(done[0]) as image:
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
         assert len(frames) > 1
@@ -389,7 +387,7 @@ def test_an_imported_checkpoint_appears_selected_and_verified(app: App, tmp_path
     until(lambda: (card := app[CheckpointList].selected) and card.integrity == "verified")
     card = app[CheckpointList].selected
     assert app[CheckpointList].rowCount() == 1
-    assert card.folder.is_relative_to(app.bridge.home.runs)
+    assert there(card).folder.is_relative_to(app.bridge.home.runs)
     assert app[RunList].rowCount() == 1
     assert find(app, names.DEPLOY_BUTTON).isEnabled()
 
@@ -400,10 +398,10 @@ def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(app:
     click(app, names.DEPLOY_BUTTON)
     until(lambda: app[PlayController].is_active and not app[PlayController].busy)
     directory = app[PlayController].player.directory
-    weights = app[CheckpointList].selected.folder / "policy.safetensors"
+    weights = there(app[CheckpointList].selected).folder / "policy.safetensors"
     weights.write_bytes(b"weightz")
     click(app, names.DEPLOY_BUTTON)
-    until(lambda: app[CheckpointList].selected.integrity == "mismatch")
+    until(lambda: there(app[CheckpointList].selected).integrity == "mismatch")
     assert not find(app, names.DEPLOY_BUTTON).isEnabled()
     assert app[PlayController].is_active
     assert app[PlayController].player.directory == directory
@@ -414,5 +412,5 @@ def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(app: App, tm
     until(lambda: app[CheckpointList].rowCount() == 1)
     click(app, names.WARM_START_BUTTON)
     config = app[TrainingController].draft.config
-    assert config.warm_start == str(app[CheckpointList].selected.folder)
+    assert config.warm_start == str(there(app[CheckpointList].selected).folder)
     assert config.task == "tiny_goal"

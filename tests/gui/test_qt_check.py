@@ -30,7 +30,7 @@ def test_the_pair_that_aborts_is_refused_with_a_way_out() -> None:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="singletons are immortal from 3.12 on")
-def test_signals_and_repaints_leave_the_reference_counts_of_singletons_alone(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_signals_and_repaints_leave_the_reference_counts_of_singletons_alone(qapp) -> None:
     class Sender(QObject):
         fired = Signal(bool)
 

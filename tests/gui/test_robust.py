@@ -23,10 +23,15 @@ from gui.state.session import Mode, Session
 from tests.gui.conftest import until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.processes import group_of
+from tests.support.scripted_native import scripted_native
 from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.life import RunLife
 from trainer_core.service import import_checkpoint
+from trainer_core.service.child import start_child
+from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
+from trainer_core.wire.spec import RunSpec
 
 
 def banners(app: App) -> list[str]:
@@ -63,7 +68,7 @@ def test_an_import_is_repeated_after_its_run_went_on(app: App, tmp_path: Path) -
     assert banners(app)[0].startswith("Imported")
 
 
-def test_the_window_closes_at_once_and_a_deaf_child_ends_later(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_window_closes_at_once_and_a_deaf_child_ends_later(make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.01, ignore_stop=True, ignore_term=True, child=True)
     training = app[TrainingController]
     training.set_consent(True)
@@ -117,12 +122,6 @@ def test_weights_go_to_the_player_that_stays_not_to_the_one_that_is_replaced(app
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device here")
 def test_a_full_disk_under_a_workers_log_costs_the_log_only(tmp_path: Path) -> None:
-    from tests.support.scripted_native import scripted_native
-    from trainer_core.runs.life import RunLife
-    from trainer_core.service.child import start_child
-    from trainer_core.wire import records
-    from trainer_core.wire.spec import RunSpec
-
     home, runner = HomePaths(tmp_path), scripted_native(updates=50, interval_s=0.0)
     spec = RunSpec.of(RunConfig(task="tiny_goal"), runner.id)
     RunLife.begin(home, "r", spec, algo="ppo")

@@ -44,10 +44,7 @@ def column(app: App, name: str) -> list[str]:
     return [str(dock.proxy.index(row, place).data()) for row in range(dock.proxy.rowCount())]
 
 
-def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
-    app: App,
-    make_app,  # type: ignore[no-untyped-def]
-) -> None:
+def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(app: App, make_app) -> None:
     dock = app[RunsDock]
     for run_id, rate in (("r-1", 0.01), ("r-2", 1e-05), ("r-3", 0.5)):
         tell(app, run_id, rate=rate, envs=32, nested={"depth": 2})
@@ -97,7 +94,7 @@ def test_a_run_is_selected_whatever_key_is_held(app: App) -> None:
         assert dock._runs.selected == [run_id]
 
 
-def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkeypatch) -> None:
     dock, telemetry = app[RunsDock], app[TelemetryModel]
     for number in range(4):
         tell(app, f"r-{number}")
@@ -161,7 +158,7 @@ def test_an_expression_without_an_end_costs_little_on_long_names() -> None:
     assert TextSearch(["(a+)+$"]).finds("a" * 64)
 
 
-def test_archived_runs_are_found_by_somebody_who_types(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_archived_runs_are_found_by_somebody_who_types(qapp) -> None:
     source = RunList()
     view = RunFilter(source)
     kept, archived = (run_record(name, RunState.FINISHED) for name in ("kept", "gone"))

@@ -20,7 +20,7 @@ from gui.state import run_history
 from gui.state.log_buffer import LINE_LENGTH, MAX_LINES, LogBuffer
 from gui.state.run_history import read_run
 from gui.state.telemetry import KEPT, TelemetryModel
-from tests.gui.conftest import close, replaced, until
+from tests.gui.conftest import close, replaced, there, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record, update_record
 from trainer_core.wire.run_record import RunState
@@ -34,7 +34,7 @@ def many() -> tuple[RunList, RunFilter]:
     return source, view
 
 
-def test_ten_thousand_runs_filter_and_sort_in_150_ms(qapp, many) -> None:  # type: ignore[no-untyped-def]
+def test_ten_thousand_runs_filter_and_sort_in_150_ms(qapp, many) -> None:
     _, view = many
     begun = time.process_time()
     view.set_text("run-099 finished")
@@ -49,7 +49,7 @@ def test_ten_thousand_runs_filter_and_sort_in_150_ms(qapp, many) -> None:  # typ
     assert view.row_of("run-00001") == -1
 
 
-def test_a_run_that_changes_or_comes_moves_its_own_row_only(qapp, many) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_that_changes_or_comes_moves_its_own_row_only(qapp, many) -> None:
     source, view = many
     view.sort(COLUMNS.index("Steps"), Qt.SortOrder.DescendingOrder)
     resets, moves, changes = [], [], []
@@ -72,7 +72,7 @@ def test_a_run_that_changes_or_comes_moves_its_own_row_only(qapp, many) -> None:
     assert view.index(view.row_of("newcomer"), 0).data(RUN_ROLE).env_steps == 0
 
 
-def test_what_is_filtered_out_comes_and_goes_with_its_state(qapp, many) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_filtered_out_comes_and_goes_with_its_state(qapp, many) -> None:
     source, view = many
     view.set_text("failed")
     assert view.rowCount() == 0
@@ -85,11 +85,11 @@ def test_what_is_filtered_out_comes_and_goes_with_its_state(qapp, many) -> None:
 
 def test_a_home_of_10_000_runs_opens_without_reading_their_logs(
     qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # type: ignore[no-untyped-def]
+) -> None:
     home = make_home(tmp_path / "home", 10_000, 50)
     read: list[str] = []
 
-    def counted(path: Path, *rest: int):  # type: ignore[no-untyped-def]
+    def counted(path: Path, *rest: int):
         read.append(path.parent.name)
         return real(path, *rest)
 
@@ -123,9 +123,9 @@ def test_the_selection_survives_a_filter(app: App) -> None:
     app[RunList].put_all(runs)
     app[RunsController].show("run-7")
     app[RunsDock].filter.setText("run-7")
-    assert app[RunsDock].current().run_id == "run-7"
+    assert there(app[RunsDock].current()).run_id == "run-7"
     app[RunsDock].filter.clear()
-    assert app[RunsDock].current().run_id == "run-7"
+    assert there(app[RunsDock].current()).run_id == "run-7"
 
 
 def test_a_history_is_complete_however_it_meets_live_records(tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_a_log_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(run_history, "READ_BYTES", 5000)
     home = make_home(tmp_path / "home", 1, 200)
     log = home.run("run-00000").train_log
-    assert len(read_run("r", log).table) == 200
+    assert len(there(read_run("r", log)).table) == 200
     log.write_bytes(b"x" * 20_001 + b"\n" + log.read_bytes())
-    assert len(read_run("r", log).table) == 200, "a line gone mad costs only itself"
+    assert len(there(read_run("r", log)).table) == 200, "a line gone mad costs only itself"
 
 
 def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

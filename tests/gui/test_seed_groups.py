@@ -34,7 +34,7 @@ def told(model: TelemetryModel, run_id: str, values: list[float], **config: obje
 
 
 @pytest.fixture
-def model(qapp) -> TelemetryModel:  # type: ignore[no-untyped-def]
+def model(qapp) -> TelemetryModel:
     made = TelemetryModel()
     made.set_smoothing(0.0)
     for seed, level in ((1, 1.0), (2, 2.0), (3, 6.0)):
@@ -109,7 +109,7 @@ def test_a_group_has_one_colour_and_a_member_that_comes_later_takes_it(model: Te
     assert model.slots["slow-2"] == model.slots["slow-1"]
 
 
-def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:
     app[Navigation].show(Place.CURVES)
     box = find(app, "spreadBox")
     app.actions["groupRange"].trigger()
@@ -126,7 +126,7 @@ def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:  # type: ig
     assert find(again, "spreadBox").currentData() == ""
 
 
-def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:
     model = TelemetryModel()
     model.set_spread(RANGE)
     model.set_pinned([f"run-{number}" for number in range(12)])
@@ -136,7 +136,7 @@ def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:  # ty
     assert sorted(model.slots[name] for name in groups) == [0, 1, 2]
 
 
-def test_a_long_label_keeps_the_values(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_a_long_label_keeps_the_values(qapp) -> None:
     model = TelemetryModel()
     model.set_spread(RANGE)
     for number, (rate, policy) in enumerate([(0.1, "small"), (0.2, "nature")] * 2):
@@ -146,7 +146,7 @@ def test_a_long_label_keeps_the_values(qapp) -> None:  # type: ignore[no-untyped
     assert labels == ["0.1, small \u00d72", "0.2, nature \u00d72"]
 
 
-def test_many_seeds_are_brought_up_to_date_in_time(qapp) -> None:  # type: ignore[no-untyped-def]
+def test_many_seeds_are_brought_up_to_date_in_time(qapp) -> None:
     model = TelemetryModel()
     rng = np.random.default_rng(1)
     for number in range(250):
@@ -202,7 +202,7 @@ def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) 
     shown.close()
 
 
-def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", runs=3, log_records=5).root
     app = make_app(home)
     app[RunsController].show_all(["run-00001"])
@@ -227,7 +227,9 @@ def test_a_run_without_a_point_in_a_group_of_seeds_is_painted(model: TelemetryMo
     canvas = card.canvas
     canvas.scene = replaced(canvas.scene, bands=(Band(none, none, none, QColor("red")),))
     assert not canvas.grab().isNull()
-    assert model.entries()[0].label.endswith("\u00d73")
+    group = model.entries()[0]
+    assert isinstance(group, SeedGroup)
+    assert group.label.endswith("\u00d73")
 
 
 def test_the_longest_run_goes_on_where_the_mean_ends(model: TelemetryModel) -> None:
@@ -263,5 +265,4 @@ def test_a_group_without_the_metric_keeps_its_colour(model: TelemetryModel) -> N
     (band,) = card.canvas.scene.bands
     slot = model.slots[model.entries()[1].run_id]
     assert slot != model.slots[model.entries()[0].run_id]
-    wanted = theme.curve_color(slot).getRgb()[:3]
-    assert curve.color.getRgb()[:3] == band.color.getRgb()[:3] == wanted
+    assert curve.color.rgb() == band.color.rgb() == theme.curve_color(slot).rgb()

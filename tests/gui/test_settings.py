@@ -322,7 +322,7 @@ def test_layouts_that_qt_saved_are_sound_and_no_others(app: App) -> None:
     assert not is_sound_geometry(b"\0" * 66)
 
 
-def test_a_layout_that_would_end_the_process_is_not_given_to_qt(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_a_layout_that_would_end_the_process_is_not_given_to_qt(make_app) -> None:
     first: App = make_app()
     settings = first[Settings]
     state = bytearray(first.window.saveState(LAYOUT_VERSION).data())

@@ -174,7 +174,7 @@ def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
     assert not any(check.status == "fail" for check in app[TrainingController].checks)
 
 
-def test_the_badge_walks_through_a_whole_run(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_badge_walks_through_a_whole_run(make_app) -> None:
     app = make_app(updates=5, interval_s=0.01)
     seen = [app[TrainingDock].badge.text()]
 
@@ -207,7 +207,7 @@ def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
     assert "stopped by you" in app[TrainingDock].detail.text()
 
 
-def test_the_badge_says_how_far_a_validation_is(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_badge_says_how_far_a_validation_is(make_app) -> None:
     found = "greedy 1.00, sampled 0.38: not confirmed"
     app = make_app(updates=1000, interval_s=0.01, validates=True, found=found)
     start(app)
@@ -244,7 +244,7 @@ def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(app: 
     until(lambda: app[TrainingController].stalled_for() == 0)
 
 
-def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(make_app) -> None:
     app = make_app(updates=5, interval_s=0.01, garbage=True)
     start(app)
     until(lambda: app[TrainingController].state is RunState.FINISHED)
@@ -253,7 +253,7 @@ def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(make_app) -> None:
     assert app[LogDock].view.toPlainText().count("bad line") == 10
 
 
-def test_the_demo_is_two_clicks(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_the_demo_is_two_clicks(make_app) -> None:
     app = make_app(updates=1000, interval_s=0.01)
     click(app, "startDemoButton")
     app[TrainingController].draft.set_values({"task": "tiny_goal"})
@@ -264,7 +264,7 @@ def test_the_demo_is_two_clicks(make_app) -> None:  # type: ignore[no-untyped-de
     assert app.window.center.currentWidget() is app[EnvWall]
 
 
-def test_a_second_window_sees_what_the_first_one_ran(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_second_window_sees_what_the_first_one_ran(make_app, tmp_path: Path) -> None:
     first = make_app(updates=20, interval_s=0.01)
     start(first)
     until(lambda: first[TrainingController].state is RunState.FINISHED)
@@ -325,7 +325,7 @@ def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: Ap
     assert [waits.run_id for waits in service.queue.entries()] == [entry.run_id]
 
 
-def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> None:
     app = make_app(updates=1000, interval_s=0.01, compiles=True)
     wall, curves = app[EnvWall], app[CurvesView]
     start(app)
@@ -348,7 +348,7 @@ def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> No
     assert wall.screen_view.isVisible()
 
 
-def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None:
     app = make_app(compiles=True)
     start(app)
     until(lambda: app[EnvWall].card.is_on)
@@ -371,7 +371,7 @@ def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> 
     assert other.isHidden()
 
 
-def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.02)
     training, model, curves = app[TrainingController], app[TelemetryModel], app[CurvesView]
     start(app)
@@ -396,7 +396,7 @@ def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> N
     assert not app.window.banners.banners, "it waits no more"
 
 
-def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_app) -> None:
     app = make_app(updates=1000, interval_s=60.0)
     start(app)
     app[Navigation].show(Place.CURVES)
@@ -406,7 +406,7 @@ def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_ap
     until(lambda: app[CurvesView]._empty.text() == "It ended before its first update")
 
 
-def test_a_double_click_on_resume_resumes_once(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_a_double_click_on_resume_resumes_once(make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.01)
     training, problems = app[TrainingController], []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))

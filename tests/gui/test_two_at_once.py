@@ -14,7 +14,7 @@ from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
 from gui.features.replay.controller import ReplayController
 from gui.kit import object_names as names
-from tests.gui.conftest import click, until
+from tests.gui.conftest import click, there, until
 from trainer_core.wire import commands
 
 
@@ -70,7 +70,7 @@ def test_a_recording_that_ends_with_its_player_is_told(played: App) -> None:
     goes_on(played)
     played.actions["endPlayer"].trigger()
     until(lambda: replay.replay is not None)
-    assert len(replay.replay) > 5
+    assert len(there(replay.replay)) > 5
     assert any(banner.title == "Recorded" for banner in played.window.banners.banners)
     # Another game in its place ends one as well.
     played.actions["playGame"].trigger()
@@ -78,6 +78,6 @@ def test_a_recording_that_ends_with_its_player_is_told(played: App) -> None:
     click(played, names.RECORD_BUTTON)
     until(lambda: playing.recording)
     goes_on(played)
-    first = replay.replay.folder
+    first = there(replay.replay).folder
     playing.play_human()
-    until(lambda: replay.replay.folder != first)
+    until(lambda: there(replay.replay).folder != first)

@@ -6,10 +6,11 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QWidget
@@ -34,9 +35,12 @@ from gui.state.appearance import Appearance
 from gui.state.log_buffer import MAX_LINES, LogBuffer, level_of
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import foreign_record, replaced, until
+from tests.gui.conftest import foreign_record, replaced, there, until
 from tests.support.made_records import run_record, update_record
+from trainer_core.service.child import PARSE_BUDGET_S
+from trainer_core.service.event_stream import LineParser
 from trainer_core.wire import records
+from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
 
 
 @pytest.fixture
@@ -67,7 +71,7 @@ def card_for(model: TelemetryModel) -> PlotCard:
 # -- plots -----------------------------------------------------------------------------------
 
 
-def test_a_plot_of_100_000_points_redraws_within_a_frame(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_a_plot_of_100_000_points_redraws_within_a_frame(qapp, model: TelemetryModel) -> None:
     for run_id in ("a", "bb", "ccc", "dddd"):
         fill(model, run_id, 100_000)
         model.toggle_pin(run_id)
@@ -98,7 +102,7 @@ def test_only_stale_plots_of_the_visible_tab_are_redrawn(app: App) -> None:
     until(lambda: all(card.redraws == 2 for card in cards))
 
 
-def test_the_crosshair_reads_the_nearest_record(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_the_crosshair_reads_the_nearest_record(qapp, model: TelemetryModel) -> None:
     run = model.run("r")
     for update in range(1, 51):
         run.take(update_record("r", update - 1, update, 100.0))
@@ -122,13 +126,17 @@ def test_three_pinned_runs_have_three_colours_and_three_dashes(app: App) -> None
     legend = app[TelemetryDock].legend
     assert legend.isVisible()
     assert all(name in legend.text() for name in ("aaaa", "bbbb", "cccc"))
-    smooth = [curve for curve in card.canvas.scene.curves if curve.key[2] == "smooth"]
-    assert len({curve.color.name() for curve in smooth}) == 3
-    assert len({curve.dash for curve in smooth}) == 3
-    before = {curve.key[0]: curve.color.name() for curve in smooth}
+
+    def smooth() -> dict[str, Any]:
+        curves: Any = card.canvas.scene.curves
+        return {curve.key[0]: curve for curve in curves if curve.key[2] == "smooth"}
+
+    assert len({curve.dash for curve in smooth().values()}) == 3
+    before = {run_id: curve.color.name() for run_id, curve in smooth().items()}
+    assert len(set(before.values())) == 3
     app[TelemetryModel].toggle_pin("run-cccc")
     card.redraw()
-    after = {c.key[0]: c.color.name() for c in card.canvas.scene.curves if c.key[2] == "smooth"}
+    after = {run_id: curve.color.name() for run_id, curve in smooth().items()}
     assert after == {name: before[name] for name in ("run-aaaa", "run-bbbb")}
 
 
@@ -146,7 +154,7 @@ def test_zoom_holds_until_follow_is_pressed(app: App) -> None:
     assert card.canvas.scene.x_range[1] >= 1999 * 2048
 
 
-def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: TelemetryModel) -> None:
     fill(model, "a", 5000)
     model.set_focus("a")
     lines = card_for(model).to_csv().splitlines()
@@ -155,7 +163,7 @@ def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: Teleme
     assert float(lines[3000].split(",")[2]) == pytest.approx(model.run("a").table.column("reward_mean")[2999], rel=1e-9)
 
 
-def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None:
     run = model.run("r")
     for update in range(1, 11):
         run.take(update_record("r", update - 1, update, 100.0))
@@ -208,7 +216,7 @@ def test_another_trainers_scalars_get_plots_under_more(app: App, tmp_path: Path)
     assert not dock.cards["entropy_mean"].isHidden()
 
 
-def test_a_share_is_drawn_from_0_to_1_unless_it_is_small(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+def test_a_share_is_drawn_from_0_to_1_unless_it_is_small(qapp, model: TelemetryModel) -> None:
     for seq in range(10):
         model.take("r", foreign_record(seq, success_rate=0.3, done_rate=0.01))
     model.set_focus("r")
@@ -227,9 +235,6 @@ def test_a_share_is_drawn_from_0_to_1_unless_it_is_small(qapp, model: TelemetryM
 
 def test_a_burst_of_50_000_records_leaves_the_loop_responsive(app: App) -> None:
     """Parsing and appending are cut into pieces; the longest piece is what a person feels."""
-    from trainer_core.service.child import PARSE_BUDGET_S
-    from trainer_core.service.event_stream import LineParser
-
     data = b"".join(records.encode(update_record("r", seq, seq + 1, 1.0)) for seq in range(5000))
     run, longest, count = app[TelemetryModel].run("r"), 0.0, 0
     for part in range(10):
@@ -238,6 +243,7 @@ def test_a_burst_of_50_000_records_leaves_the_loop_responsive(app: App) -> None:
         while parser.backlog:
             begun = time.process_time()
             while time.process_time() - begun < PARSE_BUDGET_S and (item := parser.next()):
+                assert isinstance(item, records.UpdateRecord)
                 seq = part * 5000 + item.seq
                 run.take(replaced(item, seq=seq, env_steps=(seq + 1) * 2048))
                 count += 1
@@ -289,7 +295,7 @@ def test_ages_are_told_in_words() -> None:
 
 def test_ages_go_on_though_nothing_else_changes(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
-    monkeypatch.setattr(run_list, "ago", lambda when: asked.append(when) or "x")  # type: ignore[func-returns-value]
+    monkeypatch.setattr(run_list, "ago", lambda when: asked.append(when) or "x")
     app.window.resize(1600, 900)  # a narrow table leaves columns out
     app[RunList].put(run_record("r"))
     app[RunsDock].table.ages.setInterval(1)
@@ -317,7 +323,7 @@ def test_what_cannot_be_pressed_says_why(app: App) -> None:
         f"{type(widget).__name__} {widget.objectName()!r} in {widget.parentWidget()}"
         for widget in app.window.findChildren(QWidget)
         if isinstance(widget, QAbstractButton | QComboBox | QLineEdit)
-        and not widget.isEnabledTo(widget.parentWidget())
+        and not widget.isEnabledTo(there(widget.parentWidget()))
         and widget.toolTip() in ("", getattr(widget, "text", str)())
         and not widget.objectName().startswith("qt_")
         and not widget.objectName().startswith("Scroll")
@@ -334,7 +340,7 @@ def test_no_shortcut_is_given_twice(app: App) -> None:
         ActionRegistry.add(app.actions, "again", "Again", print, "Ctrl+N")
 
 
-def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path) -> None:
     first = make_app()
     first[LogDock].setFloating(True)
     first[CheckpointsDock].hide()
@@ -353,7 +359,9 @@ def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path
 
 
 def luminance(color: str) -> float:
-    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in QColor(color).getRgbF()[:3]]
+    shown = QColor(color)
+    channels = (shown.redF(), shown.greenF(), shown.blueF())
+    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
@@ -435,10 +443,6 @@ def test_a_switch_amid_the_rest_of_another_waits_for_its_own(app: App, monkeypat
 
 def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> None:
     """60 pictures and 20 records a second beside five curves of 100,000 points."""
-    from PySide6.QtCore import QTimer
-
-    from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
-
     writer = FrameWriter(tmp_path / "frames.bin", FrameShape(160, 144))
     fill(app[TelemetryModel], "a", 100_000)
     app[TelemetryModel].set_focus("a")

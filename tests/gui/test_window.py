@@ -23,7 +23,7 @@ from gui.kit import object_names as names
 from gui.kit.settings import LAYOUT_VERSION, Settings
 from gui.shell.layout import FRAME
 from gui.state.session import Mode, Session
-from tests.gui.conftest import find, until
+from tests.gui.conftest import find, there, until
 
 
 def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
@@ -83,7 +83,7 @@ def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:
     assert [text.minimumHeight() for text in texts] == wide
 
 
-def test_docks_of_another_mode_do_not_come_back(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_docks_of_another_mode_do_not_come_back(make_app) -> None:
     """Mode and layout are remembered apart; an app that was killed has a layout of another mode."""
     first = make_app()
     first[Session].set_mode(Mode.HUMAN)
@@ -135,8 +135,8 @@ def test_tab_passes_by_what_lies_behind_another_dock(app: App) -> None:
     until(lambda: find(app, "runFilter").hasFocus())
     seen = []
     while len(seen) < 60:
-        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
-        reached = QApplication.focusWidget()
+        QTest.keyClick(there(QApplication.focusWidget()), Qt.Key.Key_Tab)
+        reached = there(QApplication.focusWidget())
         if reached.objectName() == "runFilter":
             break
         seen.append(reached)

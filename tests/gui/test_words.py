@@ -87,7 +87,7 @@ def is_data(widget: QObject) -> bool:
     return name in DATA or name.startswith("field_") or widget.property("role") == "data"
 
 
-def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "settings").mkdir(parents=True)
     settings = Settings(HomePaths(home))
@@ -124,7 +124,7 @@ def german_home(folder: Path) -> Path:
     return home
 
 
-def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path) -> None:
     try:
         app = make_app(german_home(tmp_path))
         app.window.resize(1024, 700)
@@ -145,7 +145,7 @@ def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path)
         words.choose_language(words.ENGLISH)
 
 
-def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:
     try:
         app = make_app(german_home(tmp_path))
         assert app.actions["start"].text() == "Training starten"

@@ -31,6 +31,7 @@ from tests.support.guests import (
 from tests.support.processes import until
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.runners.catalog import find_runner
+from trainer_core.runners.cleanrl.networks import action_logits
 from trainer_core.runs.config_file import read_spec, write_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.service import TrainerService
@@ -302,8 +303,6 @@ def test_arguments_that_a_script_refuses_are_one_line(tmp_path: Path) -> None:
 
 def test_logits_are_what_each_script_would_act_by() -> None:
     """`ppo` has an actor, `ppo_atari` one behind a network that sees 0 to 1, `dqn` Q values."""
-    from trainer_core.runners.cleanrl.networks import action_logits
-
     shades = torch.full((2, 4, 72, 80), 3, dtype=torch.uint8)
     mean = lambda seen: seen.flatten(1).mean(1, keepdim=True)  # noqa: E731
     weights = torch.nn.Linear(1, 7)

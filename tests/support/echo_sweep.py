@@ -17,5 +17,5 @@ from trainer_core.sweeps.slot import TrialSlot
 if __name__ == "__main__":
     runner = scripted_native(**json.loads(sys.argv[1]))
     ladder = StopLadder(2.0, 0.5)
-    sweep.TrialSlot = functools.partial(TrialSlot, runners=(runner,), ladder=ladder)  # type: ignore[misc]
+    sweep.TrialSlot = functools.partial(TrialSlot, runners=(runner,), ladder=ladder)
     main.leave(lambda: main.main(["sweep", *sys.argv[2:]]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from trainer_core.wire import records
 from trainer_core.wire.run_record import RunRecord, RunState
@@ -23,7 +24,7 @@ def update_record(run_id: str, seq: int, update: int, sps: float) -> records.Upd
     )  # fmt: skip
 
 
-def run_record(run_id: str, state: RunState = RunState.RUNNING, **fields: object) -> RunRecord:
+def run_record(run_id: str, state: RunState = RunState.RUNNING, **fields: Any) -> RunRecord:
     return RunRecord(
         run_id=run_id,
         runner="native",

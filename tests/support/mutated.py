@@ -16,6 +16,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from trainer_core.formats.logged_run import LoggedRun
+from trainer_core.formats.protobuf import masked_crc, varint
+from trainer_core.formats.wandb_reader import HEAD, _messages
+
 EXTREMES: tuple[Any, ...] = (
     0, -1, 1, 255, 256, 2**31, 2**63, 2**70, -(2**63) - 1, 10**400, 1e308, -1e308, float("nan"),
     float("inf"), "", "x", "\0", "../../etc/passwd", "/dev/zero", "x" * 5000, "\ud800", None, True,
@@ -199,8 +203,6 @@ def mutated_proto(good: bytes) -> Bytes:
 
 def _proto_fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
     """Number, wire type and value. Raises ValueError, IndexError where it is no protobuf."""
-    from trainer_core.formats.protobuf import varint
-
     at = 0
     while at < len(message):
         tag, at = varint(message, at)
@@ -254,7 +256,7 @@ def mutated_npz(good: bytes) -> Bytes:
         if turn is not None:
             changed[name] = turn(arrays[name])
         out = io.BytesIO()
-        np.savez_compressed(out, **changed)  # type: ignore[arg-type]
+        np.savez_compressed(out, **changed)
         return out.getvalue()
 
     one = st.tuples(st.sampled_from(sorted(arrays)), st.sampled_from(others))
@@ -281,8 +283,6 @@ ZLIB: Inside = (zlib.decompress, zlib.compress)
 
 def tfrecords(data: bytes) -> bytes:
     """One TFRecord around the bytes, its check sums right."""
-    from trainer_core.formats.protobuf import masked_crc
-
     head = struct.pack("<Q", len(data))
     return head + struct.pack("<I", masked_crc(head)) + data + struct.pack("<I", masked_crc(data))
 
@@ -297,16 +297,11 @@ def first_tfrecord(data: bytes) -> bytes:
 
 def wandb_record(data: bytes) -> bytes:
     """The last record but one of a `.wandb` file: rows of a history come last."""
-    from trainer_core.formats.logged_run import LoggedRun
-    from trainer_core.formats.wandb_reader import _messages
-
     return list(_messages(Path(), data, LoggedRun()))[-2]
 
 
 def wandb_log(data: bytes) -> bytes:
     """A `.wandb` file of one record, in as many pieces as it needs, their check sums right."""
-    from trainer_core.formats.wandb_reader import HEAD
-
     out, left, first = bytearray(HEAD), data, True
     while left or first:
         room = (32 << 10) - len(out) % (32 << 10)

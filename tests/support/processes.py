@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -36,7 +37,7 @@ def run(
     """
 
     async def whole() -> None:
-        runners = {} if runner is None else {"runners": (runner,)}
+        runners: dict[str, Any] = {} if runner is None else {"runners": (runner,)}
         service = TrainerService(HomePaths(home), ladder=StopLadder(**ladder) if ladder else None, **runners)
         service.open()
         try:

@@ -20,7 +20,7 @@ TORN = settings(
     max_examples=EXAMPLES,
     deadline=None,
     derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType]  # its metaclass says no type
 )
 any_data = given(data=st.data())
 

@@ -81,7 +81,7 @@ def asking_within(ranks: Ranks) -> Control:
                 control.stop("test")
             super().__call__(course)
 
-    validations.Attending = Watched  # type: ignore[misc]
+    validations.Attending = Watched
     return control
 
 

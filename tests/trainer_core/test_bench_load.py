@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_a_file_of_another_game_or_version_is_named(
     code, found = load(capsys, "--rom", other, "--replay", saved)
     assert (code, "made with the ROM" in found["error"]) == (1, True)
     with np.load(saved) as data:
-        arrays = {name: data[name] for name in data.files} | {"layout_version": np.int64(0)}
+        arrays: dict[str, Any] = {name: data[name] for name in data.files} | {"layout_version": np.int64(0)}
     np.savez(saved, **arrays)
     code, found = load(capsys, "--rom", ROM, "--replay", saved)
     assert (code, "another version" in found["error"]) == (1, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import struct
@@ -18,7 +19,7 @@ from gui.features.replay.model import Replay
 from tests.support.decoders import DECODERS
 from trainer_core.envs.recording_writer import first_difference
 from trainer_core.envs.single_game import ConsoleGame, open_game
-from trainer_core.formats.gif import GREENS, save_gif, shades_image
+from trainer_core.formats.gif import GREENS, save_gif, shades_image, true_delays
 from trainer_core.formats.video import Clip, export_clip
 from trainer_core.lab.arc_games import PALETTE
 from trainer_core.lab.paths import ASSETS, HomePaths
@@ -258,8 +259,6 @@ def test_variants_of_vbm_that_do_not_say_what_a_dmg_needs_are_named(
 
 
 def pyboy_replay(events: list[Any], state: bytes | None = None) -> bytes:
-    import hashlib
-
     rom_hash = base64.b64encode(hashlib.sha256(ROM.read_bytes()).digest()).decode()
     begun = base64.b64encode(state).decode() if state else None
     return zlib.compress(json.dumps([events, rom_hash, begun]).encode())
@@ -311,9 +310,7 @@ def game() -> ConsoleGame:
 
 
 def written_rollout(folder: Path, game: ConsoleGame, every: int, **meta: Any) -> Rollout:
-    from trainer_core.formats.gif import true_delays
-
-    rollout = Rollout(game, Walker(), every)  # type: ignore[arg-type]
+    rollout = Rollout(game, Walker(), every)
     rollout.play(2, 8)
     folder.mkdir()
     images = (shades_image(shades, GREENS) for shades in rollout.pictures)

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 
 from tests.support.refusals import rewrite
 from tests.trainer_core.building import tiny_config, train_in
@@ -66,8 +70,6 @@ def recorded(folder: Path) -> Path:
 
 
 def test_weights_that_are_no_numbers_are_named(copy: Path) -> None:
-    import safetensors.torch
-
     weights = safetensors.torch.load_file(copy / checkpoint_manifest.POLICY)
     name = sorted(weights)[0]
     weights[name].flatten()[3] = float("nan")
@@ -96,8 +98,6 @@ def test_a_file_that_is_too_large_is_not_even_read(copy: Path) -> None:
 
 
 def test_a_pickle_with_code_is_one_line(copy: Path) -> None:
-    import pickle
-
     class Evil:
         def __reduce__(self) -> Any:
             return (os.system, ("true",))
@@ -110,9 +110,6 @@ def test_a_pickle_with_code_is_one_line(copy: Path) -> None:
 
 
 def test_a_state_that_unpacks_without_end_is_refused() -> None:
-    import struct
-    import zlib
-
     bomb = zlib.compress(bytes(64 << 20), 9)
     data = b"DMGM" + struct.pack("<IQ", 1, len(bomb)) + bomb
     with pytest.raises(CheckpointError, match="a piece of more than 8388608 bytes"):
@@ -123,9 +120,6 @@ def test_a_state_that_unpacks_without_end_is_refused() -> None:
 
 def test_many_small_pieces_unpack_to_no_more_than_the_envs_can_have(tmp_path: Path) -> None:
     """3 MB of them came to 3.5 GB while only the size of each was limited."""
-    import struct
-    import zlib
-
     piece = zlib.compress(bytes(8 << 20), 9)
     sizes = struct.pack("<I400Q", 400, *[len(piece)] * 400)
     (tmp_path / "machines.bin").write_bytes(b"DMGM" + sizes + piece * 400)

@@ -8,14 +8,21 @@ import numpy as np
 import pytest
 import torch
 
+from emulator import Emulator
+from trainer_core.author.demonstration import play_demonstration
+from trainer_core.envs.build import make_env
 from trainer_core.envs.curriculum import AHEAD, LIMIT_LEAST, LIMIT_TIMES, StartCurriculum, states_to_go, successors
-from trainer_core.envs.demonstrations import Demonstration, states_along
+from trainer_core.envs.demonstrations import Demonstration, states_along, task_demonstrations
 from trainer_core.envs.exploring import cells_of
+from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.preparing import Preparing
+from trainer_core.envs.task_files import load_rom
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.host.progress import ENOUGH, RunProgress
-from trainer_core.lab.tasks import Codec
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import Codec, find_task
 from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import TaskError
 
 TASK = "pocket_quest/leave_bedroom"
@@ -157,31 +164,27 @@ def test_recent_success_outlives_a_record_and_is_resumed():
 @pytest.mark.warp
 def test_only_training_begins_along_demonstrations(tmp_path):
     pytest.importorskip("warp")
-    from trainer_core.envs.build import make_env
-    from trainer_core.lab.paths import HomePaths
-    from trainer_core.lab.tasks import find_task
-    from trainer_core.wire.config import RunConfig
-
     home = HomePaths(tmp_path)
     task = find_task(TASK, home)
     config = RunConfig(task=TASK, num_envs=8)
     own = set(task.manifest.starts.indices(False))
     env = make_env(config, home, demo_share=config.demo_starts)
+    assert isinstance(env, GameEnv)
     assert set(env.start_set.tolist()) == own
-    chooser = env.episodes.curriculum  # type: ignore[attr-defined]
+    chooser = env.episodes.curriculum
     assert chooser is not None
     along = chooser.along.start.tolist()
     walked = chooser.walked.tolist()
     assert len(walked) > 48
-    found = env.episodes.start_pictures[torch.tensor(walked)]  # type: ignore[attr-defined]
+    found = env.episodes.start_pictures[torch.tensor(walked)]
     assert len(set(cells_of(found.numpy()))) == len(walked)  # each shows another place
-    assert float(env.episodes.start_dist[walked].min()) >= task.manifest.goal.tau  # type: ignore[attr-defined]
+    assert float(env.episodes.start_dist[walked].min()) >= task.manifest.goal.tau
     assert task.manifest.starts.count <= min(walked)
     assert max(walked) < min(along)
     env.reset_to(torch.tensor([0, min(along)] * 4))
     told = env.step(torch.zeros(8, dtype=torch.int64)).info.from_demo
     assert told.tolist() == [False, True] * 4
-    near = env.episodes.start_dist[torch.tensor(along)]  # type: ignore[attr-defined]
+    near = env.episodes.start_dist[torch.tensor(along)]
     assert float(near.min()) >= task.manifest.goal.tau  # nobody begins at the goal
     env.reset(seed=5)
     actions = torch.randint(0, 7, (60, 8), generator=torch.Generator().manual_seed(2))
@@ -198,21 +201,15 @@ def test_only_training_begins_along_demonstrations(tmp_path):
     env.close()
     for starts in ("train", "validation", "test"):
         played = make_env(config, home, starts=starts)
+        assert isinstance(played, GameEnv)
         assert max(played.start_set.tolist()) < task.manifest.starts.count
-        assert played.episodes.curriculum is None  # type: ignore[attr-defined]
+        assert played.episodes.curriculum is None
         played.close()
 
 
 @pytest.mark.warp
 def test_states_along_a_demonstration_end_at_its_goal(tmp_path):
     pytest.importorskip("warp")
-    from emulator import Emulator
-    from trainer_core.author.demonstration import play_demonstration
-    from trainer_core.envs.demonstrations import task_demonstrations
-    from trainer_core.envs.task_files import load_rom
-    from trainer_core.lab.paths import HomePaths
-    from trainer_core.lab.tasks import find_task
-
     home = HomePaths(tmp_path)
     task = find_task(TASK, home)
     cartridge, codec = load_rom(task, home), task.manifest.codec

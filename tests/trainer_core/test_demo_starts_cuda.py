@@ -8,12 +8,16 @@ import pytest
 import torch
 
 from trainer_core.envs.curriculum import StartCurriculum, states_to_go
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.tasks import find_task
 
 pytestmark = [
     pytest.mark.warp,
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
+
 CPU, CUDA = torch.device("cpu"), torch.device("cuda:0")
 TASK = "pocket_quest/leave_bedroom"
 
@@ -43,9 +47,7 @@ def test_estimates_and_weights_are_the_same() -> None:
 
 def test_walks_states_along_and_episodes_are_the_same(tmp_path: Path) -> None:
     """Until the first draw, which every device makes with random numbers of its own."""
-    from trainer_core.envs.game_env import GameEnv, GameOptions
-    from trainer_core.lab.paths import HomePaths
-    from trainer_core.lab.tasks import find_task
+    from trainer_core.envs.game_env import GameOptions
 
     home = HomePaths(tmp_path)
     here, there = (

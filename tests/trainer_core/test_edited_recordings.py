@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -148,8 +149,6 @@ def test_changes_outside_and_over_a_loaded_state_are_refused(tmp_path: Path) -> 
 
 
 def test_a_recording_that_does_not_play_back_is_told(tmp_path: Path, recorded: Path, game: ConsoleGame) -> None:
-    import shutil
-
     folder = tmp_path / "other"
     shutil.copytree(recorded, folder)
     pictures = bytearray((folder / "pictures.bin").read_bytes())

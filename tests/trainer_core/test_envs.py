@@ -10,6 +10,7 @@ import torch
 
 from tests.trainer_core.building import tiny_config
 from tests.trainer_core.vec_env_contract import check_vec_env
+from trainer_core.envs import scoring
 from trainer_core.envs.build import chosen_starts, make_env
 from trainer_core.envs.episodes import GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
@@ -44,11 +45,12 @@ def test_walking_to_the_goal_pays_the_bonus_and_ends_the_episode() -> None:
     moves = "D" * (7 - row) + "U" * (row - 7) + "L" * (column - 2) + "R" * (2 - column)
     env.reset_to(torch.tensor([0]))
     before = float(env.episodes.dist[0])
-    total = 0.0
+    total, result = 0.0, None
     names = {"U": 3, "D": 4, "L": 5, "R": 6}
     for move in moves:
         result = env.step(torch.tensor([names[move]]))
         total += float(result.reward[0])
+    assert result is not None
     assert bool(result.done[0])
     assert float(result.info.dist[0]) == 0.0
     assert total == pytest.approx(before - 0.1 * len(moves) + 5.0, abs=1e-5)
@@ -137,7 +139,6 @@ def test_the_success_function_drives_bonus_done_and_success_together() -> None:
     assert find_success_function("goal_touched") is not find_success_function("goal_template")
     with pytest.raises(TaskError, match="goal_template"):
         find_success_function("no such")
-    from trainer_core.envs import scoring
 
     @scoring.success_function("test_always")
     def always(progress: scoring.Progress) -> torch.Tensor:
@@ -236,7 +237,7 @@ def test_validation_reports_what_each_start_gave() -> None:
 def test_validation_and_test_are_halves_of_what_training_never_sees(tmp_path: Path) -> None:
     config, home = tiny_config(num_envs=4), HomePaths(tmp_path)
     sets = {
-        name: set(make_env(config, home, starts=name).start_set.tolist())  # type: ignore[arg-type]
+        name: set(make_env(config, home, starts=name).start_set.tolist())
         for name in ("train", "validation", "test", "heldout")
     }
     assert (len(sets["validation"]), len(sets["test"])) == (8, 8)
@@ -244,6 +245,7 @@ def test_validation_and_test_are_halves_of_what_training_never_sees(tmp_path: Pa
     assert not sets["validation"] & sets["test"]
     assert not sets["heldout"] & sets["train"]
     env = make_env(config, home, starts="validation")
+    assert isinstance(env, TinyGoalEnv)
     drawn = {int(start) for _ in range(20) for start in env.episodes.draw_starts()}
     assert drawn <= sets["validation"], "what autoreset draws is of the same set"
     assert chosen_starts(torch.tensor([7]), "test").tolist() == [7], "one state has to be both"

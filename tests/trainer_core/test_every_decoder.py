@@ -28,7 +28,7 @@ DAMAGED = settings(
     deadline=None,
     derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
     database=None,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType]  # its metaclass says no type
     phases=[Phase.generate],  # an input is one change of a good file: nothing is there to shrink
 )
 OTHERS = {

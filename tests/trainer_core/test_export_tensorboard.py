@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -26,7 +27,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def fields(data: bytes) -> list[tuple[int, object]]:
+def fields(data: bytes) -> list[tuple[int, Any]]:
     """(number, value) of a protobuf message, by the wire format's description alone."""
     found, at = [], 0
     while at < len(data):
@@ -45,7 +46,7 @@ def fields(data: bytes) -> list[tuple[int, object]]:
     return found
 
 
-def read_events(path: Path) -> list[dict[int, object]]:
+def read_events(path: Path) -> list[dict[int, Any]]:
     data, at, found = path.read_bytes(), 0, []
     while at < len(data):
         (size,) = struct.unpack_from("<Q", data, at)

@@ -113,7 +113,8 @@ def test_a_row_names_fields_that_there_are_and_an_object_that_learns(name: str) 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_reads_the_fields_of_its_row_and_no_others(name: str) -> None:
     parts = implementation(name, ("policy", "value"))
-    source = "".join(inspect.getsource(inspect.getmodule(part)) for part in (parts.update, parts.losses))
+    files = {inspect.getfile(part) for part in (parts.update, parts.losses)}
+    source = "".join(Path(file).read_text(encoding="utf-8") for file in sorted(files))
     source += inspect.getsource(RolloutBuffer)
     read = {
         node.attr

@@ -198,7 +198,7 @@ def test_info_mode_thins_the_infos_and_keeps_the_final_pictures() -> None:
     envs = {mode: DmgLabVectorEnv("tiny_goal", 3, info_mode=mode) for mode in INFO_MODES}
     for env in envs.values():
         env.reset(seed=1)
-    finals = ("final_obs", "_final_obs")
+    finals, full, none = ("final_obs", "_final_obs"), {}, {}
     for step in range(1, HORIZON + 1):
         found = {mode: env.step(np.zeros(3, np.int64)) for mode, env in envs.items()}
         full, stats, none = (found[mode][4] for mode in INFO_MODES)
@@ -220,6 +220,7 @@ def test_sb3_gets_empty_infos_until_an_episode_ends() -> None:
     for env in (full, none):
         env.seed(1)
         env.reset()
+    mine, other = [], []
     for step in range(1, HORIZON + 1):
         mine, other = (env.step(np.zeros(2, np.int64))[3] for env in (full, none))
         assert (other == [{}, {}]) == (step < HORIZON)
@@ -243,7 +244,7 @@ def test_the_vector_env_repeats_itself_by_its_seed() -> None:
 
 def test_sb3_sees_ends_truncations_and_returns() -> None:
     pytest.importorskip("stable_baselines3")
-    from stable_baselines3.common.vec_env import VecMonitor
+    from stable_baselines3.common.vec_env import VecMonitor  # pyright: ignore[reportMissingImports]
 
     from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
 
@@ -251,7 +252,7 @@ def test_sb3_sees_ends_truncations_and_returns() -> None:
     env.set_options({"start": 3})
     first = env.reset()
     assert (first.shape, first.dtype) == ((4, 1, 72, 80), np.uint8)
-    total = np.zeros(4)
+    total, obs, infos = np.zeros(4), first, []
     for step in range(1, HORIZON + 1):
         obs, reward, done, infos = env.step(np.zeros(4, np.int64))
         total += reward

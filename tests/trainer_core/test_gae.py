@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from trainer_core.learn.gae import compute_gae
@@ -43,15 +44,12 @@ def test_a_time_limit_bootstraps_but_does_not_carry() -> None:
 
 def test_machines_do_not_mix() -> None:
     torch.manual_seed(0)
-    fields = [torch.randn(5, 4) for _ in range(3)]
+    rewards, values, following = (torch.randn(5, 4) for _ in range(3))
     done, trunc = torch.rand(5, 4) < 0.2, torch.zeros(5, 4, dtype=torch.bool)
-    together, _ = compute_gae(*fields, done, trunc, gamma=0.9, gae_lambda=0.8)
+    together, _ = compute_gae(rewards, values, following, done, trunc, gamma=0.9, gae_lambda=0.8)
     for env in range(4):
+        one = np.s_[:, env : env + 1]
         alone, _ = compute_gae(
-            *(field[:, env : env + 1] for field in fields),
-            done[:, env : env + 1],
-            trunc[:, env : env + 1],
-            gamma=0.9,
-            gae_lambda=0.8,
+            rewards[one], values[one], following[one], done[one], trunc[one], gamma=0.9, gae_lambda=0.8
         )
-        assert torch.equal(together[:, env : env + 1], alone)
+        assert torch.equal(together[one], alone)

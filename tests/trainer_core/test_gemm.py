@@ -64,7 +64,7 @@ def rounded_forward(policy: PixelActorCritic, obs: Tensor) -> tuple[Tensor, Tens
     for module in (*policy.trunk, *policy.hidden):
         if isinstance(module, nn.Conv2d):
             weight, bias = kept(module.weight), kept(module.bias)  # type: ignore[arg-type]
-            x = kept(nn.functional.conv2d(x, weight, bias, module.stride, module.padding))  # type: ignore[arg-type]
+            x = kept(nn.functional.conv2d(x, weight, bias, module.stride, module.padding))
         elif isinstance(module, nn.Linear):
             x = kept(nn.functional.linear(x, kept(module.weight), kept(module.bias)))
         else:

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.imports import CHECKOUT
 from tests.trainer_core.building import tiny_config, train_in
 from trainer_core.cli.main import main
-from trainer_core.lab.paths import CHECKOUT, HomePaths
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
 
 Lines = list[str]

@@ -53,6 +53,7 @@ def test_each_env_plays_its_own_task_as_it_would_alone() -> None:
     assert len(mixed.emulator.emulators[0].cartridges) == 2, "a ROM is there once"
     mixed.reset()
     firsts = torch.tensor([0, *(len(env.episodes.start_pictures) for env in alone)]).cumsum(0)
+    kept: list[list[tuple]] = [[] for _ in alone]
     for number, env in enumerate(alone):
         own, first = envs_of(number, len(tasks)), firsts[number]
         begun = mixed.episodes[number].start_index
@@ -63,18 +64,18 @@ def test_each_env_plays_its_own_task_as_it_would_alone() -> None:
         assert torch.equal(env.start_index, mixed.start_index[own] - first)
         for row in ROWS:
             result = env.step(row[own])
-            env.kept = [*getattr(env, "kept", []), (result, first, own)]  # type: ignore[attr-defined]
+            kept[number].append((result, first, own))
     for step, row in enumerate(ROWS):
         found = mixed.step(row)
-        for env in alone:
-            result, first, own = env.kept[step]  # type: ignore[attr-defined]
+        for steps in kept:
+            result, first, own = steps[step]
             for name in ("reward", "done", "trunc"):
                 assert torch.equal(getattr(found, name)[own], getattr(result, name)), name
             assert torch.equal(found.info.dist[own], result.info.dist)
             assert torch.equal(found.info.start_index[own] - first, result.info.start_index)
             assert torch.equal(found.info.episode_steps[own], result.info.episode_steps)
-    for env in alone:
-        _, first, own = env.kept[0]  # type: ignore[attr-defined]
+    for env, steps in zip(alone, kept, strict=True):
+        _, first, own = steps[0]
         assert torch.equal(mixed.obs[own], env.obs)
         assert torch.equal(mixed.dist[own], env.dist)
         assert torch.equal(mixed.start_index[own] - first, env.start_index)

@@ -28,8 +28,7 @@ def test_marked_pictures_are_those_of_a_cpu_and_learned_by_products(tmp_path: Pa
     home = HomePaths(tmp_path)
     task = find_task("pocket_quest/leave_bedroom", home)
     envs = [
-        PressedEnv(GameEnv.open(task, home, GameOptions(num_envs=32, device=device)))  # type: ignore[arg-type]
-        for device in ("cpu", "cuda:0")
+        PressedEnv(GameEnv.open(task, home, GameOptions(num_envs=32, device=device))) for device in ("cpu", "cuda:0")
     ]
     rng = torch.Generator().manual_seed(2)
     for env in envs:

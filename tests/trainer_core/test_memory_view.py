@@ -25,7 +25,7 @@ def loop_over(tmp_path: Path, task: str) -> tuple[PlayLoop, list[records.AckEven
 
     def tell(kind: type[records.Record], /, **fields: Any) -> None:
         if kind is records.AckEvent:
-            acks.append(kind(run_id="p", seq=0, time=0.0, **fields))  # type: ignore[arg-type]
+            acks.append(kind(run_id="p", seq=0, time=0.0, **fields))
 
     config = PlayerConfig(task=task, mode="human")
     player = Player(tmp_path, HomePaths(tmp_path), config, tell)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainer_core.lab.paths import CHECKOUT
+from tests.support.imports import CHECKOUT
 from trainer_core.wire import records
 from trainer_core.wire.metric_names import FLAT_SCALARS, METRICS, metric, scalars
 

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from tests.support.processes import until
+from trainer_core.cli.train import Options, options
 from trainer_core.envs.startable import check_startable
 from trainer_core.lab.memory_estimate import available_for, cartridge_ram, check_memory, memory_estimate
 from trainer_core.lab.paths import ASSETS, CHECKOUT, HomePaths
@@ -22,6 +24,7 @@ from trainer_core.lab.task_checks import check_task
 from trainer_core.lab.tasks import find_task
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runners.catalog import find_runner
+from trainer_core.runners.cleanrl.networks import observations
 from trainer_core.runners.native import NATIVE, NativeRunner
 from trainer_core.service import preflight
 from trainer_core.service.preflight import run_checks
@@ -245,10 +248,6 @@ def test_who_takes_a_game_boys_pictures_alone_refuses_an_arc_game(runner_id: str
 
 @pytest.mark.parametrize("algo", ["ppo", "ppo_atari"])
 def test_no_picture_is_cut_for_cleanrls_networks(algo: str) -> None:
-    import torch
-
-    from trainer_core.runners.cleanrl.networks import observations
-
     planes = 4 if algo == "ppo_atari" else 1
     with pytest.raises(ConfigError, match="64, 128"):
         observations(algo, torch.zeros(1, planes, 64, 128, dtype=torch.uint8))
@@ -256,8 +255,6 @@ def test_no_picture_is_cut_for_cleanrls_networks(algo: str) -> None:
 
 
 def test_who_asks_for_a2c_reads_what_it_does_not_learn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from trainer_core.cli.train import Options, options
-
     said = "warning: A2C does not learn Pocket Quest's first stage: 19 % after 186,000 steps"
     for task, algo, is_told in (
         ("pocket_quest/leave_bedroom", "a2c", True),

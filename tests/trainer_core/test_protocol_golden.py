@@ -22,7 +22,7 @@ def golden_lines(name: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("kind", records.RECORD_TYPES, ids=lambda kind: kind.__name__)
 def test_the_golden_record_decodes_and_encodes_to_itself(kind: type[records.Record]) -> None:
-    line = golden_lines("records.jsonl")[kind.__struct_config__.tag]
+    line = golden_lines("records.jsonl")[str(kind.__struct_config__.tag)]
     record = records.decode(line)
     assert type(record) is kind
     assert records.encode(record) == line + b"\n"
@@ -52,7 +52,7 @@ def test_another_trainers_update_needs_three_numbers_and_keeps_its_own() -> None
 
 @pytest.mark.parametrize("kind", commands.COMMAND_TYPES, ids=lambda kind: kind.__name__)
 def test_the_golden_command_decodes_and_encodes_to_itself(kind: type[commands.Command]) -> None:
-    line = golden_lines("commands.jsonl")[kind.__struct_config__.tag]
+    line = golden_lines("commands.jsonl")[str(kind.__struct_config__.tag)]
     command = commands.decode(line)
     assert type(command) is kind
     assert commands.encode(command) == line + b"\n"

@@ -125,7 +125,7 @@ def test_a_console_that_cannot_be_is_refused_and_any_other_runs(
     records = state["machines"]["consoles"].numpy().view(CONSOLE_DTYPE).reshape(-1)
     rows = state["machines"]["rows"].numpy()
     word = st.sampled_from(WORDS) | st.integers(0, 0xFFFFFFFF)
-    name = st.sampled_from(CONSOLE_DTYPE.names)
+    name = st.sampled_from(CONSOLE_DTYPE.names or ())
     for field, value in data.draw(st.lists(st.tuples(name, word), max_size=3)):
         records[field][data.draw(st.integers(0, ENVS - 1))] = value
     seed = data.draw(st.integers(0, 2**32 - 1))

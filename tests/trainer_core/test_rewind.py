@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from trainer_core.author.inputs import read_inputs
 from trainer_core.envs.recording_writer import first_difference
 from trainer_core.envs.single_game import ConsoleGame, TinyGame, open_game
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.recording import read_recording, read_steps
+from trainer_core.lab.tasks import Codec
 from trainer_core.play import history as history_module
 from trainer_core.play.history import History
 from trainer_core.play.played_game import Player
@@ -253,9 +255,6 @@ def test_a_disk_too_full_to_close_gives_up_the_last_frames(player: Player) -> No
 
 
 def test_a_way_with_a_jump_in_it_is_no_demonstration(player: Player) -> None:
-    from trainer_core.author.inputs import read_inputs
-    from trainer_core.lab.tasks import Codec
-
     player.record(True)
     play(player, 10)
     player.restart(-1)

@@ -15,7 +15,14 @@ from trainer_core.cli.main import main
 from trainer_core.envs.rom_registry import add_rom
 from trainer_core.envs.task_files import load_rom
 from trainer_core.lab.paths import ASSETS, HomePaths
-from trainer_core.lab.roms import has_rom_header, load_profiles, named_rom, registered_roms
+from trainer_core.lab.roms import (
+    find_game_again,
+    has_rom_header,
+    load_profiles,
+    named_rom,
+    registered_roms,
+    sha256_of_rom,
+)
 from trainer_core.lab.tasks import find_task
 from trainer_core.wire.errors import TaskError
 
@@ -215,9 +222,6 @@ def test_a_rom_is_known_by_file_name_title_and_hash(home: HomePaths, tmp_path: P
 
 
 def test_a_recordings_game_is_found_again_by_its_hash(home: HomePaths, tmp_path: Path) -> None:
-    from trainer_core.lab.paths import ASSETS
-    from trainer_core.lab.roms import find_game_again, sha256_of_rom
-
     shipped = ASSETS / "games/pocket_quest/pocket_quest.gb"
     sha256 = sha256_of_rom(shipped)
     assert find_game_again("pocket_quest/leave_house", sha256, home) == "pocket_quest/leave_house"

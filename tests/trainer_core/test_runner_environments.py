@@ -18,10 +18,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.imports import CHECKOUT
 from trainer_core.cli.main import main
 from trainer_core.lab import guest_environment
 from trainer_core.lab.guest_environment import PACKAGES, TORCH, RunnerEnvironment, explain
-from trainer_core.lab.paths import CHECKOUT, HomePaths
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.catalog import find_runner, registered_runners
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
 from trainer_core.wire.errors import LabError
@@ -292,7 +293,7 @@ def test_requirements_are_pinned_and_hashed(runner: GuestRunner) -> None:
     assert len(blocks) > 15
     assert all(block.rstrip().endswith("\\") for block in blocks), "each pin has hashes below"
     assert text.count("--hash=sha256:") >= len(blocks)
-    assert TORCH in (CHECKOUT / "scripts" / "constraints.txt").read_text().split()  # type: ignore[operator]
+    assert TORCH in (CHECKOUT / "scripts" / "constraints.txt").read_text().split()
 
 
 @pytest.mark.parametrize(

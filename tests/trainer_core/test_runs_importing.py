@@ -14,6 +14,7 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.run_lock import RunLock
 from trainer_core.service import import_checkpoint, read_history
+from trainer_core.wire import records
 from trainer_core.wire.errors import CheckpointError, LabError
 from trainer_core.wire.run_record import RunState
 
@@ -26,6 +27,8 @@ def test_the_copy_is_a_run_with_one_verified_checkpoint(tmp_path: Path) -> None:
     checkpoint_manifest.verify(copy)
     assert RunRegistry(home).load()[run.run_id] == run
     meta, record = read_history(home.run(run.run_id).train_log).events
+    assert isinstance(meta, records.MetaRecord)
+    assert isinstance(record, records.CheckpointRecord)
     assert meta.config["task"] == "tiny_goal"
     assert home.run(run.run_id).root / record.path == copy
 

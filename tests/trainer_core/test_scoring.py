@@ -192,8 +192,8 @@ def test_a_step_by_hand() -> None:
     def step(
         rules: Rules, dist: float, held: int, steps: int, reached: float, best: float | None = None, **more: Any
     ) -> Any:
-        best = np.float32(dist if best is None else best)
-        before = Standing(np.float32(dist), np.int32(held), np.int32(steps), best)
+        nearest = np.float32(dist if best is None else best)
+        before = Standing(np.float32(dist), np.int32(held), np.int32(steps), nearest)
         score = score_step(rules.cast(np.float32), before, np.float32(reached), **more)
         return (
             *(float(score.reward), bool(score.done), bool(score.trunc)),

@@ -264,7 +264,7 @@ def test_after_a_crash_the_run_is_lost_and_can_be_resumed(tmp_path: Path) -> Non
     run(tmp_path, second)
 
 
-def _fields(record) -> dict:  # type: ignore[no-untyped-def,type-arg]
+def _fields(record) -> dict:
     return {name: getattr(record, name) for name in record.__struct_fields__}
 
 

@@ -48,7 +48,7 @@ def test_who_follows_the_file_misses_nothing_while_the_run_goes_on(tmp_path: Pat
     run(tmp_path, body)
 
 
-async def _all(stream) -> list[records.Event]:  # type: ignore[no-untyped-def]
+async def _all(stream) -> list[records.Event]:
     return [event async for event in stream]
 
 

@@ -12,6 +12,7 @@ import pytest
 from trainer_core.cli import local_run
 from trainer_core.cli.local_run import Narrator
 from trainer_core.envs import compile_progress
+from trainer_core.envs.build import make_env
 from trainer_core.envs.preparing import Preparing
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.life import RunLife
@@ -98,8 +99,6 @@ def test_a_shell_reads_on_while_a_run_prepares(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.warp
 def test_what_is_done_for_an_environment_is_told(tmp_path: Path) -> None:
-    from trainer_core.envs.build import make_env
-
     told = list[str]()
     config = RunConfig(task="pocket_quest/leave_bedroom", num_envs=2, num_minibatches=1)
     tell = Preparing(told.append, every_s=0.0)

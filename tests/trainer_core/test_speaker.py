@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trainer_core.cli.main import main
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.recording import FRAMES_PER_SECOND
@@ -198,8 +199,6 @@ def test_a_computer_without_sound_is_known_before_it_is_tried(monkeypatch: pytes
 
 
 def test_a_game_becomes_a_wav_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from trainer_core.cli.main import main
-
     out = tmp_path / "a.wav"
     assert main(["sound", str(ROM), "--frames", "60", "--out", str(out), "--channels", "13"]) == 0
     assert json.loads(capsys.readouterr().out)["seconds"] == pytest.approx(60 / 59.73, abs=0.01)

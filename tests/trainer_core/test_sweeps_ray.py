@@ -27,7 +27,7 @@ CLOCKS = {"created_at", "finished_at", "pid", "pid_create_time"}
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    from ray.cluster_utils import Cluster
+    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
 
     found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     found.second = found.add_node(num_cpus=1)

@@ -467,8 +467,8 @@ def test_a_way_of_two_buttons_takes_the_codec_that_has_them(made: Path, tmp_path
         24,
     ]
     both, three = tmp_path / "both.npz", tmp_path / "three.npz"
-    save_demonstrations(both, [Demonstration(demo.start, np.uint8([held[0] | b, held[1] | b, *held[2:]]))])
-    save_demonstrations(three, [Demonstration(demo.start, np.uint8([held[0] | mask_of("A+B"), *held[1:]]))])
+    save_demonstrations(both, [Demonstration(demo.start, np.array([held[0] | b, held[1] | b, *held[2:]], np.uint8))])
+    save_demonstrations(three, [Demonstration(demo.start, np.array([held[0] | mask_of("A+B"), *held[1:]], np.uint8))])
     found = call(tmp_path, "new", "--id", "mine/both", *options, "--way", both)
     assert found["way"] == "kept as a demonstration"
     assert found["buttons"] == f"{TWO_BUTTONS_ID}: the way holds SELECT or two buttons at once in 2 frames"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from trainer_core import player
 from trainer_core.cli.command_table import COMMANDS, Command
@@ -158,9 +158,8 @@ def test_rollout_leaves_a_gif_at_true_speed(home: Path, tmp_path: Path, capsys: 
     assert {"checkpoint_sha256", "hashes", "config"} <= set(meta)
     with Image.open(tmp_path / "rollout.gif") as gif:
         total = 0
-        for index in range(gif.n_frames):  # type: ignore[attr-defined]
-            gif.seek(index)
-            total += gif.info["duration"]
+        for frame in ImageSequence.Iterator(gif):
+            total += frame.info["duration"]
     assert total == meta["gif_duration_ms"]
     assert total / 1000 == pytest.approx(found["pictures"] * 2 / FRAMES_PER_SECOND, abs=0.006)
 

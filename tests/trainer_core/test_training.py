@@ -53,6 +53,7 @@ from trainer_core.lab.recording import read_recording, read_steps
 from trainer_core.play.clips.opening import open_clip
 from trainer_core.runs.log_check import check_log
 from trainer_core.runs.log_writer import DiskError, RunWriter
+from trainer_core.wire import records
 from trainer_core.wire.errors import CheckpointError, LabError
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
@@ -143,7 +144,7 @@ def test_a_resumed_run_goes_on_bit_for_bit(
             control.stop("test")
         return losses
 
-    trainer_of(run).run_update = stop_after_four  # type: ignore[method-assign]
+    trainer_of(run).run_update = stop_after_four
     assert run.train().state is RunState.STOPPED
     run.close()
     train_in(tmp_path / "cut", config)
@@ -169,7 +170,7 @@ def test_a_killed_run_repeats_the_updates_since_its_checkpoint(tmp_path: Path) -
             half.mkdir()
         return losses
 
-    trainer_of(run).run_update = copy_after_five  # type: ignore[method-assign]
+    trainer_of(run).run_update = copy_after_five
     run.train()
     run.close()
     train_in(cut, config)
@@ -381,8 +382,6 @@ def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(tmp_path: Path, m
 
 
 def test_a_line_that_does_not_fit_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trainer_core.wire import records
-
     writer = RunWriter(HomePaths(tmp_path).run("run"))
     told: list[bytes] = []
     writer._listener = told.append

@@ -14,6 +14,7 @@ from tests.support.imports import sources
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.cli.main import main
 from trainer_core.host.control import Control
+from trainer_core.host.persistence import vouch_for
 from trainer_core.host.run import Host
 from trainer_core.host.trainee import Trainee
 from trainer_core.lab import checkpoint_manifest, trust
@@ -108,8 +109,6 @@ def test_what_a_guests_run_saves_is_trusted_here(tmp_path: Path) -> None:
 def test_a_list_that_cannot_be_written_costs_no_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from trainer_core.host.persistence import vouch_for
-
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     vouch_for("ab" * 32)

@@ -102,7 +102,7 @@ def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_
         late_of(run).process.wait(1.0)
         return learn()
 
-    trainer_of(run).run_update = killed_after_a_best  # type: ignore[method-assign]
+    trainer_of(run).run_update = killed_after_a_best
     with pytest.raises(Killed):
         run.train()
     run.close()
@@ -159,7 +159,7 @@ def test_a_process_that_dies_costs_no_validation(tmp_path: Path) -> None:
             process._child.wait()
         return learn()
 
-    trainer_of(run).run_update = killed_meanwhile  # type: ignore[method-assign]
+    trainer_of(run).run_update = killed_meanwhile
     run.train()
     run.close()
     greedy = [steps for steps, mode in evals_of(tmp_path) if mode == "greedy"]

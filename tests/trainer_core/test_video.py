@@ -76,7 +76,7 @@ def test_moving_pictures_last_as_long_as_the_game_did(recording: Path, tmp_path:
     assert found["seconds"] == pytest.approx(FRAMES / FRAMES_PER_SECOND, abs=0.02)
     with Image.open(out) as image:
         np.testing.assert_array_equal(read_back(image), shades_of(0))
-        image.seek(image.n_frames - 1)
+        image.seek(image.n_frames - 1)  # pyright: ignore[reportAttributeAccessIssue]  # of both formats
         last = read_back(image)
         np.testing.assert_array_equal(last, shades_of(46 if suffix == ".gif" else 47))
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

@@ -15,6 +15,7 @@ from trainer_core.author.folder import TaskContents, free_folder, held_out_share
 from trainer_core.author.goals import GoalPictures, gather_goal, parse_mask, suggest_tau
 from trainer_core.author.inputs import beyond_codec, wide_enough
 from trainer_core.author.lost import Way, find_lost
+from trainer_core.author.reports import RANDOM_ALLOWED, random_success
 from trainer_core.author.rom_choice import choose_rom, register_rom
 from trainer_core.author.segments import (
     Segment,
@@ -175,8 +176,6 @@ def random_play(task_id: str, home: HomePaths, episodes: int, seed: int) -> str:
 
     Raises LabError.
     """
-    from trainer_core.author.reports import RANDOM_ALLOWED, random_success
-
     share = random_success(find_task(task_id, home), home, episodes, seed)
     said = f"reaches the goal in {share:.0%} of {episodes} episodes"
     if share <= RANDOM_ALLOWED:

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from emulator import Emulator, EmulatorError, Snapshot
 from emulator.rom.regular_file import replacing
 from emulator.state.npz import Wanted, read_arrays
 from trainer_core.author.goals import LEAST_DISTANCE, gather_goal, suggest_tau
+from trainer_core.author.rom_choice import choose_rom
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.lab.tasks import Codec, find_task
@@ -147,9 +149,6 @@ def probe_goal(
 
 
 def _random_play(play: RandomPlay, home: HomePaths, on_progress: Callable[[float], None]) -> Seen:
-    from emulator import Emulator, EmulatorError, Snapshot
-    from trainer_core.author.rom_choice import choose_rom
-
     _, cartridge = choose_rom(play.rom, play.base, home)
     codec = find_task(play.base, home).manifest.codec if play.base else Codec()
     emulator = Emulator(cartridge, play.consoles, "cpu")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.formats.plot import plot_logs
 from trainer_core.host.process_start import load_torch
 from trainer_core.lab.presets import preset_config, suggest_preset
 from trainer_core.runs.names import find_checkpoint
@@ -72,7 +73,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     print(LEGEND, file=sys.stderr)
     load_torch(config.device)
     from trainer_core.cli.local_run import train_new
-    from trainer_core.formats.plot import plot_logs
     from trainer_core.play.rollout import write_rollout
 
     trained = train_new(config, home, name="demo")

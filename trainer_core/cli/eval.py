@@ -11,6 +11,7 @@ from trainer_core.cli.options import home_paths, parse
 from trainer_core.lab.checkpoint_manifest import read_meta, read_own_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_lists import expand_tasks, game_tasks, is_list, split_tasks
+from trainer_core.runners.catalog import runner_of_checkpoint
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import CheckpointError, ConfigError
@@ -65,7 +66,6 @@ def _by_its_player(options: Options, folder: Path, home: HomePaths) -> dict[str,
     """Another library's policy in that library's interpreter, as a league plays it."""
     from trainer_core.play.league.players import Entry, Settings, league_tasks
     from trainer_core.play.league.table import as_dicts, play_league
-    from trainer_core.runners.catalog import runner_of_checkpoint
 
     runner = runner_of_checkpoint(folder)
     if not runner.capabilities.play:

@@ -13,6 +13,8 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.formats.import_curves import import_curves, is_logged
+from trainer_core.runs.import_run import import_checkpoint
 from trainer_core.wire.errors import ConfigError
 
 
@@ -30,11 +32,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     path, home = options.path, home_paths(options.home)
     if not path.exists():
         raise ConfigError(f"{path}: no such file or folder; name what W&B, TensorBoard or a run left")
-    from trainer_core.formats.import_curves import import_curves, is_logged
-
     if path.is_dir() and not is_logged(path):
-        from trainer_core.runs.import_run import import_checkpoint
-
         record, folder = import_checkpoint(path, home)
         return {"ok": True, "run_id": record.run_id, "checkpoint": str(folder)}
     done = import_curves(path, home)

@@ -15,6 +15,7 @@ import tyro
 from trainer_core.cli.options import home_paths, make_out, parse
 from trainer_core.cli.output import on_terminal, say, tell_progress
 from trainer_core.lab.task_lists import SEPARATOR
+from trainer_core.runs.log_writer import disk_error, write_json
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import MAX_SEED, limits
 
@@ -48,7 +49,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.episode import Played
     from trainer_core.play.league.players import Entry, Settings, league_tasks, parse_entry
     from trainer_core.play.league.table import Row, as_dicts, markdown, play_league
-    from trainer_core.runs.log_writer import disk_error, write_json
 
     if not options.players:
         raise ConfigError("name at least one player; `dmglab league --help` says which there are")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import parse
+from trainer_core.formats.plot import plot_logs
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.fields import limits
 
@@ -31,6 +32,4 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "plot", argv)
     if not options.logs:
         raise LabError("name at least one train_log.jsonl or run directory")
-    from trainer_core.formats.plot import plot_logs
-
     return plot_logs(list(options.logs), options.out, options.smoothing, options.metrics)

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, make_out, parse
+from trainer_core.envs.single_game import open_game
 from trainer_core.lab.checkpoint_manifest import POLICY, read_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_lists import one_of
+from trainer_core.play.demonstrating import record_demonstrations, require_new_folder
 from trainer_core.play.episode import Played
+from trainer_core.play.league.players import Settings, open_checkpoint
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire.fields import MAX_SEED, limits
 
@@ -39,8 +42,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "record", argv)
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
-    from trainer_core.play.demonstrating import require_new_folder
-
     require_new_folder(options.out)
     was_there = options.out.is_dir()
     make_out(options.out)
@@ -54,10 +55,6 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
     """Play with the checkpoint `folder` and keep what reaches the goal."""
-    from trainer_core.envs.single_game import open_game
-    from trainer_core.play.demonstrating import record_demonstrations
-    from trainer_core.play.league.players import Settings, open_checkpoint
-
     meta = read_meta(folder)
     settings = Settings(task=options.task or one_of(meta.task), home=home, mode=options.mode, seed=options.seed)
     game = open_game(settings.task, home)

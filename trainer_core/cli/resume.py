@@ -15,6 +15,7 @@ from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.pause import reach
 from trainer_core.cli.steering import find_live, steer
+from trainer_core.cli.train_guest import resume
 from trainer_core.host.process_start import load_torch
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runners.catalog import AgentRunner, find_runner
@@ -92,8 +93,6 @@ def _resume_guest(
     ]
     if changed:
         raise ConfigError(f"a run of {runner.title} goes on as it began: leave {', '.join(changed)} away")
-    from trainer_core.cli.train_guest import resume
-
     return resume(runner, paths, home, heard)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.lab.tasks import Codec
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.fields import limits
 from trainer_core.wire.regular_files import check_target
@@ -67,7 +68,6 @@ def render(options: Options) -> np.ndarray:
     """float32[n, 2]. Raises LabError for what is no game, or has no sound."""
     from trainer_core.author.inputs import read_inputs
     from trainer_core.envs.single_game import ConsoleGame, open_game
-    from trainer_core.lab.tasks import Codec
     from trainer_core.play.sound import GameSound
 
     game = open_game(options.game, home_paths(options.home))

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import say
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.command_files import LOOK_S
 from trainer_core.runs.index import RunRegistry
@@ -47,8 +48,6 @@ def steer(command: str, argv: list[str], act: Callable[[TrainerService, str], Aw
 
 
 async def _steer(home: HomePaths, run_id: str, act: Callable[[TrainerService, str], Awaitable[None]]) -> RunRecord:
-    from trainer_core.cli.output import say
-
     service = TrainerService(home, works_queue=False)
     service.open()
     service.subscribe(

@@ -20,6 +20,7 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_checks import check_task, check_warm_start
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps import space
+from trainer_core.sweeps.cluster import RaySlots, connect
 from trainer_core.sweeps.conductor import Conductor, Slots
 from trainer_core.sweeps.results import ranking, table
 from trainer_core.sweeps.slot import LocalSlots, TrialSlot
@@ -198,8 +199,6 @@ def _slots(options: Options, home: HomePaths, sweep: Sweep) -> Slots:
         return LocalSlots(devices, options.jobs or 1, lambda: TrialSlot(str(home.root), sweep.sweep_id))
     if options.devices:
         raise ConfigError("--devices are this computer's; on Ray say --gpus-per-trial")
-    from trainer_core.sweeps.cluster import RaySlots, connect
-
     gpus = options.gpus_per_trial or (1.0 if device.startswith("cuda") else 0.0)
     return RaySlots(
         connect(options.ray), home, sweep, cpus=options.cpus_per_trial, gpus=gpus, most=options.jobs, actor=TrialSlot

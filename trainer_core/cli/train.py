@@ -7,10 +7,13 @@ import dataclasses
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, named, parse
+from trainer_core.cli.ordering import Order
+from trainer_core.cli.train_guest import detach
+from trainer_core.cli.train_guest import train as train_guest
 from trainer_core.host.process_start import load_torch
 from trainer_core.host.validation_process import started
 from trainer_core.lab.paths import HomePaths
@@ -18,15 +21,13 @@ from trainer_core.lab.presets import PRESETS, preset_config, suggest_preset, wis
 from trainer_core.lab.task_checks import check_algorithm
 from trainer_core.lab.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
 from trainer_core.lab.tasks import find_task
+from trainer_core.runners.catalog import find_runner
 from trainer_core.wire.algorithms import ignored_fields
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.environment import is_rank, rank_place
 from trainer_core.wire.errors import ConfigError, TaskError
 from trainer_core.wire.fields import limits
 from trainer_core.wire.spec import NATIVE_ID, RunSpec
-
-if TYPE_CHECKING:
-    from trainer_core.cli.ordering import Order
 
 Chosen = TypeVar("Chosen", bound="Options")
 
@@ -52,14 +53,10 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     runner = named(argv, "--runner")
     if runner and runner != NATIVE_ID:
-        from trainer_core.cli.train_guest import train as train_guest
-
         return train_guest(runner, argv)
     found = options("train", argv, Options)
     found.cluster.check()
     if found.detach:
-        from trainer_core.cli.train_guest import detach
-
         return detach(order_of(found))
     config, home = found.run, home_paths(found.home)
     if (found.gpus > 1 or found.cluster.nodes > 1) and not is_rank():
@@ -119,9 +116,6 @@ def with_joined_tasks(argv: list[str]) -> list[str]:
 
 def order_of(found: Options) -> Order:
     """The same as an order to a detached host. Raises ConfigError."""
-    from trainer_core.cli.ordering import Order
-    from trainer_core.runners.catalog import find_runner
-
     if found.gpus > 1 or found.cluster.nodes > 1:
         raise ConfigError("a run of several processes trains in this shell: leave --gpus and --nodes away here")
     spec = RunSpec.of(_limited(found.run, "`dmglab stop`"))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from torch import Tensor
 
 from trainer_core.envs import toy
+from trainer_core.envs.arc.env import ArcVecEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
+from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
 from trainer_core.envs.noise import NoiseEnv
 from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.press_marks import has_room
@@ -21,11 +24,6 @@ from trainer_core.lab.task_lists import SEPARATOR, envs_of, game_tasks, is_sever
 from trainer_core.lab.tasks import OBSERVATION_RULE, Task
 from trainer_core.wire.buttons import CODEC_ID
 from trainer_core.wire.config import RunConfig
-
-if TYPE_CHECKING:
-    from trainer_core.envs.arc.env import ArcVecEnv
-    from trainer_core.envs.game_env import GameEnv
-    from trainer_core.envs.mixed_env import MixedEnv
 
 StartSet = Literal["train", "validation", "test", "heldout"]
 """Start states that a run learns on, those that steer it, those that judge it; heldout: the last
@@ -154,12 +152,10 @@ def make_env(
     if is_several(config.task):
         assert not held_out, "validate each task in an environment of its own"
         env = _mixed([tasks[name] for name in split_tasks(config.task)], config, home, count, seed, demo_share, tell)
-        return _observed(env, config, seed)  # type: ignore[arg-type]
+        return _observed(env, config, seed)
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device)
     elif is_arc(config.task):
-        from trainer_core.envs.arc.env import ArcVecEnv
-
         env = ArcVecEnv(
             find_game(config.task, home),
             home,
@@ -170,8 +166,6 @@ def make_env(
             device=config.device,
         )
     else:
-        from trainer_core.envs.game_env import GameEnv, GameOptions  # warp takes seconds to load
-
         task = tasks[config.task]
         holds_out = task.manifest.starts.heldout > 0
         options = GameOptions(
@@ -210,9 +204,6 @@ def _mixed(
     demo_share: float,
     tell: Preparing | None,
 ) -> MixedEnv:
-    from trainer_core.envs.game_env import GameEnv, GameOptions
-    from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
-
     envs = [len(range(num_envs)[envs_of(number, len(tasks))]) for number in range(len(tasks))]
     parts = []
     for number, (task, count) in enumerate(zip(tasks, envs, strict=True)):

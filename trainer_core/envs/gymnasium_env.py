@@ -69,7 +69,7 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
         """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
         return faces.action_names(self._env)
 
-    def render(self) -> np.ndarray | None:  # type: ignore[override]
+    def render(self) -> np.ndarray | None:
         """u8[144, 160, 3] of the screen now; after an episode's end that of the next start."""
         if self.render_mode is None:
             return None

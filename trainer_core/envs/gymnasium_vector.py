@@ -104,7 +104,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
         return faces.action_names(self._env)
 
-    def render(self) -> tuple[np.ndarray, ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[np.ndarray, ...] | None:
         """One u8[144, 160, 3] per env."""
         if self.render_mode is None:
             return None

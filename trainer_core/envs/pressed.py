@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.novelty import hash_pictures, hash_weights
+from trainer_core.envs.picture_reader import WarpHasher
 from trainer_core.envs.press_marks import draw
 from trainer_core.envs.state_checks import check_keys, check_like, check_range
 from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
@@ -69,8 +70,6 @@ class Pressed:
 def _hasher(num_envs: int, shape: tuple[int, int], device: torch.device) -> Callable[[Tensor], Tensor]:
     """Pictures u8[N, H, W], contiguous, to hashes i64[N]."""
     if device.type == "cuda":
-        from trainer_core.envs.picture_reader import WarpHasher  # Warp takes a second to load
-
         return WarpHasher(shape, num_envs, device)
     weights = hash_weights(shape[0] * shape[1] // 4)
     return lambda pictures: hash_pictures(pictures, weights)

@@ -43,7 +43,7 @@ def save_goal(
     given = {"templates": templates, "mask": mask, "later": later}
     arrays = {name: array for name, array in given.items() if array is not None}
     with replacing(path) as file:
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(file, **arrays)
 
 
 def load_goal(path: Path) -> tuple[np.ndarray, np.ndarray]:

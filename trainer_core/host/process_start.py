@@ -16,6 +16,8 @@ import sys
 import threading
 from collections.abc import Callable
 
+import platformdirs
+
 from trainer_core.wire.environment import rank_place
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
@@ -49,8 +51,6 @@ def keep_bytecode() -> None:
     """
     if not os.environ.get(UNCACHED) or os.environ.get(CACHE):
         return
-    import platformdirs
-
     folder = platformdirs.user_cache_path("dmglab", appauthor=False) / "bytecode"
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
 from trainer_core.envs.build import TaskFacts, task_facts
 from trainer_core.envs.vec_env import StepInfo
 from trainer_core.host import checkpoint as ckpt
@@ -277,8 +280,6 @@ class Host:
 
     def listen_between_gradient_steps(self) -> None:
         """Have `within_update` called after each step of any optimizer of torch."""
-        from torch.optim.optimizer import register_optimizer_step_post_hook
-
         hook = register_optimizer_step_post_hook(lambda *_: self.within_update())
         self.closing.callback(hook.remove)
 
@@ -512,7 +513,5 @@ def _one_line(error: Exception) -> str:
 
 def default_threads() -> int:
     """Return how many threads small networks gain from on a CPU, a core left to others."""
-    import psutil
-
     cores = psutil.cpu_count(logical=False) or 1
     return max(1, min(4, cores - 1))

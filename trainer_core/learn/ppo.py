@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from trainer_core.learn.gemm import learner as gemm
 from trainer_core.learn.learner import Learner, LossSums
 from trainer_core.learn.parts import PartsLearner, learning_parts
 from trainer_core.learn.policy import PixelActorCritic
@@ -53,8 +54,6 @@ def ppo_learner(policy: PixelActorCritic, config: RunConfig, device: torch.devic
     """By matrix products where the GPU and the network allow it, on a CPU from different pictures
     only, else by autograd."""
     if device.type == "cuda":
-        from trainer_core.learn.gemm import learner as gemm  # Warp takes a second to load
-
         if gemm.can_learn_by_products(policy, config, device):
             return gemm.GemmLearner(policy, config, device)
     elif device.type == "cpu":

@@ -51,7 +51,7 @@ class Mailbox:
         if not (run := self.folder.parent).is_dir():
             raise DiskError(f"{run}: this run's folder is gone; put it back, then ask again")
         name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"
-        line = commands.encode(command_type(id=0, **fields))  # type: ignore[arg-type]
+        line = commands.encode(command_type(id=0, **fields))
         self._leave(name + _REQUEST, line)
         return name
 

@@ -59,12 +59,12 @@ def _anonymous(text: str, home: HomePaths) -> str:
 
 
 def _versions() -> dict[str, str]:
-    from importlib import metadata  # with the whole of `email` behind it; few write a report
+    from importlib.metadata import PackageNotFoundError, version  # and all of `email`; few write a report
 
     found = {"python": sys.version.split()[0], "platform": platform.platform()}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
+            found[name] = version(name)
+        except PackageNotFoundError:
             found[name] = ""
     return found

@@ -144,7 +144,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         if self.exited.done() or pipe is None or pipe.is_closing():
             raise ProtocolError("the process has ended")
         self._next_id += 1
-        command = command_type(id=self._next_id, **fields)  # type: ignore[arg-type]
+        command = command_type(id=self._next_id, **fields)
         pipe.write(commands.encode(command))  # type: ignore[attr-defined]
         return self._next_id
 

@@ -89,7 +89,7 @@ class _Stdout(io.RawIOBase):
 def watch_stdout(closed: bool) -> None:
     """Let what is printed from here on raise StdoutError where it cannot be written."""
     old = sys.stdout
-    sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = io.TextIOWrapper(
         io.BufferedWriter(_Stdout(closed)), encoding=old.encoding, errors=old.errors, line_buffering=os.isatty(1)
     )
 
@@ -112,4 +112,4 @@ def finish_stdout(status: int) -> int:
 def outlive_reader_of_stderr() -> None:
     """Training goes on when the terminal or pipe that shows its messages is closed."""
     if not isinstance(sys.stderr, SteadyStream):
-        sys.stderr = SteadyStream(sys.stderr)  # type: ignore[assignment]
+        sys.stderr = SteadyStream(sys.stderr)

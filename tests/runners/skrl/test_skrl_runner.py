@@ -50,7 +50,7 @@ def test_numbers_that_are_left_to_the_runner_fit_the_device_and_are_in_the_plan(
         options = TrainerService(HomePaths(tmp_path)).plan(spec).spec.options
         assert (options["num_envs"], options["mini_batches"]) == (envs, parts)
         assert options["eval_every"] == 20 * envs * 16
-    given = {"num_envs": 4, "rollouts": 4, "mini_batches": 3, "eval_every": 0}
+    given: dict[str, Any] = {"num_envs": 4, "rollouts": 4, "mini_batches": 3, "eval_every": 0}
     assert given.items() <= asdict(SkrlConfig(**given).chosen()).items()
     with pytest.raises(ConfigError, match="mini_batches 17 is more than a rollout holds"):
         SkrlConfig(num_envs=4, rollouts=4, mini_batches=17)

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -66,8 +67,6 @@ def test_skills_are_named_and_a_wrong_name_is_one_line() -> None:
 
 
 def test_a_choice_is_tried_once_then_the_best_is_taken() -> None:
-    import numpy as np
-
     made = Experience(0.0, np.random.default_rng(1))
     for option, value in (("up", 0.0), ("down", 1.0)):
         assert made.choose("stuck", ["up", "down"], greedy=False) == option

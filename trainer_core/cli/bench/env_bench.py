@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import msgspec
+
 from trainer_core.cli.bench import rig
 from trainer_core.cli.options import parse
+from trainer_core.lab.tasks import Codec, Episode, Task
 from trainer_core.wire.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -117,11 +120,9 @@ class ThroughEnv:
     """GameEnv as training uses it; episodes are as long as the wanted resets need."""
 
     def __init__(self, game: rig.Game, options: Options, device: torch.device) -> None:
-        import msgspec
         import torch
 
         from trainer_core.envs.game_env import GameEnv, GameOptions
-        from trainer_core.lab.tasks import Codec, Episode, Task
 
         n = options.num_envs
         horizon = {"none": rig.BENCH_HORIZON, "some": RESET_SHARE, "all": 1}[options.resets]

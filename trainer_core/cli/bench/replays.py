@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from emulator.rom.regular_file import replacing
+from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from trainer_core.cli.bench.rig import Game
 from trainer_core.wire.errors import LabError
 
@@ -71,7 +72,6 @@ class Played:
     def load(cls, path: Path, game: Game) -> Played:
         """Raises LabError when the file is none, of another ROM or of another state layout."""
         from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
-        from emulator.state.npz import ArchiveError, Wanted, read_arrays
         from emulator.state.snapshot import ARRAYS, Snapshot
 
         wanted = {name: Wanted(*rest) for name, rest in REPLAY_ARRAYS.items()}

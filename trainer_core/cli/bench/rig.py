@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 
+from emulator import Cartridge, EmulatorError
 from trainer_core.cli.options import home_paths
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import named_rom
 from trainer_core.lab.tasks import Episode, Goal, Rom, Starts, Task, TaskManifest, find_task
+from trainer_core.wire.buttons import ACTION_MASKS
 from trainer_core.wire.errors import ConfigError, LabError
 
 if TYPE_CHECKING:
     import torch
 
-    from emulator import Cartridge, Snapshot
+    from emulator import Snapshot
     from trainer_core.envs.sharded_emulator import ShardedEmulator
 
 BENCH_HORIZON = 1 << 30  # no episode of a bench ends by itself
@@ -89,7 +92,7 @@ def check_at_least(options: Any, **least: int) -> None:
 
 def load_game(options: GameOptions) -> Game:
     """A ROM from power-on, or a task from its first start state; exactly one is given."""
-    from emulator import Cartridge, Emulator, EmulatorError
+    from emulator import Emulator
     from trainer_core.envs.start_states import load_starts
     from trainer_core.envs.task_files import load_rom
 
@@ -154,8 +157,6 @@ class Buttons:
 
     def __init__(self, num_envs: int, device: torch.device, seed: int) -> None:
         import torch
-
-        from trainer_core.wire.buttons import ACTION_MASKS
 
         self._torch, self._shape, self.device = torch, (num_envs,), device
         self._draw = torch.Generator(device=device).manual_seed(seed)
@@ -249,8 +250,6 @@ def memory_used(device: torch.device) -> int:
 
 
 def resident_bytes() -> int:
-    import psutil
-
     return psutil.Process().memory_info().rss
 
 

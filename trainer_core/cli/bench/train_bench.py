@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trainer_core.cli.launch_ranks import spread
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.host.control import Control
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.lab.tasks import Task
+from trainer_core.runs.log_writer import RunWriter
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.environment import is_rank
 from trainer_core.wire.errors import ConfigError
@@ -83,9 +85,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks, tasks: dict[str, Task]) -> Host:
     """A run that is ready to train; its log goes to a folder that is thrown away."""
-    from trainer_core.host.control import Control
     from trainer_core.host.native import native_host
-    from trainer_core.runs.log_writer import RunWriter
 
     training = native_host(config, paths, home, RunWriter(paths), Control(), ranks=ranks, tasks=tasks)
     training.prepare()

@@ -12,6 +12,7 @@ from trainer_core.lab.recording import Recording, read_recording, read_shown, re
 from trainer_core.lab.unfinished_recordings import is_unfinished, recover, require_abandoned
 from trainer_core.play.clips.animations import animation
 from trainer_core.play.clips.arc_lines import arc_lines
+from trainer_core.play.clips.receipts import receipt
 from trainer_core.wire.errors import LabError
 
 ANIMATIONS = (".gif", ".apng", ".png")
@@ -95,8 +96,6 @@ def _make(path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callabl
 
             return rollout(path, out, home)[1]
         if _is_receipt(path):
-            from trainer_core.play.clips.receipts import receipt
-
             return receipt(path, out)[1]
         if is_unfinished(path):
             return _unfinished(path, out)

@@ -19,6 +19,7 @@ import numpy as np
 
 from trainer_core.author.demonstration import play_inputs
 from trainer_core.author.inputs import read_inputs, steps_of
+from trainer_core.envs.task_files import load_rom
 from trainer_core.lab.checkpoint_manifest import read_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import list_recordings
@@ -118,7 +119,7 @@ def parse_entry(text: str) -> Entry:
         )
     if kind == "llm":
         check_server(what, LLM_KEY, EXAMPLE)
-    return Entry(kind, what)  # type: ignore[arg-type]
+    return Entry(kind, what)
 
 
 def league_tasks(asked: str, entries: Sequence[Entry], home: HomePaths) -> tuple[str, ...]:
@@ -167,8 +168,6 @@ def recorded_steps(folder: Path, settings: Settings) -> tuple[np.ndarray, np.nda
 
     Raises LabError when there is none.
     """
-    from trainer_core.envs.task_files import load_rom
-
     task = find_task(settings.task, settings.home)
     cartridge, codec = load_rom(task, settings.home), task.manifest.codec
     pictures, actions = [], []

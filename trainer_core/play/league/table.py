@@ -14,6 +14,7 @@ from trainer_core.author.inputs import read_inputs
 from trainer_core.author.minari_export import score_pictures
 from trainer_core.envs.recording_writer import RecordingWriter
 from trainer_core.envs.single_game import Game, open_game
+from trainer_core.envs.task_files import load_rom
 from trainer_core.lab.tasks import find_task
 from trainer_core.play.episode import Chooser, Played, play_episode
 from trainer_core.play.league.llm import LlmPlayer
@@ -116,8 +117,6 @@ def _recorded_episode(game: Game, player: Chooser, start: int, keep: Path, entry
 
 def _recorded(entry: Entry, settings: Settings, episodes: int, tell: Tell) -> Row:
     """Recordings pressed again from their own states, judged by the task's rules."""
-    from trainer_core.envs.task_files import load_rom
-
     found: list[Played] = []
     error = ""
     began = time.monotonic()

@@ -20,7 +20,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from torch.utils.tensorboard import SummaryWriter  # pyright: ignore
+from torch.utils.tensorboard import SummaryWriter
 
 from trainer_core.host.run import Host
 from trainer_core.host.trainee import RunEnded
@@ -92,7 +92,7 @@ class CleanRlTrainee(GuestTrainee):
             return add_scalar(writer, tag, value, step, *rest, **named)
 
         SummaryWriter.add_scalar = add_and_record  # type: ignore[method-assign]
-        gymnasium.vector.SyncVectorEnv = self.make_vector  # type: ignore[misc,assignment]
+        gymnasium.vector.SyncVectorEnv = self.make_vector
         sys.modules["wandb"] = self.wandb()
         if self.config.task.startswith("ALE/") or "NoFrameskip" in self.config.task:
             import ale_py  # pyright: ignore

@@ -44,7 +44,7 @@ def install() -> None:
         "gym.wrappers.transform_reward": _module("t", TransformReward=wrappers.TransformReward),
         "gym.wrappers.time_limit": _module("t", TimeLimit=wrappers.TimeLimit),
     }
-    sys.modules.update(fakes)  # type: ignore[arg-type]
+    sys.modules.update(fakes)
 
 
 install()

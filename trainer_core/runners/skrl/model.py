@@ -153,7 +153,7 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
         mixed_precision=config.mixed_precision,
         time_limit_bootstrap=True,
         # Log and checkpoints are the run's.
-        experiment={"write_interval": 0, "checkpoint_interval": 0},  # type: ignore[arg-type]
+        experiment={"write_interval": 0, "checkpoint_interval": 0},
     )
     agent = after_step(
         models={"policy": model, "value": model},

@@ -64,7 +64,7 @@ class Minibatch:
 
         They are overwritten by the next call.
         """
-        return _Replay.apply(self, pictures, actions, *self.parameters)  # type: ignore[no-any-return]
+        return _Replay.apply(self, pictures, actions, *self.parameters)
 
     def forward(self, pictures: Tensor, actions: Tensor) -> tuple[Tensor, ...]:
         self._pictures.copy_(pictures)
@@ -107,7 +107,7 @@ class Minibatch:
 
 class _Replay(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, minibatch: Minibatch, pictures: Tensor, actions: Tensor, *parameters: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.minibatch = minibatch
