@@ -20,12 +20,6 @@ from pathlib import Path
 
 import psutil
 
-from gui.features.checkpoints.controller import CheckpointsController
-from gui.features.play.controller import PlayController
-from gui.features.train.controller import TrainingController
-from gui.state.checkpoints import CheckpointList
-from gui.state.session import Navigation
-
 WARM_UP = 0.3
 """Share of the time in which caches and pools may still grow."""
 GROWTH, GROWTH_MIB = 0.03, 4.0
@@ -64,6 +58,11 @@ def soak(minutes: float) -> tuple[dict[str, list[Sample]], list[str]]:
 
 def _begin(app, until) -> None:
     """Train, keep a second run waiting, play the first checkpoint."""
+    from gui.features.checkpoints.controller import CheckpointsController
+    from gui.features.play.controller import PlayController
+    from gui.features.train.controller import TrainingController
+    from gui.state.checkpoints import CheckpointList
+
     training = app[TrainingController]
     training.draft.set_values(
         {
@@ -90,7 +89,7 @@ def _begin(app, until) -> None:
 def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:
     from PySide6.QtTest import QTest
 
-    from gui.state.session import Place
+    from gui.state.session import Navigation, Place
 
     rows: dict[str, list[Sample]] = defaultdict(list)
     began, places = time.monotonic(), list(Place)

@@ -67,6 +67,7 @@ HEAVY = {
     # Warp reads the text of every kernel of it: 0.2 s and 0.6 s, and few searches end with code.
     "emulator.kernels.executors.uniform": "emulator/hot_code/adopt.py: emulator.hot_code.compile_gpu",
     "emulator.kernels.executors.native": "emulator/hot_code/adopt.py: emulator.hot_code.compile_cpu",
+    "msgspec": "trainer_core/wire/process_guard.py: trainer_core.wire.errors",  # a guard is forked before all else
     "numpy": """
         trainer_core/cli/clip.py: trainer_core.play.clips.opening
         trainer_core/cli/replay.py: trainer_core.envs.recording_writer
@@ -77,7 +78,9 @@ HEAVY = {
     "PySide6": """
         gui/__main__.py: gui.app
         gui/shell/qt_check.py: PySide6
-        scripts/endurance/soak.py: PySide6.QtTest gui.app gui.state.session tests.gui.conftest
+        scripts/endurance/soak.py: PySide6.QtTest gui.app gui.features.checkpoints.controller
+            gui.features.play.controller gui.features.train.controller gui.state.checkpoints gui.state.session
+            tests.gui.conftest
         """,
     "matplotlib": "trainer_core/formats/plot.py: matplotlib",
     "http.cookiejar": "trainer_core/envs/single_game.py: trainer_core.envs.arc.game",  # with urllib and ssl
@@ -117,7 +120,9 @@ WAITING = """
     dmglab/programs.py: gui.__main__ trainer_core.cli.main
     trainer_core/runners/rllm/in_verl/dmglab_cpu.py: verl.workers verl.workers.engine.base
     scripts/compare_checkouts.py: emulator emulator.emulator
-    scripts/bench_app.py: PySide6.QtCore PySide6.QtTest gui.app gui.state.session numpy psutil
+    scripts/bench_app.py: PySide6.QtCore PySide6.QtTest gui.app gui.features.curves.dock
+        gui.features.curves.view gui.features.play.live gui.features.runs.dock gui.state.appearance
+        gui.state.session gui.state.telemetry numpy psutil
         tests.support.made_homes tests.support.made_records trainer_core.wire.frames
     """
 """In this order: until `sys.path` finds them first, until torch.cpu has what they ask of CUDA, until the

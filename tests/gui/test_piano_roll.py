@@ -19,7 +19,7 @@ from gui.features.replay.controller import ReplayController
 from gui.features.replay.model import Replay, recording_name
 from gui.features.replay.view import ReplayView
 from gui.features.roll.controller import RollController
-from gui.features.roll.panel import branch_trees
+from gui.features.roll.panel import RollPanel, branch_trees
 from gui.features.roll.piano_roll import HEAD, NUMBER, ROW, PianoRoll
 from gui.kit import theme
 from gui.state.notices import Notices
@@ -180,12 +180,12 @@ def opened(app: App, game: ConsoleGame) -> App:
     app[ReplayView].setFocus()
     click(app, "rollOpenButton")
     until(lambda: app[RollController].known == 144)
-    assert app[ReplayView].panel.piano.isVisible()
+    assert app[RollPanel].piano.isVisible()
     return app
 
 
 def test_buttons_are_edited_by_mouse_and_keys_and_taken_back(opened: App) -> None:
-    roll, piano = opened[RollController], opened[ReplayView].panel.piano
+    roll, piano = opened[RollController], opened[RollPanel].piano
     assert opened.window.focusWidget() is piano, "its keys work at once"
     assert bytes(roll.masks[23:33]) == bytes([0, *[A | 1] * 8, 0]), "two buttons in one step"
     drag_over_b(piano, 60, 3)
@@ -220,8 +220,7 @@ def test_another_recording_beside_the_roll_follows_it(opened: App, game: Console
 
 
 def test_a_small_window_cuts_nothing_off_the_roll(opened: App) -> None:
-    view = opened[ReplayView]
-    piano = view.panel.piano
+    view, piano = opened[ReplayView], opened[RollPanel].piano
     opened.window.resize(1024, 700)
     until(lambda: piano.cell < 24 and view.strip.isHidden())
     assert piano.viewport().width() >= NUMBER + 8 * piano.cell
@@ -283,7 +282,7 @@ def test_changed_buttons_are_saved_as_a_branch_and_played_on(app: App, game: Con
     assert (second.parent, second.forked_at) == ("take-b1", 100)
     assert roll.player._child is player
     np.testing.assert_array_equal(there(replay.replay).picture(143), pressed(game, there(replay.replay).folder, 144))
-    assert there(there(view.panel.tree.topLevelItem(0)).child(0)).text(1) == "61"
+    assert there(there(app[RollPanel].tree.topLevelItem(0)).child(0)).text(1) == "61"
     roll.close()
     until(lambda: not roll.player.is_active)
     assert read_buttons(folder, read_recording(folder))[60] == 0, "the recording stays as it was"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from trainer_core.envs.curriculum import StartCurriculum, states_to_go
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import find_task
 
@@ -47,8 +47,6 @@ def test_estimates_and_weights_are_the_same() -> None:
 
 def test_walks_states_along_and_episodes_are_the_same(tmp_path: Path) -> None:
     """Until the first draw, which every device makes with random numbers of its own."""
-    from trainer_core.envs.game_env import GameOptions
-
     home = HomePaths(tmp_path)
     here, there = (
         GameEnv.open(find_task(TASK, home), home, GameOptions(num_envs=64, device=device, seed=5, demo_share=0.75))

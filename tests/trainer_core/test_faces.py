@@ -16,10 +16,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from tests.support.imports import CHECKOUT
 from trainer_core.envs.gymnasium_env import DmgLabEnv
 from trainer_core.envs.gymnasium_vector import DmgLabVectorEnv
 from trainer_core.envs.translation import action_names
-from trainer_core.lab.paths import CHECKOUT
 from trainer_core.wire.buttons import ALL_ACTIONS
 from trainer_core.wire.errors import TaskError
 from trainer_core.wire.process_guard import kill_group
@@ -281,6 +281,7 @@ def test_the_docs_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
 FORKED = """
 import sys
 from gymnasium.vector import AsyncVectorEnv
+from tests.support.imports import CHECKOUT
 from trainer_core.envs.gymnasium_env import DmgLabEnv
 from trainer_core.envs.translation import open_env
 from trainer_core.wire.errors import LabError

@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from tests.trainer_core.building import read_log, tiny_config, tiny_trainer, train_in
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, GameOptions
 from trainer_core.envs.single_game import open_game
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.envs.vec_env import StepInfo, StepResult
@@ -39,8 +39,6 @@ HELD_OUT = 16
 @pytest.mark.warp
 def test_an_action_lasts_24_frames_and_is_held_for_8(tmp_path: Path) -> None:
     """The batch and a console that is driven frame by frame show the same after every step."""
-    from trainer_core.envs.game_env import GameOptions
-
     task, home = "pocket_quest/leave_bedroom", HomePaths(tmp_path)
     env = GameEnv.open(find_task(task, home), home, GameOptions(num_envs=1))
     env.reset_to(torch.tensor([0]))
