@@ -133,9 +133,9 @@ def on_own_display(size: str = "1280x800") -> int | None:
         server.wait()
 
 
-def use_app(play: Callable[..., object], home: Path | None = None) -> None:
+def use_app(play: Callable[..., object], home: Path | None = None, theme: str = "dark") -> None:
     """Make the app on a fresh home (or on `home`), await `play(app)`, then end it."""
-    app = create_app(home or Path(tempfile.mkdtemp(prefix="hand-")) / "home", "dark")
+    app = create_app(home or Path(tempfile.mkdtemp(prefix="hand-")) / "home", theme)
     app.bridge.catch_all()
     app.window.show()
     app.window.activateWindow()
