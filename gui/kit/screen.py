@@ -192,7 +192,8 @@ class Screen(QWidget):
         self.shades = palette
         self._pixels: np.ndarray | None = None
         self._image: QImage | None = None
-        self._picture: np.ndarray | None = None
+        self.picture: np.ndarray | None = None
+        """The picture as it was given: shades 0..3 or colours, whatever the palette."""
         self._before: np.ndarray | None = None
         """u32[H, W] that a liquid crystal still shows a part of."""
         self._grid = QBrush()
@@ -214,18 +215,13 @@ class Screen(QWidget):
     def has_picture(self) -> bool:
         return self._image is not None
 
-    @property
-    def picture(self) -> np.ndarray | None:
-        """The picture as it was given: shades 0..3 or colours, whatever the palette."""
-        return self._picture
-
     def show_picture(self, picture: np.ndarray) -> None:
         """`picture` u8[H, W] of shades 0..3 or u8[H, W, 3] of colours."""
         height, width = picture.shape[:2]
         if self._pixels is None or self._pixels.shape != (height, width):
             self._pixels = np.empty((height, width), np.uint32)
             self._image = QImage(self._pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
-        self._picture = picture
+        self.picture = picture
         if picture.ndim == 2:
             self.shades.paint(picture, self._pixels)
         else:
@@ -249,20 +245,20 @@ class Screen(QWidget):
 
     def settle(self) -> None:
         """No new picture has come: what a crystal still showed of the one before fades."""
-        if self._before is not None and self._picture is not None:
+        if self._before is not None and self.picture is not None:
             last = self._before
-            self.show_picture(self._picture)
+            self.show_picture(self.picture)
             if self._before is not None and np.array_equal(last, self._before):
                 self._before = None
 
     def recolor(self) -> None:
         """Paint the same picture with the palette as it is now."""
-        if self._picture is not None:
+        if self.picture is not None:
             self._before = None
-            self.show_picture(self._picture)
+            self.show_picture(self.picture)
 
     def clear(self) -> None:
-        self._pixels = self._image = self._picture = None
+        self._pixels = self._image = self.picture = None
         self.update()
 
     def show_overlay(self, weights: np.ndarray | None) -> None:

@@ -216,7 +216,7 @@ def test_another_recording_beside_the_roll_follows_it(opened: App, game: Console
     other = record(game, opened.bridge.home.root / "recordings" / "other", [6, 6])
     replay.toggle_beside(other)
     view.go_to(100)
-    np.testing.assert_array_equal(view.beside[0].screen_view._picture, Replay(other).picture(100))
+    np.testing.assert_array_equal(view.beside[0].screen_view.picture, Replay(other).picture(100))
 
 
 def test_a_small_window_cuts_nothing_off_the_roll(opened: App) -> None:
@@ -256,14 +256,14 @@ def test_changed_buttons_are_saved_as_a_branch_and_played_on(app: App, game: Con
     until(lambda: roll.is_open and view.position.text() == "61 / 144")
     until(lambda: roll.known == 144)
     player = roll.player._child
-    np.testing.assert_array_equal(view.screen_view._picture, pressed(game, folder, 61))
+    np.testing.assert_array_equal(view.screen_view.picture, pressed(game, folder, 61))
     assert view.caption.text() == replay.replay.describe(60)
     roll.press(60, bytes([32 | DOWN, 32, 32]))
     view.go_to(143)
     until(lambda: view.position.text() == "144 / 144" and not roll._is_seeking)
     until(lambda: roll.known == 144)
     assert "once it is saved" in view.caption.text()
-    shown = view.screen_view._picture.copy()
+    shown = view.screen_view.picture.copy()
     app.actions["rollSave"].trigger()
     until(lambda: replay.replay.folder.name == "take-b1")
     branch = replay.replay.folder
@@ -323,7 +323,7 @@ def test_four_recordings_go_in_lockstep(app: App, game: ConsoleGame, tmp_path: P
         screens = [view.screen_view, *(other.screen_view for other in view.beside)]
         for folder, screen in zip(folders, screens, strict=True):
             clip = Replay(folder)
-            np.testing.assert_array_equal(screen._picture, clip.picture(min(frame, len(clip) - 1)))
+            np.testing.assert_array_equal(screen.picture, clip.picture(min(frame, len(clip) - 1)))
     assert view.position.text() == "48 / 48"
     assert view.beside[0].caption.text().startswith("r1   96 / 96   step 4")
     replay.toggle_beside(app.bridge.home.root / "recordings" / "r0")
@@ -341,9 +341,9 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     app.open_path(tmp_path / "two.gif")
     until(lambda: replay.replay is not None)
     assert app.window.center.currentWidget() is view
-    assert view.screen_view._picture.tolist()[0][0] == [200, 10, 20]
+    assert view.screen_view.picture.tolist()[0][0] == [200, 10, 20]
     view.slider.setValue(len(replay.replay) - 1)
-    assert view.screen_view._picture.tolist()[0][0] == [20, 10, 200]
+    assert view.screen_view.picture.tolist()[0][0] == [20, 10, 200]
     assert not app.actions["rollOpen"].isEnabled()
     assert "pictures only" in app.actions["playOn"].toolTip()
     problems: list[str] = []
