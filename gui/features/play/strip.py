@@ -262,8 +262,8 @@ class PlayStrip(QWidget):
         if human and self.thoughts.event_shown is not None:
             self.thoughts.show_thought(None)  # the policy chooses nothing now
         parts = []
-        if self._playing.note:
-            parts = [self._playing.note]
+        if self._playing.state.note:
+            parts = [self._playing.state.note]
         elif not self._playing.is_rom:
             parts = [tr("distance {dist:.3f}", dist=info.dist), tr("reward {reward:+.3f}", reward=info.reward)]
         if not human:
@@ -296,5 +296,5 @@ class PlayStrip(QWidget):
     def _write_clock(self) -> None:
         """How long the recording is by now, in seconds of the game."""
         playing = self._playing
-        seconds = playing.recorded_frames / FRAMES_PER_SECOND
+        seconds = playing.state.recorded_frames / FRAMES_PER_SECOND
         self.clock.setText(f"{seconds // 60:.0f}:{seconds % 60:04.1f}" if playing.recording else "")

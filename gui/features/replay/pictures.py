@@ -98,7 +98,7 @@ class PicturesController(QObject):
         request, picture = self._playing.request, self._playing.picture
         if request is None or picture is None:
             return None
-        return request.task, self._playing.frame, picture
+        return request.task, self._playing.state.frame, picture
 
     def _image(self, picture: np.ndarray) -> QImage:
         if picture.ndim == 2:
