@@ -175,23 +175,19 @@ class PlotLines:
         return max([float(x[-1]) for x in columns if len(x)], default=1.0)
 
     def y_range(self, further: list[Array], *, log: bool) -> tuple[float, float]:
-        """Room for every line and for `further` values."""
+        """Return (low, high) of an axis that has room for every line and for `further` values."""
         lines = [line for lines in self.by_run for line in lines]
-        extremes = [(line.low, line.high) for line in lines if line.low <= line.high]
         if log:
-            values = [line.y for line in lines]
-            values += [edge for line in lines if line.band for edge in line.band[1:]]
-            positive = (y[y > 0] for y in values)
-            extremes = [(float(y.min()), float(y.max())) for y in positive if len(y)]
-            further = [y[y > 0] for y in further]
-        if self.model.trims_outliers and lines and not log:
-            extremes = [_bulk(lines)] if any(len(line.y) for line in lines) else []
-        extremes += [(float(y.min()), float(y.max())) for y in further if len(y)]
+            return _log_range(lines, further)
+        measured = [line for line in lines if line.low <= line.high]
+        if self.model.trims_outliers and any(len(line.y) for line in measured):
+            extremes = [_bulk(measured)]
+        else:
+            extremes = [(line.low, line.high) for line in measured]
+        extremes += _extremes(further)
         if not extremes:
-            return (0.1, 1.0) if log else (0.0, 1.0)
+            return 0.0, 1.0
         low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
-        if log:
-            return low / 1.25, high * 1.25
         if self.spec.is_share:
             is_small = high <= SMALL_SHARE and not self.spec.is_fixed
             return padded(0.0, max(high, 1e-6) if is_small else 1.0)
@@ -267,6 +263,21 @@ class PlotLines:
                 ",".join([run.run_id, *(_cell(value) for value in values)]) for values in zip(*columns, strict=True)
             ]
         return "\n".join(rows) + "\n"
+
+
+def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
+    """Room on a logarithmic axis for the positive values of the lines, their bands, and `further`."""
+    edges = [edge for line in lines if line.band for edge in line.band[1:]]
+    values = [*(line.y for line in lines), *edges, *further]
+    extremes = _extremes([y[y > 0] for y in values])
+    if not extremes:
+        return 0.1, 1.0
+    return min(low for low, _ in extremes) / 1.25, max(high for _, high in extremes) * 1.25
+
+
+def _extremes(values: list[Array]) -> list[tuple[float, float]]:
+    """Return (least, largest) of each that is not empty."""
+    return [(float(y.min()), float(y.max())) for y in values if len(y)]
 
 
 def _bulk(lines: list[Line]) -> tuple[float, float]:
