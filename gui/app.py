@@ -46,27 +46,6 @@ from gui.state.notices import FILE_OPENED
 from gui.state.session import Place
 from trainer_core.lab.paths import ASSETS, HomePaths
 
-INTERVAL_MS = 250
-
-
-class Collector(QObject):
-    """Collects in turns of the event loop, as often as Python's own thresholds ask for it."""
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        gc.disable()
-        self._timer = QTimer(self, interval=INTERVAL_MS)
-        self._timer.timeout.connect(collect_if_due)
-        self._timer.start()
-
-
-def collect_if_due() -> None:
-    """Collect the oldest generation whose count is above its threshold, on this thread."""
-    due = [count > most for count, most in zip(gc.get_count(), gc.get_threshold(), strict=True)]
-    if due[0]:
-        gc.collect(2 if due[1] and due[2] else 1 if due[1] else 0)
-
-
 FEATURES = (
     train,
     play,
@@ -99,6 +78,8 @@ ORDER = (
 """Of the docks, where they are listed."""
 GC_THRESHOLD = (20_000, 10, 10)
 """Python's own starts a collection every 700 objects, which is every 30 records of a log."""
+COLLECT_MS = 250
+"""How often `Collector` looks whether Python's memory is due for a collection."""
 Part = TypeVar("Part")
 
 
@@ -153,7 +134,7 @@ class App(QObject):
         define_views(context, self.window.layouts)
         define_help(self.actions, self.window, context.home.root)
         notices = Choice(
-            desktop.SETTING,
+            desktop.DESKTOP_SETTING,
             tr("Desktop notifications"),
             tr("When a run ends or an alert fires while this window is not in front."),
         )
@@ -182,7 +163,7 @@ def create_app(home: Path, theme_name: str = "") -> App:
     application = create_application()
     paths = HomePaths(Path(home))
     settings = Settings(paths)
-    speak(application, settings.text(words.SETTING))
+    speak(application, settings.text(words.LANGUAGE_SETTING))
     chosen = theme_name or settings.text("view/theme") or theme.system_theme()
     theme.apply_theme(application, chosen)
     app = App(paths, settings)
@@ -246,3 +227,21 @@ def run_app(home: Path, theme_name: str = "") -> int:
     heartbeat.timeout.connect(lambda: None)
     heartbeat.start()
     return run_until_quit()
+
+
+class Collector(QObject):
+    """Collects in turns of the event loop, as often as Python's own thresholds ask for it."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        gc.disable()
+        self._timer = QTimer(self, interval=COLLECT_MS)
+        self._timer.timeout.connect(collect_if_due)
+        self._timer.start()
+
+
+def collect_if_due() -> None:
+    """Collect the oldest generation whose count is above its threshold, on this thread."""
+    due = [count > most for count, most in zip(gc.get_count(), gc.get_threshold(), strict=True)]
+    if due[0]:
+        gc.collect(2 if due[1] and due[2] else 1 if due[1] else 0)

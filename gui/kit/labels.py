@@ -1,4 +1,4 @@
-"""Labels: wrapped, cut, read by people who do not see, going on by the clock."""
+"""Labels, buttons and number boxes, and words for ages, counts and sizes."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from gui.kit.painting import guarded
 from gui.kit.words import tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
+AGES_MS = 20_000
+"""How often words for ages are written anew."""
 
 
 def label(text: str = "", role: str = "", *, wrap: bool = False) -> QLabel:
@@ -136,12 +138,9 @@ def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> Q
     return made
 
 
-EVERY_MS = 20_000
-
-
 def keep_ages(view: QAbstractItemView) -> QTimer:
     """Paint the rows on show again now and then; hidden views are painted when they are shown."""
-    clock = QTimer(view, interval=EVERY_MS)
+    clock = QTimer(view, interval=AGES_MS)
     clock.timeout.connect(view.viewport().update)
     clock.start()
     return clock

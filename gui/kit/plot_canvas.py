@@ -47,6 +47,8 @@ SLICE = 8
 """Curves that are painted between two looks at the clock."""
 ZOOM_STEP = 1.25
 LEAST_DRAG = 6
+_CENTER = int(Qt.AlignmentFlag.AlignCenter)
+_RIGHT_CENTER = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 @functools.lru_cache(maxsize=8)
@@ -421,10 +423,6 @@ class PlotCanvas(QWidget):
         low, high = middle - (middle - low) * factor, middle + (high - middle) * factor
         self.zoomed.emit(max(0.0, low), max(high, low + 1e-9))
         event.accept()
-
-
-_CENTER = int(Qt.AlignmentFlag.AlignCenter)
-_RIGHT_CENTER = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 def _crisp(place: float, ratio: float) -> float:

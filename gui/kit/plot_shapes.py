@@ -12,6 +12,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
 Array = NDArray[np.float64]
+_CLOCK_STEPS = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+    86400, 172800, 604800, 1209600, 2592000,
+)  # fmt: skip
+"""Seconds between two ticks of a clock's axis."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,13 +125,6 @@ def tick_text(value: float) -> str:
         if abs(value) >= 10 * size or (unit == "M" and abs(value) >= size):
             return f"{value / size:.4g}{unit}"
     return f"{value:.4g}"
-
-
-_CLOCK_STEPS = (
-    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
-    86400, 172800, 604800, 1209600, 2592000,
-)  # fmt: skip
-"""Seconds between two ticks of a clock's axis."""
 
 
 def x_ticks(low: float, high: float, most: int, *, by_clock: bool) -> list[tuple[float, str]]:

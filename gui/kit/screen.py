@@ -25,6 +25,14 @@ BETWEEN = 2
 """Pixels between two pictures."""
 NEARLY = 0.9
 """Share of the largest scale that is given up for a wall without holes."""
+CRYSTAL_GAP = QColor(255, 255, 255, 56)
+"""Over the picture: the panel behind the crystals is the lightest there is."""
+HEAT = (255, 90, 0)
+"""Neither a Game Boy's green nor its grey."""
+HEAT_ALPHA = 190
+HINT_MARGIN = 12
+"""Pixels between a hint and the edges of the screen."""
+_WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 
 
 def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> int:
@@ -63,15 +71,6 @@ def tile_at(x: int, y: int, columns: int, size: tuple[int, int]) -> int:
 def place_of(index: int, columns: int, size: tuple[int, int]) -> tuple[int, int]:
     """(x, y) of the upper left pixel of picture `index` in the atlas."""
     return index % columns * (size[1] + BETWEEN), index // columns * (size[0] + BETWEEN)
-
-
-GAP = QColor(255, 255, 255, 56)
-"""Over the picture: the panel behind the crystals is the lightest there is."""
-
-
-HEAT = (255, 90, 0)
-"""Neither a Game Boy's green nor its grey."""
-HEAT_ALPHA = 190
 
 
 class Mark(NamedTuple):
@@ -166,11 +165,6 @@ class FrameSource:
         if self._reader is not None:
             self._reader.close()
         self._reader, self._inode, self.seq = None, 0, 0
-
-
-HINT_MARGIN = 12
-"""Pixels between a hint and the edges of the screen."""
-_WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 
 
 class Screen(QWidget):
@@ -352,8 +346,8 @@ class Screen(QWidget):
             image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
             image.fill(Qt.GlobalColor.transparent)
             with QPainter(image) as lines:
-                lines.fillRect(side - 1, 0, 1, side, GAP)
-                lines.fillRect(0, side - 1, side - 1, 1, GAP)
+                lines.fillRect(side - 1, 0, 1, side, CRYSTAL_GAP)
+                lines.fillRect(0, side - 1, side - 1, 1, CRYSTAL_GAP)
             self._grid = QBrush(image)
         with saved(painter):
             painter.translate(target.topLeft())
@@ -411,8 +405,11 @@ class Screen(QWidget):
 
 
 def image_of(palette: Palette, picture: np.ndarray) -> QImage:
-    """`picture` u8[H, W] of shades as an image of its own."""
+    """Return `picture`, u8[H, W] of shades or u8[H, W, 3] of colours, as an image of its own."""
+    height, width = picture.shape[:2]
+    if picture.ndim == 3:
+        colors = np.ascontiguousarray(picture)
+        return QImage(colors.data, width, height, width * 3, QImage.Format.Format_RGB888).copy()
     pixels = np.empty(picture.shape, np.uint32)
     palette.paint(picture, pixels)
-    height, width = picture.shape
     return QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32).copy()

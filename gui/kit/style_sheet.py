@@ -9,6 +9,9 @@ from PySide6.QtCore import QDir
 
 from trainer_core.lab.paths import ASSETS
 
+ICONS = "dmglabicons"
+"""Stands for the folder of icons in `url(...)`: a path with a blank would spoil the whole sheet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Colors:
@@ -44,10 +47,6 @@ LIGHT = Colors(
     accent_soft="#e3ebc9", good="#2a6f2b", warn="#865400", bad="#b3261e", letterbox="#dcdcd8",
     curves=("#0072b2", "#d55e00", "#00805e", "#a8508a", "#6a4fc3", "#7a4a1c", "#5b6470"),
 )  # fmt: skip
-
-
-ICONS = "dmglabicons"
-"""Stands for the folder of icons in `url(...)`: a path with a blank would spoil the whole sheet."""
 
 
 def style_sheet(themes: Iterable[Colors]) -> str:

@@ -1,4 +1,4 @@
-"""What a person types to find something: words, `-word`, wildcards, regular expressions."""
+"""Search in lists: words, `-word`, wildcards, regular expressions; names that list models share."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ _OPTIONS = (
     QRegularExpression.PatternOption.CaseInsensitiveOption | QRegularExpression.PatternOption.UseUnicodePropertiesOption
 )
 _WILD, _REGULAR = re.compile(r"[*?]"), re.compile(r"[\[\](){}|^$\\]|\.[*?+]")
+Index = QModelIndex | QPersistentModelIndex
+"""What Qt asks a list model with."""
+NO_PARENT = QModelIndex()
 
 
 class TextSearch:
@@ -77,7 +80,3 @@ def _pattern(word: str) -> QRegularExpression | None:
         return None
     pattern = QRegularExpression(f"(*LIMIT_MATCH={MOST_STEPS}){source}", _OPTIONS)
     return pattern if pattern.isValid() else None
-
-
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()

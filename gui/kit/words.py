@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "languages"
 ENGLISH = "en"
-SETTING = "view/language"
+LANGUAGE_SETTING = "view/language"
 PSEUDO = "pseudo"
 """No language: every text that went through `tr` stands in marks; a test finds the others."""
 MARKS = "\u27e6", "\u27e7"

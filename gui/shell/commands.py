@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt, QUrl
-from PySide6.QtGui import QAction, QDesktopServices, QKeyEvent
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDockWidget,
@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.kit.actions import ActionRegistry, plain_words
-from gui.kit.dialogs import CheatSheet
+from gui.kit.dialogs import CheatSheet, show_file
 from gui.kit.words import tr
 from gui.shell.layout import Layout
 from gui.shell.settings_dialog import SettingsDialog
@@ -29,6 +29,8 @@ from gui.state.telemetry import TelemetryModel
 
 WIDTH, HEIGHT = 520, 360
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
+"""What is held with a number to reach a tab."""
 
 
 def rank(wanted: str, words: str) -> int:
@@ -105,10 +107,6 @@ class CommandPalette(QDialog):
         return super().eventFilter(watched, event)
 
 
-TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
-"""What is held with a number to reach a tab."""
-
-
 def define_places(
     registry: ActionRegistry,
     docks: Mapping[QDockWidget, str],
@@ -146,7 +144,6 @@ def define_places(
 
 def define_views(context: Context, layout: Layout) -> None:
     window, appearance = context.window, context.appearance
-    root = str(context.home.root)
     add = context.actions.add
     themes, screens = (appearance.theme_changed,), (appearance.screen_changed,)
     for name, text in (("dark", tr("Dark")), ("light", tr("Light"))):
@@ -198,7 +195,7 @@ def define_views(context: Context, layout: Layout) -> None:
         follows=(layout.changed,),
     )
     add("resetLayout", tr("Reset layout"), layout.reset, "Ctrl+0")
-    add("openHome", tr("Open data folder"), lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(root)))
+    add("openHome", tr("Open data folder"), lambda: show_file(context.home.root))
     add("quit", tr("Quit"), window.close, "Ctrl+Q")
 
 

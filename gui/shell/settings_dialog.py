@@ -233,9 +233,9 @@ class SettingsDialog(QDialog):
         box.setAccessibleName(tr("Language"))
         for code, name in words.languages().items():
             box.addItem(name, code)
-        chosen = self._settings.text(words.SETTING, words.ENGLISH)
+        chosen = self._settings.text(words.LANGUAGE_SETTING, words.ENGLISH)
         box.setCurrentIndex(max(0, box.findData(chosen)))
-        box.activated.connect(lambda: self._settings.set(words.SETTING, str(box.currentData())))
+        box.activated.connect(lambda: self._settings.set(words.LANGUAGE_SETTING, str(box.currentData())))
         return box
 
     def _turn(self, choice: Choice, on: bool) -> None:

@@ -27,6 +27,7 @@ from trainer_core.wire.spec import NEUTRAL
 
 GROUPS = {"basics": "Basics", "env": "Environment", "learning": "Learning", "logging": "Records"}
 _KINDS = (bool, int, float, str)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +178,6 @@ def _own_docstrings(kind: type) -> dict[str, str]:
         ):
             found[field.target.id] = inspect.cleandoc(str(after.value.value))
     return found
-
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def guest_line(runner: str, values: dict[str, Any]) -> str:

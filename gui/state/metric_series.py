@@ -18,6 +18,10 @@ KINDS = {DECAYING: "Smoothing: decaying average", RUNNING: "Smoothing: running m
 MOST_SIGMAS = 3
 MOST_RADIUS = 400
 """Points on either side that a Gaussian looks at: those beyond weigh next to nothing."""
+CLOCK = "time"
+"""The axis of the time of day: seconds since 1970 of each record, which never go back."""
+X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
+_BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
 def span(weight: float) -> float:
@@ -53,12 +57,6 @@ def gaussian(values: Array, weight: float) -> Array:
     bell = np.exp(-0.5 * np.square(np.arange(-radius, radius + 1) / sigma))
     seen = np.convolve(np.ones(len(values)), bell)[radius:-radius]
     return np.convolve(values, bell)[radius:-radius] / seen
-
-
-CLOCK = "time"
-"""The axis of the time of day: seconds since 1970 of each record, which never go back."""
-X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
-_BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
 class MetricTable:

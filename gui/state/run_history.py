@@ -19,6 +19,8 @@ COLLAPSED = 0.05
 """Share of its first entropy below which a policy no longer explores."""
 LEARNED = 0.5
 """Success from which a policy may be as certain as it likes, and from which losing it matters."""
+READ_BYTES = 32 << 10
+"""As much of a log is read at once: about a millisecond's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +93,6 @@ class AlertWatch:
         is_new = kind not in self.told
         self.told.add(kind)
         return is_new
-
-
-READ_BYTES = 32 << 10
-"""As much of a log is read at once: about a millisecond's work."""
 
 
 @dataclass(slots=True)

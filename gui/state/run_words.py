@@ -31,6 +31,19 @@ WORDS = {
 
 
 _PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
+_UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
+_TONES = {
+    RunState.RUNNING: "accent",
+    RunState.FINISHED: "good",
+    RunState.FAILED: "bad",
+    RunState.LOST: "bad",
+    RunState.PAUSING: "warn",
+    RunState.PAUSED: "warn",
+    RunState.STOPPING: "warn",
+    RunState.STARTING: "accent",
+    RunState.PREFLIGHT: "accent",
+}
+_HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT, RunState.STARTING}
 
 
 def validating_words(detail: str, share: float) -> str:
@@ -47,9 +60,6 @@ def validating_words(detail: str, share: float) -> str:
     )
 
 
-_UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
-
-
 def unconfirmed_words(detail: str) -> str:
     """What a trainer said of a validation that was not confirmed; empty for other details."""
     found = _UNCONFIRMED.match(detail)
@@ -64,20 +74,6 @@ def shortened(name: str, letters: int) -> str:
     if len(name) <= letters:
         return name
     return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
-
-
-_TONES = {
-    RunState.RUNNING: "accent",
-    RunState.FINISHED: "good",
-    RunState.FAILED: "bad",
-    RunState.LOST: "bad",
-    RunState.PAUSING: "warn",
-    RunState.PAUSED: "warn",
-    RunState.STOPPING: "warn",
-    RunState.STARTING: "accent",
-    RunState.PREFLIGHT: "accent",
-}
-_HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT, RunState.STARTING}
 
 
 def tone(state: RunState) -> str:

@@ -20,6 +20,17 @@ from trainer_core.wire import records
 MAX_PINNED = 250
 KEPT = 8
 """Runs whose records stay in memory after they were looked at, beside those on show."""
+KIND_KEY = "curves/smoothing_kind"
+COLORS_KEY, TAB_KEY = "curves/colors", "view/tab"
+AXIS_KEY, SMOOTHING_KEY, SPREAD_KEY, OUTLIERS_KEY, PINNED_KEY = (
+    "curves/x_axis",
+    "curves/smoothing",
+    "curves/seeds",
+    "curves/outliers",
+    "curves/pinned",
+)
+MOST_SLOTS = 256
+_Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
 
 
 class TelemetryModel(QObject):
@@ -281,54 +292,41 @@ class TelemetryModel(QObject):
             self.view_changed.emit()
 
 
-KIND = "curves/smoothing_kind"
-COLORS, TAB = "curves/colors", "view/tab"
-AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
-    "curves/x_axis",
-    "curves/smoothing",
-    "curves/seeds",
-    "curves/outliers",
-    "curves/pinned",
-)
-MOST_SLOTS = 256
-_Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
-
-
 class ViewMemory(QObject):
     """Puts what was kept into the model once, and writes down every change after that."""
 
     def __init__(self, telemetry: TelemetryModel, settings: Settings) -> None:
         super().__init__()
         self._telemetry, self._settings = telemetry, settings
-        axis, spread = settings.text(AXIS), settings.text(SPREAD)
+        axis, spread = settings.text(AXIS_KEY), settings.text(SPREAD_KEY)
         telemetry.x_axis = axis if axis in X_AXES else telemetry.x_axis
         telemetry.spread = spread if spread in SPREADS else APART
-        telemetry.trims_outliers = settings.flag(OUTLIERS, False)
-        telemetry.set_smoothing_kind(settings.text(KIND))
-        telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
-        telemetry.chosen_slots = settings.decoded(COLORS, dict[str, _Slot], {})
+        telemetry.trims_outliers = settings.flag(OUTLIERS_KEY, False)
+        telemetry.set_smoothing_kind(settings.text(KIND_KEY))
+        telemetry.set_smoothing(settings.number(SMOOTHING_KEY, telemetry.smoothing))
+        telemetry.chosen_slots = settings.decoded(COLORS_KEY, dict[str, _Slot], {})
         telemetry.view_changed.connect(self._on_view)
         telemetry.pins_changed.connect(self._on_pins)
 
     def pinned(self) -> list[str]:
         """The runs that were pinned when the app was closed."""
-        return self._settings.decoded(PINNED, list[str], [])
+        return self._settings.decoded(PINNED_KEY, list[str], [])
 
     def tab(self) -> Place | None:
         """The tab that was in front when the app was closed."""
-        found = self._settings.text(TAB)
+        found = self._settings.text(TAB_KEY)
         return Place(found) if found in list(Place) else None
 
     def keep_tab(self, place: Place) -> None:
-        self._settings.set(TAB, place.value)
+        self._settings.set(TAB_KEY, place.value)
 
     def _on_view(self) -> None:
-        self._settings.set(AXIS, self._telemetry.x_axis)
-        self._settings.set(SMOOTHING, self._telemetry.smoothing)
-        self._settings.set(KIND, self._telemetry.smoothing_kind)
-        self._settings.set(SPREAD, self._telemetry.spread)
-        self._settings.set(OUTLIERS, self._telemetry.trims_outliers)
+        self._settings.set(AXIS_KEY, self._telemetry.x_axis)
+        self._settings.set(SMOOTHING_KEY, self._telemetry.smoothing)
+        self._settings.set(KIND_KEY, self._telemetry.smoothing_kind)
+        self._settings.set(SPREAD_KEY, self._telemetry.spread)
+        self._settings.set(OUTLIERS_KEY, self._telemetry.trims_outliers)
 
     def _on_pins(self) -> None:
-        self._settings.set(PINNED, json.dumps(self._telemetry.pinned))
-        self._settings.set(COLORS, json.dumps(self._telemetry.chosen_slots))
+        self._settings.set(PINNED_KEY, json.dumps(self._telemetry.pinned))
+        self._settings.set(COLORS_KEY, json.dumps(self._telemetry.chosen_slots))

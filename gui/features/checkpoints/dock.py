@@ -25,7 +25,7 @@ from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock
 from gui.kit.icons import icon
-from gui.kit.labels import EVERY_MS, ElidedLabel, ago, count_text, keep_ages, label, size_text
+from gui.kit.labels import AGES_MS, ElidedLabel, ago, count_text, keep_ages, label, size_text
 from gui.kit.painting import guarded_item
 from gui.kit.screen import Palette
 from gui.kit.words import tr
@@ -39,6 +39,15 @@ _MODES = {
     "sample": ("Drawn", "As likely as the policy says, as in training"),
 }
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
+ROW_HEIGHT, HEADING = 48, 24
+"""Pixels of a card, and of the line above the first card of a task and algorithm."""
+LEAST_SPARK = 16
+SPARK_WIDTH = 44
+THUMB = QRect(12, 6, 40, 36)
+"""Where the picture of a card is in its row; a click on it lets the checkpoint play."""
+_TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing": "bad"}
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class TrainedPage(QWidget):
@@ -77,7 +86,7 @@ class TrainedPage(QWidget):
         column.addStretch(1)
         checkpoints.selection_changed.connect(lambda: self.show_card(checkpoints.selected))
         self.show_card(checkpoints.selected)
-        self._ages = QTimer(self, interval=EVERY_MS)
+        self._ages = QTimer(self, interval=AGES_MS)
         self._ages.timeout.connect(lambda: self.show_card(checkpoints.selected))
         self._ages.start()
 
@@ -114,15 +123,6 @@ class TrainedPage(QWidget):
             ]
         for value, text in zip(self._values, texts, strict=True):
             value.setText(text)
-
-
-ROW_HEIGHT, HEADING = 48, 24
-"""Pixels of a card, and of the line above the first card of a task and algorithm."""
-LEAST_SPARK = 16
-SPARK_WIDTH = 44
-THUMB = QRect(12, 6, 40, 36)
-"""Where the picture of a card is in its row; a click on it lets the checkpoint play."""
-_TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing": "bad"}
 
 
 class _CardDelegate(QStyledItemDelegate):
@@ -216,10 +216,6 @@ def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -
     painter.setBrush(QColor(theme.current().accent))
     painter.setPen(Qt.PenStyle.NoPen)
     painter.drawEllipse(points[here], 2.0, 2.0)
-
-
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 def _thumbnail(path: Path, palette: Palette) -> QPixmap:

@@ -37,6 +37,24 @@ PLOT_HZ = 4
 BUDGET_S = 0.012
 """Longest that a tick computes; a plot of many runs takes several."""
 IDLE_MS, BUSY_MS = 250, 15
+PLOT_MENU = (
+    "plotMaximise",
+    "plotPin",
+    "plotLog",
+    "plotHide",
+    "",
+    "plotPng",
+    "plotSvg",
+    "plotCsv",
+    "",
+    "followCurves",
+    "resetPlots",
+)
+CARD_HEIGHT = 156
+"""Pixels of a small multiple."""
+SMOOTHING_COMMANDS = ("smoothDecaying", "smoothRunning", "smoothGaussian")
+NARROW_ROW = 320
+"""Pixels of a row below which only controls have room."""
 
 
 class PlotBoard(QObject):
@@ -147,21 +165,6 @@ def _center(card: PlotCard, scroll: QScrollArea) -> QPoint:
     return card.mapTo(page, card.rect().center())
 
 
-PLOT_MENU = (
-    "plotMaximise",
-    "plotPin",
-    "plotLog",
-    "plotHide",
-    "",
-    "plotPng",
-    "plotSvg",
-    "plotCsv",
-    "",
-    "followCurves",
-    "resetPlots",
-)
-
-
 def show_plot_menu(parent: QWidget, actions: ActionRegistry, choices: PlotChoices, metric: str, place: QPoint) -> None:
     choices.speak_of(metric)
     menu = QMenu(parent)
@@ -208,10 +211,6 @@ class CurvePage(QScrollArea):
     def is_empty(self) -> bool:
         """Whether every plot is hidden."""
         return all(card.isHidden() for card in self.cards)
-
-
-HEIGHT = 156
-"""Pixels of a small multiple."""
 
 
 class PlotSection(QWidget):
@@ -262,16 +261,11 @@ class PlotSection(QWidget):
             self._grid.setColumnStretch(place, 0)
         self.cards, self._columns = cards, columns
         for place, card in enumerate(cards):
-            card.setFixedHeight(HEIGHT)
+            card.setFixedHeight(CARD_HEIGHT)
             self._grid.addWidget(card, place // columns, place % columns)
             card.show()
         for place in range(columns):
             self._grid.setColumnStretch(place, 1)
-
-
-SMOOTHING = ("smoothDecaying", "smoothRunning", "smoothGaussian")
-NARROW = 320
-"""Pixels of a row below which only controls have room."""
 
 
 class CurveControls(QWidget):
@@ -296,7 +290,7 @@ class CurveControls(QWidget):
         self.smoothing.setAccessibleName(tr("Smoothing"))
         self.smoothing.setToolTip(tr("Smoothing; a right click chooses the kind"))
         self.smoothing.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        self.smoothing.addActions([actions[name] for name in SMOOTHING])
+        self.smoothing.addActions([actions[name] for name in SMOOTHING_COMMANDS])
         self.smoothing.setRange(0, 99)
         self.smoothing.setFixedWidth(64)
         self.smoothing.valueChanged.connect(lambda value: model.set_smoothing(value / 100))
@@ -314,7 +308,7 @@ class CurveControls(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """A narrow row does without the slider's name, which its tooltip has too."""
         super().resizeEvent(event)
-        self._words.setVisible(self.width() >= NARROW)
+        self._words.setVisible(self.width() >= NARROW_ROW)
 
     def _show(self) -> None:
         self.axis.setCurrentIndex(self.axis.findData(self._model.x_axis))

@@ -25,6 +25,8 @@ MORE = "More"
 """The page of scalars without a row in the table: another trainer's."""
 WITH_EVALS = "success_rate"
 """The plot in which validation results are marked as points."""
+PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
+"""What is kept, each a list of metrics; of `folded` names of groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,6 @@ def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
     labels = last if len(set(last)) == len(last) else [found.label for found in of_tasks]
     lines = ((found.name, name) for found, name in zip(of_tasks, labels, strict=True))
     return replace(spec_of(row), metric=f"{row.name}_by_task", lines=tuple(lines), group="tasks", help=tr(row.help))
-
-
-PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
-"""What is kept, each a list of metrics; of `folded` names of groups."""
 
 
 class PlotChoices(QObject):

@@ -31,10 +31,31 @@ from gui.state.run_words import WORDS
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
-AXES = ("env_steps", "update", "wall_time_s")
+CSV_AXES = ("env_steps", "update", "wall_time_s")
 """Counters that come before the metrics in a row."""
-CONFIG = "config."
+CONFIG_HEAD = "config."
 """What names of fields of the configuration begin with."""
+HEAD_EDGE, HEAD_GAP = 12, 10
+"""Pixels beside the head, and between two names in it."""
+LEAST_TITLE = 0.4
+"""Share of the head that names of runs leave to the title."""
+Table = list[tuple[str, list[str]]]
+"""(field, value by run)."""
+_STYLE = """
+body {{ background: {window}; color: {text}; font: 14px/1.5 system-ui, sans-serif;
+  margin: 32px auto; max-width: 1320px; padding: 0 24px; }}
+h1 {{ font-weight: 500; }} h2 {{ font-weight: 500; margin-top: 32px; }}
+p.muted, th {{ color: {muted}; font-weight: normal; }}
+table {{ border-collapse: collapse; display: block; overflow-x: auto; }}
+td, th {{ padding: 3px 12px 3px 0; text-align: left; white-space: nowrap;
+  border-bottom: 1px solid {border}; font-variant-numeric: tabular-nums; }}
+.swatch {{ display: inline-block; width: 10px; height: 10px; border-radius: 5px; }}
+.plots {{ display: flex; flex-wrap: wrap; gap: 12px; }}
+.plots svg {{ max-width: 100%; height: auto; }}
+a {{ color: {accent}; }}
+"""
+MOST_BESIDE = 24
+"""Runs that tables side by side have columns for."""
 
 
 def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]) -> str:
@@ -42,7 +63,7 @@ def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]]
     fields = list(dict.fromkeys(name for run in runs for name in configs.get(run.run_id, {})))
     head = ["run_id", "name", "state", "reason", "task", "trainer", "algo", "device", "steps",
             "best", "started", "ended", "tags", "notes"]  # fmt: skip
-    rows = [[*head, *(CONFIG + name for name in fields)]]
+    rows = [[*head, *(CONFIG_HEAD + name for name in fields)]]
     for run in runs:
         told, note = configs.get(run.run_id, {}), notes.get(run.run_id, Note())
         rows.append([
@@ -57,7 +78,7 @@ def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]]
 def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
     """A row a record of (run id, name, f64[records] by metric); what was not measured is empty."""
     every = list(dict.fromkeys(metric for _, _, columns in runs for metric in columns))
-    head = [*(name for name in AXES if name in every), *(n for n in every if n not in AXES)]
+    head = [*(name for name in CSV_AXES if name in every), *(n for n in every if n not in CSV_AXES)]
     rows = [["run_id", "name", *head]]
     for run_id, name, columns in runs:
         length = max(map(len, columns.values()), default=0)
@@ -80,12 +101,6 @@ def _text(rows: Sequence[Sequence[str]]) -> str:
     out = io.StringIO()
     csv.writer(out).writerows(rows)
     return out.getvalue()
-
-
-EDGE, GAP = 12, 10
-"""Pixels beside the head, and between two names in it."""
-LEAST_TITLE = 0.4
-"""Share of the head that names of runs leave to the title."""
 
 
 def to_png(card: PlotCard, ratio: float = 2.0) -> bytes:
@@ -117,38 +132,21 @@ def _paint(card: PlotCard, painter: QPainter) -> None:
     head = card.canvas.mapTo(card, QPoint(0, 0)).y()
     painter.setFont(theme.ui_font())
     metrics = painter.fontMetrics()
-    right, least = card.width() - float(EDGE), EDGE + LEAST_TITLE * card.width()
+    right, least = card.width() - float(HEAD_EDGE), HEAD_EDGE + LEAST_TITLE * card.width()
     for color, name in reversed(card.legend()):
         width = metrics.horizontalAdvance(name)
         if right - width < least:
             continue
         painter.setPen(color)
         painter.drawText(QRectF(right - width, 4, width + 2, head), 0, name)
-        right -= width + GAP
+        right -= width + HEAD_GAP
     painter.setPen(QColor(theme.current().text))
-    room = right - EDGE
+    room = right - HEAD_EDGE
     title = metrics.elidedText(card.spec.title, Qt.TextElideMode.ElideMiddle, int(room))
-    painter.drawText(QRectF(EDGE, 4, room, head), 0, title)
+    painter.drawText(QRectF(HEAD_EDGE, 4, room, head), 0, title)
     painter.translate(0, head)
     card.canvas.paint_lines(painter)
     painter.translate(0, -head)
-
-
-Table = list[tuple[str, list[str]]]
-"""(field, value by run)."""
-_STYLE = """
-body {{ background: {window}; color: {text}; font: 14px/1.5 system-ui, sans-serif;
-  margin: 32px auto; max-width: 1320px; padding: 0 24px; }}
-h1 {{ font-weight: 500; }} h2 {{ font-weight: 500; margin-top: 32px; }}
-p.muted, th {{ color: {muted}; font-weight: normal; }}
-table {{ border-collapse: collapse; display: block; overflow-x: auto; }}
-td, th {{ padding: 3px 12px 3px 0; text-align: left; white-space: nowrap;
-  border-bottom: 1px solid {border}; font-variant-numeric: tabular-nums; }}
-.swatch {{ display: inline-block; width: 10px; height: 10px; border-radius: 5px; }}
-.plots {{ display: flex; flex-wrap: wrap; gap: 12px; }}
-.plots svg {{ max-width: 100%; height: auto; }}
-a {{ color: {accent}; }}
-"""
 
 
 @dataclass
@@ -213,10 +211,6 @@ def _side_by_side(runs: Sequence[str], table: Table) -> str:
 
 def _cells(values: Sequence[str]) -> str:
     return "".join(f"<td>{html.escape(value)}</td>" for value in values)
-
-
-MOST_BESIDE = 24
-"""Runs that tables side by side have columns for."""
 
 
 class Reports(QObject):

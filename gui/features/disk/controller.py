@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.checkpoints.controller import CheckpointsController
 from gui.features.runs.model import RunList
+from gui.kit.dialogs import show_file
 from gui.kit.labels import size_text
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -25,6 +25,8 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import ARCHIVED, RunRecord, is_archived
 
 DAY_S = 86_400
+CLOSE_S = 3.0
+"""How long the end of a tool that was killed is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,6 @@ def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None 
     spared = ended[: len(ended) - keep] if keep else ended
     limit = (now or time.time()) - days * DAY_S
     return [row for row in spared if row.run.finished_at < limit]
-
-
-CLOSE_S = 3.0
-"""How long the end of a tool that was killed is waited for."""
 
 
 class ArchivesController(QObject):
@@ -171,7 +169,7 @@ class ArchivesController(QObject):
 
     def open_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder)))
+        show_file(self.folder)
 
     # -- the run in focus -------------------------------------------------------------------
 

@@ -33,6 +33,11 @@ COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 """How a value is to stand to what it was at the search before."""
 EQUAL = "the value"
 """Or to a number that is given."""
+Kind = Literal["u8", "u16"]
+MAX_WATCHES_BYTES = 4 << 20
+MOST_WATCHES = 200
+"""Watches a game."""
+LOOK_MS = 100
 
 
 class MemorySearch:
@@ -101,12 +106,6 @@ def parse_number(text: str, most: int | None = None) -> int:
     return number
 
 
-Kind = Literal["u8", "u16"]
-MAX_BYTES = 4 << 20
-MOST = 200
-"""Watches a game."""
-
-
 class Watch(msgspec.Struct, frozen=True):
     address: int
     kind: Kind = "u8"
@@ -140,7 +139,7 @@ class MemoryWatches(QObject):
     def add(self, watch: Watch) -> None:
         """Watch an address; one that is watched already changes."""
         others = [each for each in self.shown if each.address != watch.address]
-        self._keep(sorted([*others, watch], key=lambda each: each.address)[:MOST])
+        self._keep(sorted([*others, watch], key=lambda each: each.address)[:MOST_WATCHES])
 
     def remove(self, address: int) -> None:
         self._keep([each for each in self.shown if each.address != address])
@@ -162,13 +161,10 @@ class MemoryWatches(QObject):
 
     def _read(self) -> dict[str, list[Watch]]:
         try:
-            found = msgspec.json.decode(read_regular(self._path, MAX_BYTES), type=dict[str, list[Watch]])
+            found = msgspec.json.decode(read_regular(self._path, MAX_WATCHES_BYTES), type=dict[str, list[Watch]])
         except (OSError, *BAD_JSON):
             return {}
         return {rom: [each for each in watches if BASE <= each.address <= 0xFFFF] for rom, watches in found.items()}
-
-
-LOOK_MS = 100
 
 
 class MemoryController(QObject):

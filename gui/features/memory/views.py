@@ -16,6 +16,17 @@ from trainer_core.wire.frames import BASE
 
 OAM, LCDC, SCY, SCX, BGP, OBP0, WY, WX = (0xFE00, 0xFF40, 0xFF42, 0xFF43, 0xFF47, 0xFF48, 0xFF4A, 0xFF4B)
 TILES_A_ROW = 16
+BYTES_A_ROW = 8
+MARKED_LOOKS = 5
+"""A byte stays marked for so many looks after it changed: half a second."""
+MOVES = {
+    Qt.Key.Key_Left: -1,
+    Qt.Key.Key_Right: 1,
+    Qt.Key.Key_Up: -BYTES_A_ROW,
+    Qt.Key.Key_Down: BYTES_A_ROW,
+    Qt.Key.Key_PageUp: -16 * BYTES_A_ROW,
+    Qt.Key.Key_PageDown: 16 * BYTES_A_ROW,
+}
 
 
 class Sprite(NamedTuple):
@@ -90,19 +101,6 @@ def sprite_sheet(memory: np.ndarray) -> np.ndarray:
     return sheet[16:160, 8:168]
 
 
-ACROSS = 8
-MARKED_LOOKS = 5
-"""A byte stays marked for so many looks after it changed: half a second."""
-MOVES = {
-    Qt.Key.Key_Left: -1,
-    Qt.Key.Key_Right: 1,
-    Qt.Key.Key_Up: -ACROSS,
-    Qt.Key.Key_Down: ACROSS,
-    Qt.Key.Key_PageUp: -16 * ACROSS,
-    Qt.Key.Key_PageDown: 16 * ACROSS,
-}
-
-
 class HexView(QAbstractScrollArea):
     """Paints the rows in sight only. Return or a double-click chooses the byte at the mark."""
 
@@ -143,7 +141,7 @@ class HexView(QAbstractScrollArea):
     def go_to(self, address: int) -> None:
         """Mark an address of the region on show, and have it in sight."""
         self.address = min(max(address, self._begin), self._end - 1)
-        bar, row = self.verticalScrollBar(), (self.address - self._begin) // ACROSS
+        bar, row = self.verticalScrollBar(), (self.address - self._begin) // BYTES_A_ROW
         if not bar.value() <= row < bar.value() + self._rows():
             bar.setValue(row - self._rows() // 2)
         self._describe()
@@ -163,7 +161,7 @@ class HexView(QAbstractScrollArea):
         return max(1, self.viewport().height() // self._metrics().height())
 
     def _fit(self) -> None:
-        bar, rows = self.verticalScrollBar(), -(-(self._end - self._begin) // ACROSS)
+        bar, rows = self.verticalScrollBar(), -(-(self._end - self._begin) // BYTES_A_ROW)
         bar.setRange(0, max(0, rows - self._rows()))
         bar.setPageStep(self._rows())
 
@@ -179,14 +177,14 @@ class HexView(QAbstractScrollArea):
             painter.setFont(theme.mono_font())
             metrics = self._metrics()
             high, wide = metrics.height(), metrics.horizontalAdvance("0")
-            first = self._begin + self.verticalScrollBar().value() * ACROSS
+            first = self._begin + self.verticalScrollBar().value() * BYTES_A_ROW
             for row in range(self._rows() + 1):
-                begin, base = first + row * ACROSS, row * high + metrics.ascent()
+                begin, base = first + row * BYTES_A_ROW, row * high + metrics.ascent()
                 if begin >= self._end:
                     break
                 painter.setPen(QColor(colors.muted))
                 painter.drawText(4, base, f"{begin:04X}")
-                for column in range(min(ACROSS, self._end - begin)):
+                for column in range(min(BYTES_A_ROW, self._end - begin)):
                     x = 4 + (6 + 3 * column) * wide
                     if begin + column == self.address:
                         painter.fillRect(x - 2, row * high, 2 * wide + 4, high, QColor(colors.accent_soft))
@@ -209,7 +207,7 @@ class HexView(QAbstractScrollArea):
         metrics = self._metrics()
         row = int(event.position().y()) // metrics.height() + self.verticalScrollBar().value()
         column = int((event.position().x() - 4) / metrics.horizontalAdvance("0") - 5.5) // 3
-        return self._begin + row * ACROSS + min(max(column, 0), ACROSS - 1)
+        return self._begin + row * BYTES_A_ROW + min(max(column, 0), BYTES_A_ROW - 1)
 
     def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.LeftButton:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gui.features.play.ahead import SETTING as PLAY_AHEAD
-from gui.features.play.ahead import PlayAhead
+from gui.features.play.ahead import PLAYER_AHEAD, PlayAhead
 from gui.features.play.controller import PlayController
 from gui.features.play.gamepad import Gamepad
 from gui.features.play.keys import PLAY_KEYS, GameKeys, GameKeysPage
@@ -56,7 +55,7 @@ def feature(context: Context) -> Feature:
         ends=[playing.end, playing.player.ahead.end],
         choices=[
             Choice(
-                PLAY_AHEAD,
+                PLAYER_AHEAD,
                 tr("Start a player while a checkpoint is selected or a ROM is looked for"),
                 tr(
                     "It loads torch and the kernels before you press Deploy, so that the agent is seen "

@@ -11,6 +11,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 STICK = 16_000
 """Of 32,767: further than this the left stick counts as the cross."""
+READ_MS = 8
+"""Twice a frame while a gamepad is there."""
+LOOK_MS = 500
+"""How often one is looked for while none is."""
 
 
 class SdlPads:
@@ -68,12 +72,6 @@ class SdlPads:
             self._sdl.SDL_GameControllerClose(self._pad)
             self._pad = None
         self._sdl.SDL_QuitSubSystem(self._sdl.SDL_INIT_GAMECONTROLLER)
-
-
-READ_MS = 8
-"""Twice a frame while a gamepad is there."""
-LOOK_MS = 500
-"""How often one is looked for while none is."""
 
 
 class Pads(Protocol):

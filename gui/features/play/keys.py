@@ -15,6 +15,22 @@ from gui.kit.words import tr
 from trainer_core.wire.buttons import MASK_BITS
 
 _KEY = Qt.Key
+PLAY_KEYS = (
+    ("Arrows", "direction"),
+    ("Z, X", "A, B"),
+    ("Enter", "START"),
+    ("Backspace", "SELECT"),
+    ("Space", "pause"),
+    (".", "one step while paused"),
+    ("+  -  0", "faster, slower, normal"),
+    ("Shift", "hold for full speed"),
+    ("R", "hold to rewind"),
+    ("Tab", "hold to take over (Hybrid)"),
+    ("Esc", "leave the screen"),
+)
+"""Keys that are the game's while its screen has the focus, as they come."""
+KEY_SETTING, PAD_SETTING = "play/key/", "play/pad/"
+"""Where settings keep a choice, before the act's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +72,6 @@ PLAY_ACTS = (
 """A gamepad's right-hand button is A and its lower one B, as on a Game Boy."""
 ACT_OF_NAME = {act.name: act for act in PLAY_ACTS}
 
-PLAY_KEYS = (
-    ("Arrows", "direction"),
-    ("Z, X", "A, B"),
-    ("Enter", "START"),
-    ("Backspace", "SELECT"),
-    ("Space", "pause"),
-    (".", "one step while paused"),
-    ("+  -  0", "faster, slower, normal"),
-    ("Shift", "hold for full speed"),
-    ("R", "hold to rewind"),
-    ("Tab", "hold to take over (Hybrid)"),
-    ("Esc", "leave the screen"),
-)
-"""Keys that are the game's while its screen has the focus, as they come."""
-
 
 class Joypad:
     """Which buttons are held. Opposite directions cannot both be held, as on the real cross."""
@@ -99,10 +100,6 @@ class Joypad:
 
     def release_all(self) -> None:
         self._held.clear()
-
-
-KEYS, PAD = "play/key/", "play/pad/"
-"""Where settings keep a choice, before the act's name."""
 
 
 class GameKeys(QObject):
@@ -136,20 +133,20 @@ class GameKeys(QObject):
         holder = self.act_of_key(key)
         if holder and holder != act:
             raise ValueError(holder)
-        self._keep(KEYS, act, str(int(key)), (int(key),) == ACT_OF_NAME[act].keys[:1])
+        self._keep(KEY_SETTING, act, str(int(key)), (int(key),) == ACT_OF_NAME[act].keys[:1])
 
     def set_pad(self, act: str, button: str) -> None:
         """The same for a button of the gamepad."""
         holder = self.act_of_pad(button)
         if holder and holder != act:
             raise ValueError(holder)
-        self._keep(PAD, act, button, (button,) == ACT_OF_NAME[act].pad)
+        self._keep(PAD_SETTING, act, button, (button,) == ACT_OF_NAME[act].pad)
 
     def reset(self) -> None:
         """Everything as it came."""
         for act in PLAY_ACTS:
-            self._settings.remove(KEYS + act.name)
-            self._settings.remove(PAD + act.name)
+            self._settings.remove(KEY_SETTING + act.name)
+            self._settings.remove(PAD_SETTING + act.name)
         self._read()
 
     def _keep(self, kind: str, act: str, value: str, is_default: bool) -> None:
@@ -164,11 +161,11 @@ class GameKeys(QObject):
         chosen_keys, chosen_pad = set(), set()
         self._keys, self._pad = {}, {}
         for act in PLAY_ACTS:
-            key = _key_of(self._settings.text(KEYS + act.name))
+            key = _key_of(self._settings.text(KEY_SETTING + act.name))
             if key and key not in chosen_keys:
                 self._keys[act.name] = (key,)
                 chosen_keys.add(key)
-            if (button := self._settings.text(PAD + act.name)) and button not in chosen_pad:
+            if (button := self._settings.text(PAD_SETTING + act.name)) and button not in chosen_pad:
                 self._pad[act.name] = (button,)
                 chosen_pad.add(button)
         for act in PLAY_ACTS:

@@ -21,6 +21,7 @@ from trainer_core.lab.roms import ROM_SUFFIXES, sha256_of_rom
 from trainer_core.wire import commands
 
 SLOTS = range(1, 10)
+SLOT_PICTURE = QSize(80, 72)
 
 
 class SlotsController(QObject):
@@ -108,13 +109,10 @@ class SlotsController(QObject):
         self._playing.undo_load()
 
 
-PICTURE = QSize(80, 72)
-
-
 class _LargeIcons(QProxyStyle):
     def pixelMetric(self, metric, option=None, widget=None) -> int:  # type: ignore[no-untyped-def]
         if metric == QStyle.PixelMetric.PM_SmallIconSize:
-            return PICTURE.width()
+            return SLOT_PICTURE.width()
         return super().pixelMetric(metric, option, widget)
 
 

@@ -17,7 +17,7 @@ from trainer_core.wire import commands
 from trainer_core.wire.records import SoundEvent
 
 CHANNELS = ("pulse 1", "pulse 2", "wave", "noise")
-ALL = 0b1111
+ALL_CHANNELS = 0b1111
 
 
 class SoundController(QObject):
@@ -30,7 +30,7 @@ class SoundController(QObject):
         self._playing, self._settings = playing, settings
         self.volume = min(1.0, max(0.0, settings.number("sound/volume", 0.5)))
         self.is_muted = settings.flag("sound/muted", False)
-        self.channels = int(settings.number("sound/channels", ALL)) & ALL
+        self.channels = int(settings.number("sound/channels", ALL_CHANNELS)) & ALL_CHANNELS
         self.reason = ""
         """Why nothing is heard though it should be; empty where it is, or nobody knows yet."""
         playing.started.connect(self._on_started)

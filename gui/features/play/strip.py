@@ -22,11 +22,18 @@ from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS, action_name
 from trainer_core.wire.frames import FLAG_SUCCESS, FrameInfo
 from trainer_core.wire.records import PolicyEvent, VersusEvent, VersusSide
 
-HEIGHT, TIGHT_HEIGHT, NAMES = 40, 28, 14
+BARS_HEIGHT, TIGHT_BARS_HEIGHT, NAMES_HEIGHT = 40, 28, 14
 """The names lie under the bars."""
 VALUE_WIDTH = 104
 NAME_WIDTH, ONE_NAME_WIDTH = 22, 72
 """Columns narrower than the first name the chosen action alone, in the room of the second."""
+TRANSPORT = {
+    "playPause": "playPauseButton",
+    "playStep": "playStepButton",
+    "playRestart": "playRestartButton",
+    "endPlayer": "playStopButton",
+}
+"""objectNames of the buttons with pictures, by their action."""
 
 
 class PolicyBars(QWidget):
@@ -35,7 +42,7 @@ class PolicyBars(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.event_shown: PolicyEvent | None = None
-        self._height = HEIGHT
+        self._height = BARS_HEIGHT
         self.setObjectName(names.POLICY_BARS)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.show_thought(None)
@@ -45,7 +52,7 @@ class PolicyBars(QWidget):
 
     def set_tight(self, is_tight: bool) -> None:
         """Lower bars, for a low window."""
-        self._height = TIGHT_HEIGHT if is_tight else HEIGHT
+        self._height = TIGHT_BARS_HEIGHT if is_tight else BARS_HEIGHT
         self.updateGeometry()
 
     def show_thought(self, event: PolicyEvent | None) -> None:
@@ -78,7 +85,7 @@ class PolicyBars(QWidget):
             painter.setFont(theme.ui_font(8))
             width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
             named = width >= NAME_WIDTH
-            bar = self.height() - NAMES
+            bar = self.height() - NAMES_HEIGHT
             for index, (name, share) in enumerate(zip(ALL_ACTIONS, told.probabilities, strict=False)):
                 gap = min(2.0, width / 8)
                 box = QRectF(index * width + gap, 0, width - 2 * gap, bar)
@@ -90,7 +97,7 @@ class PolicyBars(QWidget):
                 if named or index == told.action:
                     room = max(width, ONE_NAME_WIDTH)
                     left = min(index * width, self.width() - VALUE_WIDTH - room)
-                    text = QRectF(index * width if named else left, bar, width if named else room, NAMES)
+                    text = QRectF(index * width if named else left, bar, width if named else room, NAMES_HEIGHT)
                     painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
             painter.setPen(QColor(colors.text))
             right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, bar)
@@ -148,15 +155,6 @@ def way_words(side: VersusSide) -> str:
         return tr("cut off after {steps} steps", steps=side.steps)
     action = action_name(side.action) if side.action >= 0 else ""
     return tr("step {steps}   distance {dist:.3f}   {action}", steps=side.steps, dist=side.dist, action=action)
-
-
-TRANSPORT = {
-    "playPause": "playPauseButton",
-    "playStep": "playStepButton",
-    "playRestart": "playRestartButton",
-    "endPlayer": "playStopButton",
-}
-"""objectNames of the buttons with pictures, by their action."""
 
 
 def speed_text(speed: float) -> str:

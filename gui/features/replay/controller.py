@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.play.controller import PlayController
 from gui.features.replay.model import Replay, recording_name
+from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.log_buffer import LogBuffer
@@ -267,8 +267,3 @@ class ReplayController(QObject):
         self.changed.emit()
         if reason != "cancelled":
             self._bridge.problem.emit(tr("Nothing was exported"), reason)
-
-
-def show_file(path: Path) -> None:
-    """Open a file or folder with the desktop's own program."""
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

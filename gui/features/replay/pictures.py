@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication
 
 from gui.features.play.controller import PlayController
-from gui.features.replay.controller import ReplayController, show_file
+from gui.features.replay.controller import ReplayController
+from gui.kit.dialogs import show_file
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -64,7 +65,7 @@ class PicturesController(QObject):
             if not path.exists():
                 break
             path = folder / f"{stem}-{number}.png"
-        image = self._image(picture)
+        image = image_of(self._palette, picture)
         QGuiApplication.clipboard().setImage(image)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -99,10 +100,3 @@ class PicturesController(QObject):
         if request is None or picture is None:
             return None
         return request.task, self._playing.state.frame, picture
-
-    def _image(self, picture: np.ndarray) -> QImage:
-        if picture.ndim == 2:
-            return image_of(self._palette, picture)
-        height, width = picture.shape[:2]
-        pixels = np.ascontiguousarray(picture)
-        return QImage(pixels.data, width, height, width * 3, QImage.Format.Format_RGB888).copy()

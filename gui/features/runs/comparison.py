@@ -29,6 +29,11 @@ from gui.state.run_words import shortened
 LOG_FROM = 50.0
 """Positive numbers whose greatest is so many times the least stand on a logarithmic axis."""
 SUCCESS = "success"
+LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
+NEAR = 8.0
+"""Pixels from a line within which the pointer means it."""
+LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
+"""Pixels of a run's column, whatever its name, and letters of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +91,6 @@ def _number(text: str | None) -> float | None:
 
 def _share(place: int, count: int) -> float:
     return 0.5 if count == 1 else place / (count - 1)
-
-
-LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
-NEAR = 8.0
-"""Pixels from a line within which the pointer means it."""
 
 
 class ParallelView(QWidget):
@@ -188,10 +188,6 @@ class ParallelView(QWidget):
             QToolTip.showText(event.globalPosition().toPoint(), words, self)
 
 
-LEAST, WIDEST, LETTERS = 84, 168, 20
-"""Pixels of a run's column, whatever its name, and letters of that."""
-
-
 class Comparison(QDialog):
     def __init__(
         self,
@@ -244,10 +240,10 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
             item.setToolTip(value)
             table.setItem(row, place, item)
     for place, name in enumerate(runs):
-        head = QTableWidgetItem(shortened(name, LETTERS))
+        head = QTableWidgetItem(shortened(name, HEAD_LETTERS))
         head.setToolTip(name)
         table.setHorizontalHeaderItem(place, head)
     table.resizeColumnsToContents()
     for place in range(len(runs)):
-        table.setColumnWidth(place, min(max(table.columnWidth(place), LEAST), WIDEST))
+        table.setColumnWidth(place, min(max(table.columnWidth(place), LEAST_COLUMN), WIDEST_COLUMN))
     return table

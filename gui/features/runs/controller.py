@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, QTimer
 
 from gui.features.runs.columns import RunColumns, differing
 from gui.features.runs.comparison import Axis, axis_of, success_axis
 from gui.features.runs.model import RunList
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.metric_series import Array
@@ -317,14 +317,13 @@ class RunsController(QObject):
         self._model.set_places([entry.run_id for entry in entries])
 
     def open_folder(self) -> None:
-        folder = self._bridge.home.run(self._telemetry.focus).root
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+        show_file(self._bridge.home.run(self._telemetry.focus).root)
 
     def _log_file(self) -> Path:
         return self._bridge.home.run(self._telemetry.focus).worker_log
 
     def open_log(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._log_file())))
+        show_file(self._log_file())
 
     def log_refusal(self) -> str:
         """Why there is no log file to open."""

@@ -37,6 +37,8 @@ OWN_TEXTS: dict[str, Callable[[RunRecord], str]] = {
     "run": lambda run: run.name or run.run_id,
 }
 """What a run says of itself; every other name is a field of its configuration."""
+MOST_INSERTED = 64
+"""Runs that come at once and get a row each; for more the whole order is made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,6 @@ def parse(words: list[str]) -> tuple[list[str], list[Bound]]:
         except ValueError:
             plain.append(word)
     return plain, bounds
-
-
-MOST_INSERTED = 64
-"""Runs that come at once and get a row each; for more the whole order is made anew."""
 
 
 class RunFilter(QAbstractTableModel):

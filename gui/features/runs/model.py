@@ -18,6 +18,11 @@ from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
 """What a trial's name says after the sweep's."""
+SHOWN = "Shown"
+"""The column of the eye: whether a run's curves are on show, and in which colour."""
+COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
+NUMERIC = {"Steps", "Best"}
+RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
 def sweep_title(run: RunRecord) -> str:
@@ -68,13 +73,6 @@ class SweepGroups:
         """The row that speaks for the run's sweep, -1 where none does."""
         rows = self._rows.get(run.tags.get("sweep", ""), [])
         return rows[0] if len(rows) > 1 else -1
-
-
-SHOWN = "Shown"
-"""The column of the eye: whether a run's curves are on show, and in which colour."""
-COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
-NUMERIC = {"Steps", "Best"}
-RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
 class RunList(QAbstractTableModel):

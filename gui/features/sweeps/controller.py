@@ -30,6 +30,8 @@ RULES = {
     "median": "Worse than the median ends",
     "none": "None ends early",
 }
+END_S = 20.0
+"""Longest that the end of the app waits for trials to save."""
 
 
 @dataclass(slots=True)
@@ -124,10 +126,6 @@ class SweepDraft(QObject):
         if texts.jobs > 1:
             words += ["--jobs", str(texts.jobs)]
         return words
-
-
-END_S = 20.0
-"""Longest that the end of the app waits for trials to save."""
 
 
 class SweepController(QObject):

@@ -15,7 +15,7 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.spec import NEUTRAL, RunSpec
 
-FIRST_TASK = RunConfig().task
+DEFAULT_TASK = RunConfig().task
 """Of every runner that has none of its own."""
 FIRST_PRESET = "laptop"
 
@@ -84,9 +84,9 @@ class ConfigDraft(QObject):
             if name in before and name in self._texts and name != "task":
                 self._texts[name] = before[name] if name in typed else defaults[name]
         with_its_task = dict(self._texts)
-        if "task" in typed or before["task"] == FIRST_TASK:
+        if "task" in typed or before["task"] == DEFAULT_TASK:
             ours, theirs = before["task"].split("/")[0], defaults["task"].split("/")[0]
-            if defaults["task"] == FIRST_TASK or ours == theirs:  # else it has tasks of its own
+            if defaults["task"] == DEFAULT_TASK or ours == theirs:  # else it has tasks of its own
                 self._texts["task"] = before["task"]
         self._follow_task(with_its_task)
         self._check()

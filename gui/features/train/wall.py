@@ -23,6 +23,8 @@ from trainer_core.wire.run_record import RunState
 SORTS = ("env", "success", "dist")
 SETTLE_S = 2.0
 """Tiles keep their places for this long: a wall that is sorted anew all the time shows nothing."""
+WATCH_ENVS = (4, 16, 64)
+FRAME_MS = 33
 
 
 class WallOrder:
@@ -83,10 +85,6 @@ class WallOrder:
             case "dist":
                 return told.dist[env], env
         return 0.0, env
-
-
-WATCH_ENVS = (4, 16, 64)
-FRAME_MS = 33
 
 
 class EnvWall(QWidget):
