@@ -142,7 +142,7 @@ class App(QObject):
         define_dialogs(context, self._features, [*choices, notices])
 
     def open_path(self, path: Path) -> None:
-        """Logs become curves, what can be looked at is replayed, all else is tried as a ROM."""
+        """Open a file or folder: logs become curves, recordings are replayed, all else is tried as a ROM."""
         self.context.notices.withdraw(FILE_OPENED)
         any(feature.take_path(path) for feature in reversed(self._features))
 
@@ -159,7 +159,7 @@ class App(QObject):
 
 
 def create_app(home: Path, theme_name: str = "") -> App:
-    """The whole app on one home, without starting a loop."""
+    """Build the whole app on one home, without starting a loop."""
     application = create_application()
     paths = HomePaths(Path(home))
     settings = Settings(paths)
@@ -172,12 +172,12 @@ def create_app(home: Path, theme_name: str = "") -> App:
 
 
 def create_window(home: Path, theme_name: str = "") -> MainWindow:
-    """The window of `create_app`, which keeps the rest alive."""
+    """Return the window of `create_app`, which keeps the rest alive."""
     return create_app(home, theme_name).window
 
 
 def speak(application: QApplication, language: str) -> None:
-    """Have our words and Qt's own (its dialogs' buttons) in this language; "" is English."""
+    """Use this language for our words and Qt's own (its dialogs' buttons); "" is English."""
     words.choose_language(language)
     name = "qtTranslator"
     if (old := application.findChild(QTranslator, name)) is not None:
@@ -203,7 +203,7 @@ def create_application() -> QApplication:
 
 
 def open_app(home: Path, theme_name: str = "") -> App:
-    """`create_app` with its window on show, for a process that does nothing else.
+    """Show the window of `create_app`, in a process that does nothing else.
 
     What is there by then (modules, widgets, thousands of runs) stays; the collector that walked it
     all again from time to time held the window up for 60 ms and more.

@@ -77,7 +77,7 @@ class Command(QAction):
 
 
 def plain_words(action: QAction) -> str:
-    """What an action is called, without marks for menus."""
+    """Return what an action is called, without marks for menus."""
     letters = action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
     return letters.removesuffix("...")
 
@@ -152,7 +152,7 @@ class ActionRegistry:
         return self._actions[action_id]
 
     def command(self, action_id: str) -> Command:
-        """One of the app's own, not one that Qt made."""
+        """Return one of the app's own commands, not one that Qt made."""
         action = self._actions[action_id]
         assert isinstance(action, Command)
         return action
@@ -163,11 +163,11 @@ class ActionRegistry:
     # -- keys that a person chooses ---------------------------------------------------------
 
     def default(self, action_id: str) -> str:
-        """The keys that a command came with, empty for none."""
+        """Return the keys that a command came with, empty for none."""
         return self._defaults[action_id]
 
     def holder(self, keys: str, but: str = "") -> str:
-        """Id of the command that has these keys, empty when they are free; `but` does not count."""
+        """Return the id of the command that has these keys, empty when they are free; `but` does not count."""
         name = self._holders.get(QKeySequence(keys).toString(), "")
         return "" if name == but else name
 
@@ -193,7 +193,7 @@ class ActionRegistry:
             self._settings.set(KEYS + action_id, keys)
 
     def cheat_sheet(self) -> list[tuple[str, str]]:
-        """(shortcut, words), in the order of registration."""
+        """Return (shortcut, words), in the order of registration."""
         return [
             (action.shortcut().toString(NATIVE), plain_words(action))
             for action in self._actions.values()
@@ -202,14 +202,14 @@ class ActionRegistry:
 
 
 def action_button(action: QAction, object_name: str, *, primary: bool = False) -> QPushButton:
-    """A push button with the action's short words."""
+    """Return a push button with the action's short words."""
     made = button(action.iconText(), object_name, primary=primary)
     _Follower(made, action)
     return made
 
 
 def action_icon_button(action: Command, object_name: str) -> QToolButton:
-    """A button with the action's icon; its words are the tooltip and the accessible name."""
+    """Return a button with the action's icon; its words are the tooltip and the accessible name."""
     made = icon_button(action.symbol, action.text(), object_name, flat=False)
     _PictureFollower(made, action)
     return made

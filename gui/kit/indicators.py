@@ -83,7 +83,7 @@ class _Bars(QWidget):
             self.update()
 
     def is_told(self, record: UpdateRecord) -> bool:
-        """Whether the trainer measures this at all."""
+        """Return whether the trainer measures this at all."""
         raise NotImplementedError
 
     def shares(self) -> dict[str, float]:

@@ -81,7 +81,7 @@ def icon_button(
     flat: bool = True,
     clicked: Callable[[], object] | None = None,
 ) -> QToolButton:
-    """A button that is only a picture; `text` is its tooltip and its accessible name."""
+    """Return a button that is only a picture; `text` is its tooltip and its accessible name."""
     made = QToolButton()
     made.setIcon(icon(name))
     made.setIconSize(QSize(14, 14))
@@ -124,7 +124,7 @@ class ElidedLabel(QLabel):
 
 
 def indented(box: Box) -> Box:
-    """Its text begins where a combo box's does: the style sheet's padding does not reach it."""
+    """Begin a box's text where a combo box's does: the style sheet's padding does not reach it."""
     box.lineEdit().setTextMargins(4, 0, 0, 0)
     return box
 
@@ -147,7 +147,7 @@ def keep_ages(view: QAbstractItemView) -> QTimer:
 
 
 def ago(when: float, now: float | None = None) -> str:
-    """A few words for how long ago something was."""
+    """Return a few words for how long ago something was."""
     seconds = max(0.0, (now or time.time()) - when)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -162,7 +162,7 @@ def count_text(value: int) -> str:
 
 
 def size_text(size: float) -> str:
-    """1.2 GB, 340 MB, 12 kB."""
+    """Return bytes in words: 1.2 GB, 340 MB, 12 kB."""
     for unit, least in (("GB", 1e9), ("MB", 1e6)):
         if size >= least:
             value = size / least

@@ -88,7 +88,7 @@ class _Picture:
         self._looked_at = None
 
     def lacks(self, look: object, scene: Scene) -> list[Curve] | None:
-        """The curves of that scene that have to be painted over it; None where it is wrong.
+        """Return the curves of that scene that have to be painted over it; None where it is wrong.
 
         What was found is kept: between two scenes the same canvas is painted many times.
         """
@@ -252,7 +252,7 @@ class PlotCanvas(QWidget):
         return _Picture(look, self.scene, pixmap, {})
 
     def paint_lines(self, painter: QPainter) -> None:
-        """Everything but the crosshair, as lines: for a file that scales."""
+        """Paint everything but the crosshair, as lines: for a file that scales."""
         self._paint_bands(painter)
         self._paint_grid(painter)
         # One pixel of a picture that is twice as fine would hardly be seen.

@@ -89,7 +89,7 @@ class Settings:
         return self._kept.values.get(key, default)
 
     def number(self, key: str, default: float) -> float:
-        """A finite number, else the default."""
+        """Return a finite number, else the default."""
         try:
             number = float(self.text(key) or default)
         except ValueError:

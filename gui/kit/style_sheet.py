@@ -50,7 +50,7 @@ LIGHT = Colors(
 
 
 def style_sheet(themes: Iterable[Colors]) -> str:
-    """The sheet of every window, for all themes at once."""
+    """Return the sheet of every window, for all themes at once."""
     QDir.setSearchPaths(ICONS, [str(ASSETS / "icons")])
     return "".join([_SHAPES, *map(_own_colors, themes)])
 

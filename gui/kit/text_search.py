@@ -56,7 +56,7 @@ class TextSearch:
         return self.plain, self._patterns, self._without
 
     def finds(self, text: str) -> bool:
-        """Whether a text in small letters is one of those that are looked for."""
+        """Return whether a text in small letters is one of those that are looked for."""
         return (
             all(word in text for word in self.plain)
             and all(pattern.match(text).hasMatch() for pattern in self._patterns)
@@ -64,7 +64,7 @@ class TextSearch:
         )
 
     def narrows(self, before: TextSearch) -> bool:
-        """Whether all that this one finds was found before, because somebody typed on."""
+        """Return whether all that this one finds was found before, because somebody typed on."""
         if self._patterns != before._patterns or self._without != before._without:
             return False
         return all(any(old in new for new in self.plain) for old in before.plain)

@@ -59,12 +59,12 @@ def colors(name: str) -> Colors:
 
 
 def current() -> Colors:
-    """The theme that was applied last; painters ask while they paint."""
+    """Return the theme that was applied last; painters ask while they paint."""
     return _current
 
 
 def curve_color(slot: int) -> QColor:
-    """Colour of the curve with that number: the theme's own, then hues far from the one before."""
+    """Return the colour of the curve with that number: the theme's own, then hues far from the one before."""
     own = _current.curves
     if slot < len(own):
         return QColor(own[slot])

@@ -34,7 +34,7 @@ TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
 
 
 def rank(wanted: str, words: str) -> int:
-    """How well words fit what was typed, 0 best; -1 when not all its letters come in order."""
+    """Return how well words fit what was typed, 0 best; -1 when not all its letters come in order."""
     wanted, words = wanted.lower().strip(), words.lower()
     if wanted in words:
         return 0 if words.startswith(wanted) else 1

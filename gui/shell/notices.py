@@ -154,7 +154,7 @@ class BannerArea(QWidget):
         notices.withdrawn.connect(self.withdraw)
 
     def show_notice(self, notice: Notice) -> None:
-        """A newer notice takes the place of one about the same."""
+        """Show a notice in the place of one about the same."""
         for old in [old for old in self.banners if old.notice.about == notice.about]:
             self._remove(old)
         while len(self.banners) >= MOST_BANNERS:
@@ -167,7 +167,7 @@ class BannerArea(QWidget):
         self._show_newest()
 
     def withdraw(self, about: str) -> None:
-        """What was told under this title or subject is true no more."""
+        """Take away what was told under this title or subject: it is true no more."""
         for banner in list(self.banners):
             if about in (banner.title, banner.notice.subject):
                 self._remove(banner)

@@ -84,7 +84,7 @@ class ShortcutTable(QWidget):
                 self.table.setItem(place, column, item)
 
     def chosen(self) -> str:
-        """Id of the chosen command."""
+        """Return the id of the chosen command."""
         item = self.table.item(max(0, self.table.currentRow()), 0)
         return str(item.data(_ID)) if item is not None else ""
 
@@ -164,7 +164,7 @@ class SettingsDialog(QDialog):
         self.resize(520, 440)
 
     def add_page(self, page: QWidget, title: str) -> None:
-        """A page of another part of the app, after those that are there."""
+        """Add a page of another part of the app, after those that are there."""
         self._tabs.addTab(page, title)
 
     def _on_search(self, text: str) -> None:

@@ -96,7 +96,7 @@ class MainWindow(QMainWindow):
         navigation.dock_wanted.connect(self.layouts.raise_dock)
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
-        """Banners stand in the status bar, where they cover nothing; the bell has all of them."""
+        """Put banners into the status bar, where they cover nothing; the bell has all of them."""
         self.banners = BannerArea(notices, actions)
         self.statusBar().addPermanentWidget(self.banners, 1)
         self._bell = NoticesButton(notices, actions)

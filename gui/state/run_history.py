@@ -123,7 +123,7 @@ class RunTelemetry:
         return self.smoothed[name]
 
     def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
-        """f64[points] twice: where the points of a metric lie, and its smoothed values."""
+        """Return f64[points] twice: where the points of a metric lie, and its smoothed values."""
         x, y = self.table.positions(name, x_axis), self.column(name).values(weight, kind)
         if x_axis == CLOCK or not self.table.is_sparse(x_axis):
             return x, y
@@ -186,7 +186,7 @@ def reading(
 
 
 def read_run(run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True) -> RunTelemetry | None:
-    """The same at one go."""
+    """Read all that a log says of a run at one go, as `reading` does in steps."""
     work = reading(run_id, log, is_wanted)
     while True:
         try:

@@ -68,7 +68,7 @@ class Session(QObject):
             self.rom_changed.emit(path)
 
     def task_titles(self) -> dict[str, str]:
-        """Title by task id: shipped and own tasks, then those that are built in."""
+        """Return the title by task id: shipped and own tasks, then those that are built in."""
         found = {task.id: task.manifest.title for task in list_tasks(self._home)}
         if FIRST_TASK in found:
             found = {FIRST_TASK: found.pop(FIRST_TASK), **found}
@@ -99,7 +99,7 @@ class Session(QObject):
             self.operation_changed.emit(operation)
 
     def turn_to_training(self) -> None:
-        """Agent mode, Train new: where a new run is prepared."""
+        """Turn to agent mode, Train new: where a new run is prepared."""
         self.set_mode(Mode.AGENT)
         self.set_operation(Operation.TRAIN)
 
@@ -157,7 +157,7 @@ class Navigation(QObject):
         """The tab on show."""
 
     def note_place(self, place: Place) -> None:
-        """That this tab is on show now."""
+        """Note that this tab is on show now."""
         self.place = place
         self.place_changed.emit()
 

@@ -82,7 +82,7 @@ class TelemetryModel(QObject):
         self._on_show: list[RunTelemetry | SeedGroup] | None = None
 
     def label(self, run_id: str) -> str:
-        """What a run, or a group of runs on show, is called beside its curve."""
+        """Return what a run, or a group of runs on show, is called beside its curve."""
         return self.groups[run_id].label if run_id in self.groups else self.name_run(run_id)
 
     def tell_wait(self, run_id: str, words: str = "") -> None:
@@ -96,14 +96,14 @@ class TelemetryModel(QObject):
     # -- who holds records ------------------------------------------------------------------
 
     def begin_loading(self, run_id: str) -> bool:
-        """Whether the run's log has to be read; records that arrive meanwhile then wait."""
+        """Return whether the run's log has to be read; records that arrive meanwhile then wait."""
         if run_id in self.runs or run_id in self._loading:
             return False
         self._loading[run_id] = []
         return True
 
     def end_loading(self, run_id: str, run: RunTelemetry) -> None:
-        """The log was read: show what it says and what arrived since."""
+        """Show what the log says that was read, and what arrived since."""
         waiting = self._loading.pop(run_id, [])
         known = self.runs.get(run_id)
         if (known and known.next_seq) or run_id not in (*self.shown(), *self._recent):
@@ -115,7 +115,7 @@ class TelemetryModel(QObject):
         self.run_told.emit(run_id)
 
     def give_up_loading(self, run_id: str) -> None:
-        """The log was not read to its end: nobody wanted it any more."""
+        """Forget a log that was not read to its end: nobody wanted it any more."""
         self._loading.pop(run_id, None)
 
     def follow(self, run_id: str, event: records.Event) -> None:
@@ -231,12 +231,12 @@ class TelemetryModel(QObject):
         self.pins_changed.emit()
 
     def shown(self) -> list[str]:
-        """The focus first, then the pinned ones."""
+        """Return the runs on show: the focus first, then the pinned ones."""
         rest = [run_id for run_id in self.pinned if run_id != self.focus]
         return [self.focus, *rest] if self.focus else rest
 
     def entries(self) -> list[RunTelemetry | SeedGroup]:
-        """What has a curve: the runs on show whose records are here, in groups where it is so."""
+        """Return what has a curve: the runs on show whose records are here, in groups where it is so."""
         if self._on_show is None:
             found = [self.runs[name] for name in self.shown() if name in self.runs]
             is_apart = self.spread == APART or self.x_axis == CLOCK  # seeds run at other times
@@ -245,7 +245,7 @@ class TelemetryModel(QObject):
         return self._on_show
 
     def names_shown(self) -> list[str]:
-        """Ids of what has, or will have, a curve: runs, and groups in the place of theirs."""
+        """Return the ids of what has, or will have, a curve: runs, and groups in the place of theirs."""
         of = {run.run_id: group.run_id for group in self._groups_now() for run in group.members}
         return list(dict.fromkeys(of.get(run_id, run_id) for run_id in self.shown()))
 
@@ -253,7 +253,7 @@ class TelemetryModel(QObject):
         return [entry for entry in self.entries() if isinstance(entry, SeedGroup)]
 
     def state_shown(self) -> object:
-        """Equal as long as `entries` are the same with the same records."""
+        """Return what is equal as long as `entries` are the same with the same records."""
         return self.changes, self.spread, sum([run.table.version for run in self.entries()])
 
     def set_x_axis(self, name: str) -> None:
@@ -309,11 +309,11 @@ class ViewMemory(QObject):
         telemetry.pins_changed.connect(self._on_pins)
 
     def pinned(self) -> list[str]:
-        """The runs that were pinned when the app was closed."""
+        """Return the runs that were pinned when the app was closed."""
         return self._settings.decoded(PINNED_KEY, list[str], [])
 
     def tab(self) -> Place | None:
-        """The tab that was in front when the app was closed."""
+        """Return the tab that was in front when the app was closed."""
         found = self._settings.text(TAB_KEY)
         return Place(found) if found in list(Place) else None
 

@@ -140,7 +140,7 @@ class _CardDelegate(QStyledItemDelegate):
         return QSize(200, ROW_HEIGHT + self.heading(index.row()))
 
     def heading(self, row: int) -> int:
-        """Pixels of the heading in a row, above its card."""
+        """Return the pixels of the heading in a row, above its card."""
         return HEADING if row in self.heads else 0
 
     @guarded_item

@@ -125,7 +125,7 @@ class PlotCard(QWidget):
             self._drawn = None
 
     def shows_any(self, measured: Container[str]) -> bool:
-        """Whether one of its lines is of a metric that is measured."""
+        """Return whether one of its lines is of a metric that is measured."""
         return any(metric in measured for metric, _ in self.spec.lines)
 
     def set_file_size(self, width: int, height: int) -> None:
@@ -260,7 +260,7 @@ class PlotCard(QWidget):
         return f"{x:,.0f}"
 
     def readout(self) -> dict[str, float]:
-        """Value by line name at the crosshair, else the newest; of the first run on show."""
+        """Return the value by line name at the crosshair, else the newest; of the first run on show."""
         return {name: value for _, name, value in self._measured()}
 
     def _measured(self) -> list[tuple[int, str, float]]:
@@ -314,7 +314,7 @@ class PlotCard(QWidget):
     # -- files ------------------------------------------------------------------------------
 
     def legend(self) -> list[tuple[QColor, str]]:
-        """Colour and name of the runs on show, as many as a file has room for."""
+        """Return the colour and name of the runs on show, as many as a file has room for."""
         runs = self._lines.runs
         return [
             (self._scenes.color_of(index, 0), self.model.label(run.run_id))
@@ -322,7 +322,7 @@ class PlotCard(QWidget):
         ]
 
     def to_csv(self) -> str:
-        """Every point of every run on show, not only what is drawn."""
+        """Return every point of every run on show, not only what is drawn."""
         return self._lines.to_csv()
 
     # -- keys and the mouse on the card -----------------------------------------------------

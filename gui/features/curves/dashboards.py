@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 async def answers(port: int) -> bool:
-    """Whether something listens there before patience ends."""
+    """Return whether something listens there before patience ends."""
     for _ in range(round(LISTEN_S / LOOK_S)):
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -43,7 +43,7 @@ class OwnPage(QWidget):
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Show what the run in focus says now."""
+        """Show the newest records."""
         raise NotImplementedError
 
 

@@ -75,7 +75,7 @@ class PlotBoard(QObject):
         choices.changed.connect(self._on_choices)
 
     def make_card(self, spec: PlotSpec, key: str | None = None) -> PlotCard:
-        """A card that is drawn in turn; `key` where a plot has a second card here."""
+        """Return a card that is drawn in turn; `key` where a plot has a second card here."""
         card = PlotCard(spec, self._model)
         card.log_y = self._choices.is_log(spec.metric)
         card.zoomed.connect(lambda low, high: self._model.set_x_range((low, high)))
@@ -126,7 +126,7 @@ class PlotKeys(QObject):
         self._known: set[PlotCard] = set()
 
     def settle(self) -> None:
-        """Dozens of plots are one stop of Tab: that of the chosen plot, else of the first."""
+        """Make dozens of plots one stop of Tab: that of the chosen plot, else of the first."""
         cards = self._cards()
         chosen = [card for card in cards if card.spec.metric == self._choices.current]
         for card in cards:
@@ -209,7 +209,7 @@ class CurvePage(QScrollArea):
         self._column.removeWidget(card)
 
     def is_empty(self) -> bool:
-        """Whether every plot is hidden."""
+        """Return whether every plot is hidden."""
         return all(card.isHidden() for card in self.cards)
 
 
@@ -244,7 +244,7 @@ class PlotSection(QWidget):
         column.addLayout(self._grid)
 
     def show_count(self, count: int, *, is_folded: bool) -> None:
-        """How many plots it has; without any it is not there."""
+        """Show how many plots it has; without any it is hidden."""
         self.toggle.setIcon(icon("right" if is_folded else "down", "muted"))
         self.toggle.setAccessibleDescription(tr("closed") if is_folded else tr("open"))
         self._note.setText(str(count) if is_folded else "")

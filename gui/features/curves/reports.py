@@ -59,7 +59,7 @@ MOST_BESIDE = 24
 
 
 def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]) -> str:
-    """A row a run: what it is, how far it came, and every field of what any of them was told."""
+    """Return a table with a row a run: what it is, how far it came, and every field of what any of them was told."""
     fields = list(dict.fromkeys(name for run in runs for name in configs.get(run.run_id, {})))
     head = ["run_id", "name", "state", "reason", "task", "trainer", "algo", "device", "steps",
             "best", "started", "ended", "tags", "notes"]  # fmt: skip
@@ -76,7 +76,7 @@ def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]]
 
 
 def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
-    """A row a record of (run id, name, f64[records] by metric); what was not measured is empty."""
+    """Return a table with a row a record of (run id, name, f64[records] by metric); what was not measured is empty."""
     every = list(dict.fromkeys(metric for _, _, columns in runs for metric in columns))
     head = [*(name for name in CSV_AXES if name in every), *(n for n in every if n not in CSV_AXES)]
     rows = [["run_id", "name", *head]]
@@ -169,7 +169,7 @@ class Report:
 
 
 def to_html(report: Report, colors: Mapping[str, str]) -> str:
-    """The whole file, which needs nothing else to be seen; `colors` as `gui.kit.style_sheet` calls them."""
+    """Return the whole file, which needs nothing else to be seen; `colors` as `gui.kit.style_sheet` calls them."""
     style = _STYLE.format_map(colors)
     parts = [
         "<!doctype html>",
@@ -230,11 +230,11 @@ class Reports(QObject):
         self._curves, self._configs, self._notes = curves, configs, notes
 
     def refusal(self) -> str:
-        """Why there are no curves to write; empty when there are."""
+        """Return why there are no curves to write; empty when there are."""
         return "" if self._runs.compared() else tr("No run with curves is on show")
 
     def write_report(self, path: Path) -> None:
-        """What is on show in *Curves*, with tables and notes, as one HTML file."""
+        """Write what is on show in *Curves*, with tables and notes, as one HTML file."""
         self._bridge.spawn(
             self._bridge.in_slices(self._reporting()),
             title=tr("The report was not written"),
@@ -242,7 +242,7 @@ class Reports(QObject):
         )
 
     def write_curves(self, path: Path) -> None:
-        """Every record of every run on show, a row each."""
+        """Write every record of every run on show, a row each."""
         model = self._telemetry
         known = [(name, model.label(name), model.runs[name].table) for name in model.shown() if name in model.runs]
         tables = [
@@ -252,7 +252,7 @@ class Reports(QObject):
         self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
-        """A row for each of these runs, with all that it was told."""
+        """Write a row for each of these runs, with all that it was told."""
         service = self._bridge.service
         runs = [service.runs[run_id] for run_id in run_ids if run_id in service.runs]
 
@@ -317,7 +317,7 @@ class Reports(QObject):
 
 
 def html_of(markdown: str) -> str:
-    """A note as the inside of a page."""
+    """Return a note as the inside of a page."""
     document = QTextDocument()
     document.setMarkdown(markdown, QTextDocument.MarkdownFeature.MarkdownNoHTML)
     found = re.search(r"<body[^>]*>(.*)</body>", document.toHtml(), re.DOTALL)

@@ -127,7 +127,7 @@ class RunInfo(QWidget):
             self.text.verticalScrollBar().setValue(place)
 
     def show_disk_use(self, run_id: str, size: int) -> None:
-        """What a run's folder takes, in bytes."""
+        """Show what a run's folder takes, in bytes."""
         self._sizes = {run_id: size}
 
     @staticmethod

@@ -89,7 +89,7 @@ class ViewHistory(QObject):
             self._on_rest()
 
     def forget_difference(self) -> None:
-        """What is on show now is where the next step begins."""
+        """Let the next step begin at what is on show now."""
         self._rest.stop()
         self._now = self._take()
 

@@ -112,7 +112,7 @@ class PlotLines:
         return True
 
     def shown_lines(self) -> list[tuple[int, str, str]]:
-        """(place, metric, name) of the lines that are drawn of the runs on show."""
+        """Return (place, metric, name) of the lines that are drawn of the runs on show."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
         has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
         if self.is_alone if has_bands else len(self.runs) <= MOST_WHOLE:
@@ -163,14 +163,14 @@ class PlotLines:
     # -- ranges -----------------------------------------------------------------------------
 
     def first_x(self, runs: list[Entry]) -> float:
-        """Where the axis begins: at zero, or with the first record by the clock."""
+        """Return where the axis begins: at zero, or with the first record by the clock."""
         if self.model.x_axis != CLOCK:
             return 0.0
         columns = [run.table.column(CLOCK) for run in runs]
         return min([float(x[0]) for x in columns if len(x)], default=0.0)
 
     def last_x(self, runs: list[Entry]) -> float:
-        """Where the longest of the runs is by now."""
+        """Return where the longest of the runs is by now."""
         columns = [run.table.column(self.model.x_axis) for run in runs]
         return max([float(x[-1]) for x in columns if len(x)], default=1.0)
 
@@ -196,7 +196,7 @@ class PlotLines:
     # -- values -----------------------------------------------------------------------------
 
     def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
-        """The measurement nearest to x, the newest for None; None where the run was not there.
+        """Return the measurement nearest to x, the newest for None; None where the run was not there.
 
         Past a run's end, or before its first record, nothing was measured.
         """
@@ -219,7 +219,7 @@ class PlotLines:
         return run
 
     def band_at(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
-        """Between what the runs of a group are there; None of one run, or where they are not."""
+        """Return (low, high) of what the runs of a group reach at x; None of one run, or where they are not."""
         if not isinstance(run, SeedGroup):
             return None
         places, low, high = run.band(metric, self.model.x_axis)
@@ -236,7 +236,7 @@ class PlotLines:
         return float(places[-1]), float(values[-1])
 
     def rows_at(self, x: float) -> list[tuple[int, int, str, float, tuple[float, float] | None]]:
-        """(run, line, name, value, band) of every line measured there, the highest first."""
+        """Return (run, line, name, value, band) of every line measured there, the highest first."""
         found = []
         runs = self.runs
         for index, run in enumerate(runs):
@@ -252,7 +252,7 @@ class PlotLines:
         return sorted(found, key=lambda row: -row[3])
 
     def to_csv(self) -> str:
-        """Every point of every run on show, not only what is drawn."""
+        """Return every point of every run on show, not only what is drawn."""
         names = [metric for metric, _ in self.spec.lines]
         rows = ["run," + self.model.x_axis + "," + ",".join(names)]
         entries = self.model.entries()
@@ -312,7 +312,7 @@ def padded(low: float, high: float) -> tuple[float, float]:
 
 
 def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[float, float]:
-    """The old range while the new one fits well: a plot that breathes must be drawn anew."""
+    """Return the old range while the new one fits well: a plot that breathes must be drawn anew."""
     if old is None:
         return new
     fits = old[0] <= new[0] and new[1] <= old[1]
@@ -320,7 +320,7 @@ def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[
 
 
 def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
-    """Greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
+    """Return the greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
     the run's tasks together."""
     task = metric.partition("/")[2]
     return [

@@ -186,7 +186,7 @@ class CurvesView(QWidget):
         return [card for one in found if isinstance(one, PlotSection) for card in one.cards]
 
     def measured(self) -> list[str]:
-        """Every scalar of the runs on show."""
+        """Return every scalar of the runs on show."""
         runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
         return list({name: True for run in runs if run is not None for name in run.table.names})
 

@@ -45,7 +45,7 @@ class DiskRow:
 
 
 def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None = None) -> list[DiskRow]:
-    """The rule of `dmglab archive --older-than DAYS --keep N`: the newest `keep` are spared."""
+    """Return the rows that `dmglab archive --older-than DAYS --keep N` would take: the newest `keep` are spared."""
     ended = sorted((row for row in rows if row.is_movable), key=lambda row: row.run.finished_at)
     spared = ended[: len(ended) - keep] if keep else ended
     limit = (now or time.time()) - days * DAY_S
@@ -174,7 +174,7 @@ class ArchivesController(QObject):
     # -- the run in focus -------------------------------------------------------------------
 
     def archive_refusal(self, runs: list[RunRecord]) -> str:
-        """Why these runs cannot be archived now; empty when they can."""
+        """Return why these runs cannot be archived now; empty when they can."""
         if not runs:
             return tr("Select a run first")
         if not all(run.state.is_end for run in runs):
@@ -184,7 +184,7 @@ class ArchivesController(QObject):
         return self.working
 
     def restore_refusal(self, runs: list[RunRecord]) -> str:
-        """Why these runs cannot be restored now; empty when the one can."""
+        """Return why these runs cannot be restored now; empty when the one can."""
         if len(runs) != 1 or not is_archived(runs[0]):
             return tr("It is not archived")
         return self.working

@@ -22,7 +22,7 @@ KEPT_GAMES = 100
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file begins as a zip archive does, whatever it is called."""
+    """Return whether a file begins as a zip archive does, whatever it is called."""
     try:
         with path.open("rb") as file:
             return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
@@ -31,7 +31,7 @@ def is_zip(path: Path) -> bool:
 
 
 def roms_in(path: Path) -> list[str]:
-    """Names of the ROMs in an archive; empty for one that cannot be read."""
+    """Return the names of the ROMs in an archive; empty for one that cannot be read."""
     try:
         with parsing(path), open_regular(path) as file, open_zip(file) as archive:
             return [
@@ -133,14 +133,14 @@ class RomLibrary(QObject):
             self.selection_changed.emit()
 
     def note_played(self, key: str) -> None:
-        """It comes first from now on."""
+        """Put the game first from now on."""
         keys = [key, *(other for other in self._recent() if other != key)][:KEPT_GAMES]
         self._settings.set("library/recent", "\n".join(keys))
         self.selected = key
         self.reload()
 
     def thumbnail(self, key: str) -> Path:
-        """Where the picture of a game is kept, a PNG; it may not be there yet."""
+        """Return where the picture of a game is kept, a PNG; it may not be there yet."""
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         return self._home.root / "library" / f"{name}.png"
 

@@ -47,7 +47,7 @@ class Remedies(QObject):
         return run.reason if failed and run is not None else ""
 
     def failure(self) -> Failure | None:
-        """The catalogue's entry for the run on show."""
+        """Return the catalogue's entry for the run on show."""
         return failure_of(self.cause) if self.cause else None
 
     # -- another order ----------------------------------------------------------------------

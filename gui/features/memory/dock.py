@@ -87,7 +87,7 @@ def number_field(object_name: str, accessible: str, example: str) -> QLineEdit:
 
 
 def write_rows(shown: QTableWidget, rows: list[tuple[str, ...]]) -> None:
-    """Only the cells that differ: what is selected or edited stays."""
+    """Write only the cells that differ: what is selected or edited stays."""
     if shown.rowCount() != len(rows):
         shown.setRowCount(len(rows))
     for row, texts in enumerate(rows):

@@ -42,25 +42,25 @@ def at(memory: np.ndarray, address: int) -> int:
 
 
 def tiles(memory: np.ndarray) -> np.ndarray:
-    """u8[384, 8, 8] of colour numbers 0 to 3: every tile from 8000 on."""
+    """Return u8[384, 8, 8] of colour numbers 0 to 3: every tile from 8000 on."""
     rows = memory[:0x1800].reshape(384, 8, 2)
     low, high = (np.unpackbits(rows[..., plane, None], axis=-1) for plane in (0, 1))
     return low | high << 1
 
 
 def shades_of(palette: int) -> np.ndarray:
-    """u8[4]: the shade of each colour number, as a palette register has them."""
+    """Return u8[4]: the shade of each colour number, as a palette register has them."""
     return np.array([palette >> 2 * number & 3 for number in range(4)], np.uint8)
 
 
 def tile_sheet(memory: np.ndarray) -> np.ndarray:
-    """u8[192, 128] of shades, sixteen tiles a row, by the background's palette."""
+    """Return u8[192, 128] of shades, sixteen tiles a row, by the background's palette."""
     sheet = tiles(memory).reshape(-1, TILES_A_ROW, 8, 8).swapaxes(1, 2)
     return shades_of(at(memory, BGP))[sheet.reshape(-1, TILES_A_ROW * 8)]
 
 
 def tile_map(memory: np.ndarray, is_window: bool) -> np.ndarray:
-    """u8[256, 256] of shades: the whole background or window as LCDC chooses map and tiles."""
+    """Return u8[256, 256] of shades: the whole background or window as LCDC chooses map and tiles."""
     lcdc = at(memory, LCDC)
     begin = 0x9C00 if lcdc & (0x40 if is_window else 0x08) else 0x9800
     numbers = memory[begin - BASE : begin - BASE + 0x400].astype(np.int32)
@@ -71,13 +71,13 @@ def tile_map(memory: np.ndarray, is_window: bool) -> np.ndarray:
 
 
 def sprites(memory: np.ndarray) -> list[Sprite]:
-    """The forty, in the order of OAM."""
+    """Return the forty sprites, in the order of OAM."""
     entries = memory[OAM - BASE : OAM - BASE + 160].reshape(40, 4).tolist()
     return [Sprite(x - 8, y - 16, tile, flags) for y, x, tile, flags in entries]
 
 
 def sprite_sheet(memory: np.ndarray) -> np.ndarray:
-    """u8[144, 160] of shades: the sprites where they are on the screen, the first on top.
+    """Return u8[144, 160] of shades: the sprites where they are on the screen, the first on top.
 
     Behind them is the shade that they have least of, so that white ones are seen as well.
     """
@@ -124,7 +124,7 @@ class HexView(QAbstractScrollArea):
         return QSize(240, 120)
 
     def show_memory(self, memory: np.ndarray | None) -> None:
-        """`memory` u8[32768] from 8000 on; None where there is nothing to see."""
+        """Show `memory` u8[32768] from 8000 on; None where there is nothing to see."""
         if memory is not None and self._memory is not None:
             self._fresh[self._fresh > 0] -= 1
             self._fresh[memory != self._memory] = MARKED_LOOKS
@@ -133,7 +133,7 @@ class HexView(QAbstractScrollArea):
         self.viewport().update()
 
     def show_region(self, begin: int, end: int) -> None:
-        """Addresses from `begin` to before `end`."""
+        """Show the addresses from `begin` to before `end`."""
         self._begin, self._end = begin, end
         self._fit()
         self.go_to(min(max(self.address, begin), end - 1))

@@ -147,17 +147,17 @@ class PlayController(QObject):
         return self.request is not None and bool(self.request.rival)
 
     def refusal(self) -> str:
-        """Why nothing can be asked of a player; empty when one plays."""
+        """Return why nothing can be asked of a player; empty when one plays."""
         return "" if self.is_active else tr("Nothing plays")
 
     def solo_refusal(self) -> str:
-        """Why what is for one game is impossible; empty when one plays."""
+        """Return why what is for one game is impossible; empty when one plays."""
         return tr("Two policies play side by side") if self.is_versus else self.refusal()
 
     # -- starting ---------------------------------------------------------------------------
 
     def play_game(self) -> None:
-        """A person plays the task's game; when one does already, the game gets the keyboard."""
+        """Let a person play the task's game; when one does already, the game gets the keyboard."""
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
         if self.is_human and self.request and self.request.task == self._session.game:
@@ -166,7 +166,7 @@ class PlayController(QObject):
             self.play_human()
 
     def play_human(self) -> None:
-        """A person plays the session's ROM or task."""
+        """Start a player for a person, of the session's ROM or task."""
         self._start(PlayerConfig(task=self._session.game, mode="human", speed=self.speed))
 
     def deploy(self, task: str, checkpoint: Path, rival: str = "") -> None:
@@ -239,7 +239,7 @@ class PlayController(QObject):
     # -- while it plays ---------------------------------------------------------------------
 
     def toggle_pause(self) -> None:
-        """Stand still, or go on; a second press counts before the first is answered."""
+        """Pause, or go on; a second press counts before the first is answered."""
         if self.is_active:
             self.state.paused = not self.paused
             self.changed.emit()
@@ -262,7 +262,7 @@ class PlayController(QObject):
         self.set_speed(SPEEDS[min(max(index + step, 0), len(SPEEDS) - 1)])
 
     def turbo(self, on: bool) -> None:
-        """As fast as possible for as long as a key is held."""
+        """Play as fast as possible for as long as a key is held."""
         if on == self.state.is_turbo:
             return
         self.state.is_turbo = on
@@ -272,25 +272,25 @@ class PlayController(QObject):
         self.ask(commands.Restart)
 
     def rewind(self, on: bool) -> None:
-        """Backwards for as long as a key is held."""
+        """Play backwards for as long as a key is held."""
         if on != self.state.rewinding and (not self.solo_refusal() or not on):
             self.state.rewinding = on
             self.player.send(commands.Rewind, on=on)
             self.changed.emit()
 
     def hold(self, mask: int) -> None:
-        """The buttons that a person holds now."""
+        """Tell the player the mask of the buttons that a person holds now."""
         if mask != self.state.buttons:
             self.state.buttons = mask
             self.player.send(commands.SetButtons, mask=mask)
 
     def click(self, x: int, y: int) -> None:
-        """A pixel of the picture; only ARC games take clicks."""
+        """Click on a pixel of the picture; only ARC games take clicks."""
         if self.request is not None and is_arc(self.request.task):
             self.ask(commands.Click, x=x, y=y)
 
     def take_over(self, human: bool) -> None:
-        """Hybrid: the person takes the buttons, or hands them back."""
+        """Give the person the buttons of a hybrid game, or take them back."""
         is_hybrid = self._session.mode is Mode.HYBRID and not self.solo_refusal()
         if human != self.state.taken_over and is_hybrid:
             self.state.taken_over = human
@@ -300,7 +300,7 @@ class PlayController(QObject):
             self.changed.emit()
 
     def note_frame(self, info: FrameInfo, picture: np.ndarray | None = None) -> None:
-        """What is on show now.
+        """Keep the picture that is on show now.
 
         A player ends a recording itself when its episode ends or it is full; fetch it then.
         """
@@ -372,7 +372,7 @@ class PlayController(QObject):
         self.ask(commands.LoadState, lambda ack: then(), tr("The state was not loaded"), path=str(path))
 
     def play_on(self, about: Recording, folder: Path, frame: int, branch: bool = False) -> None:
-        """A person goes on from a frame of the recording in `folder`; the game waits there, paused.
+        """Let a person go on from a frame of the recording in `folder`; the game waits there, paused.
 
         As a `branch` it is recorded, the recording's beginning included.
         """

@@ -43,7 +43,7 @@ class PlayInput(QObject):
         keys.changed.connect(self.release_all)
 
     def release_all(self) -> None:
-        """Nothing is held any more."""
+        """Let every button go."""
         self._joypad.release_all()
         self._playing.hold(0)
 

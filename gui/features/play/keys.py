@@ -90,7 +90,7 @@ class Joypad:
         return sum(1 << MASK_BITS.index(name) for name in held)
 
     def press(self, name: str, by: object = None) -> None:
-        """`name` is one of MASK_BITS."""
+        """Hold the button `name`, one of MASK_BITS, by the key or gamepad button `by`."""
         if (name, by) not in self._held:
             self._held.append((name, by))
 
@@ -115,11 +115,11 @@ class GameKeys(QObject):
         self._read()
 
     def act_of_key(self, key: int) -> str:
-        """Name of the PlayAct that a Qt.Key stands for; empty for none."""
+        """Return the name of the PlayAct that a Qt.Key stands for; empty for none."""
         return next((name for name, keys in self._keys.items() if key in keys), "")
 
     def act_of_pad(self, button: str) -> str:
-        """The same for SDL's name of a gamepad button."""
+        """Return the name of the PlayAct that SDL's name of a gamepad button stands for; empty for none."""
         return next((name for name, buttons in self._pad.items() if button in buttons), "")
 
     def key_words(self, act: str) -> str:
@@ -136,14 +136,14 @@ class GameKeys(QObject):
         self._keep(KEY_SETTING, act, str(int(key)), (int(key),) == ACT_OF_NAME[act].keys[:1])
 
     def set_pad(self, act: str, button: str) -> None:
-        """The same for a button of the gamepad."""
+        """Give an act another gamepad button. Raises ValueError when the button is another act's."""
         holder = self.act_of_pad(button)
         if holder and holder != act:
             raise ValueError(holder)
         self._keep(PAD_SETTING, act, button, (button,) == ACT_OF_NAME[act].pad)
 
     def reset(self) -> None:
-        """Everything as it came."""
+        """Give every act the keys and buttons it came with."""
         for act in PLAY_ACTS:
             self._settings.remove(KEY_SETTING + act.name)
             self._settings.remove(PAD_SETTING + act.name)
@@ -181,7 +181,7 @@ def _key_of(text: str) -> int:
 
 
 def is_bindable(key: int) -> bool:
-    """Whether a key can be given to an act: a lone Control or Alt belongs to shortcuts."""
+    """Return whether a key can be given to an act: a lone Control or Alt belongs to shortcuts."""
     return key not in (Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown, 0)
 
 

@@ -47,7 +47,7 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def path(self, slot: int) -> Path:
-        """Where a slot of the game that plays is kept; its picture has the suffix .png."""
+        """Return where a slot of the game that plays is kept; its picture has the suffix .png."""
         request = self._playing.request
         return self._folder(request.task if request else "") / f"slot_{slot}.npz"
 
@@ -105,7 +105,7 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def undo(self) -> None:
-        """Back to where the game was before the last load; again, forth."""
+        """Go back to where the game was before the last load; again, forth."""
         self._playing.undo_load()
 
 

@@ -51,12 +51,12 @@ class PolicyBars(QWidget):
         return QSize(280, self._height)
 
     def set_tight(self, is_tight: bool) -> None:
-        """Lower bars, for a low window."""
+        """Draw lower bars, for a low window."""
         self._height = TIGHT_BARS_HEIGHT if is_tight else BARS_HEIGHT
         self.updateGeometry()
 
     def show_thought(self, event: PolicyEvent | None) -> None:
-        """None while no policy plays, or one that does not tell."""
+        """Show the bars of a step; None while no policy plays, or one that does not tell."""
         self.event_shown = event
         self.setAccessibleName(self.words())
         self.setToolTip(self.words())
@@ -128,7 +128,7 @@ class VersusBoard(QWidget):
         grid.addWidget(self.rounds, 2, 0, 1, 4)
 
     def set_names(self, left: str, right: str) -> None:
-        """What the two are called."""
+        """Show what the two are called."""
         for shown, name in zip(self.names, (left, right), strict=True):
             shown.setText(name)
 
@@ -148,7 +148,7 @@ class VersusBoard(QWidget):
 
 
 def way_words(side: VersusSide) -> str:
-    """How far one of them is."""
+    """Return how far one of them is."""
     if side.success:
         return tr("goal after {steps} steps", steps=side.steps)
     if side.over:
@@ -252,7 +252,7 @@ class PlayStrip(QWidget):
             self._playing.set_speed(SPEEDS[index])
 
     def write(self, info: FrameInfo, mode: Mode) -> None:
-        """What the picture on show came with."""
+        """Write what the picture on show came with."""
         human = info.who == 1
         self.who.setText(tr("HUMAN") if human else tr("AGENT"))
         set_role(self.who, "role", "warn" if human and mode is Mode.HYBRID else "")
@@ -273,7 +273,7 @@ class PlayStrip(QWidget):
         self._write_clock()
 
     def refresh(self) -> None:
-        """Something about the player changed."""
+        """Show what the player does now."""
         playing, active = self._playing, self._playing.is_active
         self.speed.setEnabled(active)
         nearest = min(SPEEDS, key=lambda speed: abs(speed - playing.speed))

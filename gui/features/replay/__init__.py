@@ -164,7 +164,7 @@ def define_export(
 
 
 def has_mp4() -> bool:
-    """Whether there is a program that encodes MP4."""
+    """Return whether there is a program that encodes MP4."""
     found = importlib.util.find_spec("imageio_ffmpeg") is not None
     return shutil.which("ffmpeg") is not None or found
 

@@ -178,7 +178,7 @@ class ReplayController(QObject):
         )
 
     def note_seen(self) -> None:
-        """The replay is looked at: nobody has to be told that there is one."""
+        """Withdraw the notice of a replay: it is looked at."""
         self._notices.withdraw(tr("Recorded"))
 
     def play_on(self) -> None:
@@ -208,7 +208,7 @@ class ReplayController(QObject):
             self._run_export("export", path, ["--palette", f"screen-{screen}"])
 
     def export_as(self, path: Path, options: list[str]) -> None:
-        """Any format of `dmglab export`, in a process of its own, with its options.
+        """Export in any format of `dmglab export`, in a process of its own, with its options.
 
         A cancelled or failed one leaves no file.
         """

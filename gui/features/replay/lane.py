@@ -39,7 +39,7 @@ class FilmStrip(QWidget):
         return QSize(200, STRIP_HEIGHT)
 
     def show_replay(self, replay: Replay | None, frames: int) -> None:
-        """`frames` is how long the whole strip is; the clip may be shorter."""
+        """Show a replay; `frames` is how long the whole length is, which may be longer than the clip."""
         self._replay, self._frames = replay, frames
         self.update()
 
@@ -108,7 +108,7 @@ class ActionLane(QWidget):
         return QSize(200, CURVES[1] + 2)
 
     def show_replay(self, replay: Replay | None, frames: int = 0) -> None:
-        """`frames` is how long the whole lane is, at least the clip's."""
+        """Show a replay; `frames` is how long the whole length is, which may be longer than the clip."""
         self._replay, self._frame = replay, 0
         self._frames = max(frames, len(replay) if replay is not None else 0)
         self.update()

@@ -52,7 +52,7 @@ class PicturesController(QObject):
         return self._navigation.place is Place.REPLAY and self._replay.replay is not None
 
     def save(self) -> None:
-        """The replay's frame while its tab is in front, else the game that plays."""
+        """Save the replay's frame while its tab is in front, else that of the game that plays."""
         found = self._on_show()
         if found is None:
             return

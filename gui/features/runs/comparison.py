@@ -47,7 +47,7 @@ class Axis:
 
 
 def axis_of(name: str, values: Sequence[str | None]) -> Axis:
-    """An axis from texts, as a configuration shows them: numbers in order, other words apart."""
+    """Return an axis from texts, as a configuration shows them: numbers in order, other words apart."""
     numbers = [_number(value) for value in values]
     told = [value for value in values if value is not None]
     known = [number for number in numbers if number is not None]
@@ -77,7 +77,7 @@ def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[flo
 
 
 def success_axis(rates: Sequence[float]) -> Axis:
-    """The last axis, always from 0 to 1."""
+    """Return the last axis, always from 0 to 1."""
     return Axis(SUCCESS, tuple(rates), ((0.0, "0"), (0.5, "0.5"), (1.0, "1")))
 
 
@@ -107,7 +107,7 @@ class ParallelView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def lines(self) -> list[QPolygonF]:
-        """One a run, in the widget's coordinates; axes without its value are passed over."""
+        """Return one polyline a run, in the widget's coordinates; axes without its value are passed over."""
         return [
             QPolygonF(
                 [
@@ -163,7 +163,7 @@ class ParallelView(QWidget):
     # -- the mouse --------------------------------------------------------------------------
 
     def run_at(self, point: QPointF) -> int:
-        """The run whose line passes nearest, -1 when none is near."""
+        """Return the run whose line passes nearest, -1 when none is near."""
         best, nearest = -1, NEAR
         for run, line in enumerate(self.lines()):
             for place in range(line.size() - 1):

@@ -19,7 +19,7 @@ MOST_NOTE_CHARACTERS = 4000
 
 
 def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | None], None]) -> QMenu:
-    """A menu; `current` and what `choose` gets are numbers of `theme.curve_color`, None for the
+    """Return a menu; `current` and what `choose` gets are numbers of `theme.curve_color`, None for the
     colour that a run comes by."""
     menu = QMenu(parent)
     free = menu.addAction(tr("As it comes"))

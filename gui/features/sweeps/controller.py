@@ -165,7 +165,7 @@ class SweepController(QObject):
         return ""
 
     def refusal(self) -> str:
-        """Why the sweep of the form cannot begin; empty when it can."""
+        """Return why the sweep of the form cannot begin; empty when it can."""
         if self.is_busy:
             return tr("A sweep runs already")
         return self.form_refusal() or self.draft.problem

@@ -190,7 +190,7 @@ class TaskDock(Dock):
     # -- showing ----------------------------------------------------------------------------
 
     def note_picture(self) -> None:
-        """The live view shows another picture: its distance, many times a second."""
+        """Show the distance of the picture on show, many times a second."""
         model, picture = self._model, self._playing.picture
         if picture is None or not self.isVisible():
             return
@@ -317,7 +317,7 @@ def _way_lines(model: DraftModel) -> list[str]:
 
 
 def audit_lines(model: DraftModel) -> list[str]:
-    """What `dmglab task audit` found, for a person."""
+    """Return what `dmglab task audit` found, for a person."""
     audit = model.audit
     if audit is None:
         return []

@@ -37,7 +37,7 @@ class StartAhead(QObject):
         session.operation_changed.connect(lambda operation: self._follow())
 
     def is_wanted(self) -> bool:
-        """Whether somebody is at the form of a run that could start at once, or about to be."""
+        """Return whether somebody is at the form of a run that could start at once, or about to be."""
         at_form = self._session.mode is Mode.AGENT and self._session.operation is Operation.TRAIN
         at_form = at_form or self.is_task_near()
         idle = self._training.record is None or self._training.state.is_end
@@ -60,7 +60,7 @@ class StartAhead(QObject):
         self._bridge.spawn(self._bridge.service.ahead.end(), title=tr("Worker"))
 
     def on_setting(self) -> None:
-        """It was allowed, or no longer."""
+        """Follow the setting: it was allowed, or no longer."""
         if self.is_wanted():
             self.prepare()
         else:

@@ -166,7 +166,7 @@ class TrainingController(QObject):
         self.start(is_demo=True)
 
     def reason(self) -> str:
-        """Why Start is disabled, for a person; empty when it is not."""
+        """Return why Start is disabled, for a person; empty when it is not."""
         if self.draft.spec is None:
             return self.draft.reason
         if self.starting:
@@ -412,7 +412,7 @@ class TrainingController(QObject):
         return unconfirmed_words(self.notice.detail) if self.notice else ""
 
     def stalled_for(self) -> float:
-        """Seconds without a word from a run that should be talking, 0 while all is well."""
+        """Return the seconds without a word from a run that should be talking, 0 while all is well."""
         if self.state is not RunState.RUNNING or not self.last_record_at:
             return 0.0
         silent = time.monotonic() - self.last_record_at

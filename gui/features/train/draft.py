@@ -115,17 +115,17 @@ class ConfigDraft(QObject):
         self.changed.emit("")
 
     def holds(self, values: dict[str, Any]) -> bool:
-        """Whether these values, of a preset for one, are what the form says."""
+        """Return whether these values, of a preset for one, are what the form says."""
         return all(
             self._texts[spec.name] == spec.show(values[spec.name]) for spec in self.fields if spec.name in values
         )
 
     def state(self) -> dict[str, dict[str, str]]:
-        """Texts by field, for each runner that was written to: what `put_state` brings back."""
+        """Return the texts by field, for each runner that was written to: what `put_state` brings back."""
         return {**{one: dict(texts) for one, texts in self._kept.items()}, self.runner.id: dict(self._texts)}
 
     def changes(self) -> dict[str, dict[str, str]]:
-        """Of `state` what is no default: short enough to be kept with every letter typed."""
+        """Return of `state` what is no default: short enough to be kept with every letter typed."""
         changed = {name: text for name, text in self._texts.items() if self.is_changed(name)}
         return {**self.state(), self.runner.id: changed}
 
@@ -145,7 +145,7 @@ class ConfigDraft(QObject):
         return self._texts[name] != self._defaults()[name]
 
     def differences(self) -> dict[str, Any]:
-        """Values by name that are not the runner's own defaults; the task always."""
+        """Return the values by name that are not the runner's own defaults; the task always."""
         if self._spec is None:
             return {}
         values = self._spec.to_dict()

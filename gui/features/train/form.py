@@ -90,7 +90,7 @@ class ConfigForm(QWidget):
         return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
 
     def editor(self, name: str) -> QWidget:
-        """The widget that edits a field, objectName `field_<name>`."""
+        """Return the widget that edits a field, objectName `field_<name>`."""
         return self._rows[name].editor
 
     def set_options(self, name: str, options: Sequence[str]) -> None:

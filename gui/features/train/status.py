@@ -33,7 +33,7 @@ class RunStatus(QObject):
         self.renew()
 
     def elapsed_s(self) -> float:
-        """Seconds that the run on show has trained: of all its lives, without the time between."""
+        """Return the seconds that the run on show has trained: of all its lives, without the time between."""
         run = self._training.record
         if run is None:
             return 0.0

@@ -39,15 +39,15 @@ class WallOrder:
         self._next = 0.0
 
     def forget(self) -> None:
-        """Another run, or another number of envs, is watched."""
+        """Forget all that was told: another run, or another number of envs, is watched."""
         self.told, self.frozen, self._order, self._next = None, {}, [], 0.0
 
     def sort_by(self, by: str) -> None:
-        """`by` one of SORTS: the number, most successes first, least distance first."""
+        """Sort by one of SORTS: the number, most successes first, least distance first."""
         self.by, self._next = by, 0.0
 
     def order(self, count: int) -> list[int]:
-        """Env at each place of a wall of `count`."""
+        """Return the env at each place of a wall of `count`."""
         now = time.monotonic()
         if len(self._order) != count or now >= self._next:
             self._next = now + SETTLE_S
@@ -59,7 +59,7 @@ class WallOrder:
             self.frozen[env] = picture.copy()
 
     def pictures(self, pictures: np.ndarray) -> np.ndarray:
-        """`pictures` u8[N, H, W(, 3)] in the wall's order, frozen ones as they were."""
+        """Return `pictures` u8[N, H, W(, 3)] in the wall's order, frozen ones as they were."""
         order = self.order(len(pictures))
         shown = pictures[order]
         for place, env in enumerate(order):
@@ -69,7 +69,7 @@ class WallOrder:
         return shown
 
     def words(self, env: int) -> str:
-        """Distance and successes of an env; empty where the trainer tells none."""
+        """Return the distance and successes of an env; empty where the trainer tells none."""
         told = self.told
         if told is None or env >= len(told.dist):
             return ""
