@@ -1,4 +1,4 @@
-"""The app: a list of features in one window."""
+"""The app: a list of features in one window, and how it is started."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ from gui.kit import object_names as names
 from gui.kit import theme, words
 from gui.kit.settings import DAMAGED, Settings
 from gui.kit.words import tr
-from gui.shell import notices as desktop
 from gui.shell.commands import define_dialogs, define_places, define_views
 from gui.shell.help import define_help
 from gui.shell.menus import build_menus
-from gui.shell.notices import DesktopNotices
+from gui.shell.notices import DESKTOP_SETTING, DesktopNotices
 from gui.shell.shutdown import Shutdown
 from gui.shell.window import DropTarget, MainWindow
 from gui.state.bridge import run_until_quit
@@ -64,8 +63,8 @@ FEATURES = (
     disk,
     log,
 )
-"""Each has `feature(context)` and may use the parts of those before it."""
-ORDER = (
+"""In the order in which they are made: each may use the parts of those before it (`gui.state.context`)."""
+DOCK_ORDER = (
     names.AGENT_DOCK,
     names.TRAINING_DOCK,
     names.TELEMETRY_DOCK,
@@ -75,7 +74,7 @@ ORDER = (
     names.LOG_DOCK,
     names.MEMORY_DOCK,
 )
-"""Of the docks, where they are listed."""
+"""The docks as the menu and the palette list them."""
 GC_THRESHOLD = (20_000, 10, 10)
 """Python's own starts a collection every 700 objects, which is every 30 records of a log."""
 COLLECT_MS = 250
@@ -84,7 +83,7 @@ Part = TypeVar("Part")
 
 
 class App(QObject):
-    """One window and all that it is made of; a child of the window, so that it lives as long."""
+    """The window and the parts of all features; a child of the window, so that it lives as long."""
 
     def __init__(self, home: HomePaths, settings: Settings) -> None:
         super().__init__()
@@ -107,14 +106,14 @@ class App(QObject):
         context.own(self)
 
     def __getitem__(self, kind: type[Part]) -> Part:
-        """Return the part of this class: a model, a controller, a dock or a tab."""
+        """Return the part of this class: a model, a controller, a dock or a tab. Raises LookupError."""
         return self.context[kind]
 
     def _place_views(self) -> None:
         context, window = self.context, self.window
-        docks = {context.add(dock.make()): dock.keys for feature in self._features for dock in feature.docks}
-        tabs = {tab.place: context.add(tab.make()) for feature in self._features for tab in feature.tabs}
-        self._docks = {dock: docks[dock] for dock in sorted(docks, key=lambda dock: ORDER.index(dock.objectName()))}
+        docks = [(context.add(spec.make()), spec.keys) for feature in self._features for spec in feature.docks]
+        tabs = {spec.place: context.add(spec.make()) for feature in self._features for spec in feature.tabs}
+        self._docks = dict(sorted(docks, key=lambda pair: DOCK_ORDER.index(pair[0].objectName())))
         context.docks.extend(self._docks)
         window.place_center({place: tabs[place] for place in Place}, context.navigation)
         window.center.currentChanged.connect(lambda _: context.view.keep_tab(context.navigation.place))
@@ -134,7 +133,7 @@ class App(QObject):
         define_views(context, self.window.layouts)
         define_help(self.actions, self.window, context.home.root)
         notices = Choice(
-            desktop.DESKTOP_SETTING,
+            DESKTOP_SETTING,
             tr("Desktop notifications"),
             tr("When a run ends or an alert fires while this window is not in front."),
         )
@@ -169,11 +168,6 @@ def create_app(home: Path, theme_name: str = "") -> App:
     app = App(paths, settings)
     app.open_home()
     return app
-
-
-def create_window(home: Path, theme_name: str = "") -> MainWindow:
-    """Return the window of `create_app`, which keeps the rest alive."""
-    return create_app(home, theme_name).window
 
 
 def speak(application: QApplication, language: str) -> None:

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.kit.actions import ActionRegistry, Command
+from gui.kit.actions import ActionRegistry
 from gui.kit.icons import icon
 from gui.kit.labels import ElidedLabel, button, icon_button, label, set_role
 from gui.kit.settings import Settings
@@ -194,8 +194,7 @@ def with_command(notice: Notice, actions: ActionRegistry) -> Notice:
     if not notice.command:
         return notice
     action = actions[notice.command]
-    if isinstance(action, Command):
-        action.refresh()  # what it is about may have failed just now
+    action.refresh()  # what it is about may have failed just now
     if not action.isEnabled():
         return notice
     return replace(notice, action=action.iconText(), act=action.trigger)

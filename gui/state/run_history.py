@@ -183,13 +183,3 @@ def reading(
             run.take(event)
         yield
     return None
-
-
-def read_run(run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True) -> RunTelemetry | None:
-    """Read all that a log says of a run at one go, as `reading` does in steps."""
-    work = reading(run_id, log, is_wanted)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value

@@ -30,6 +30,17 @@ class Operation(StrEnum):
     USE = "use"
 
 
+class Place(StrEnum):
+    """The tabs in the middle, by their titles and in their order."""
+
+    LIVE = "Live"
+    CURVES = "Curves"
+    WALL = "Env wall"
+    REPLAY = "Replay"
+    GAMES = "Games"
+    LEAGUE = "League"
+
+
 class Session(QObject):
     """Choices that survive a restart; every change is one signal."""
 
@@ -121,17 +132,6 @@ class Session(QObject):
 
 def _one_of(kind, text, default):  # type: ignore[no-untyped-def]
     return kind(text) if text in {item.value for item in kind} else default
-
-
-class Place(StrEnum):
-    """The tabs in the middle, by their titles and in their order."""
-
-    LIVE = "Live"
-    CURVES = "Curves"
-    WALL = "Env wall"
-    REPLAY = "Replay"
-    GAMES = "Games"
-    LEAGUE = "League"
 
 
 class Navigation(QObject):

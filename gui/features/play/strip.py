@@ -210,7 +210,7 @@ class PlayStrip(QWidget):
         row = QHBoxLayout()
         row.setSpacing(4)
         for action_id, name in TRANSPORT.items():
-            made = action_icon_button(actions.command(action_id), name)
+            made = action_icon_button(actions[action_id], name)
             made.setProperty("transport", True)
             row.addWidget(made)
         self.speed = QSlider(Qt.Orientation.Horizontal)
