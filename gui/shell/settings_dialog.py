@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from gui.kit import words
 from gui.kit.actions import ActionRegistry, plain_words
+from gui.kit.containers import row_table
 from gui.kit.labels import button, label, set_role
 from gui.kit.settings import Settings
 from gui.kit.words import tr
@@ -40,15 +41,8 @@ class ShortcutTable(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        self.table = QTableWidget(0, 2)
-        self.table.setObjectName("shortcutTable")
-        self.table.setAccessibleName(tr("Commands and their keys"))
-        self.table.setHorizontalHeaderLabels([tr("Command"), tr("Keys")])
-        self.table.verticalHeader().hide()
-        self.table.setShowGrid(False)
-        self.table.setTabKeyNavigation(False)
-        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        heads = [tr("Command"), tr("Keys")]
+        self.table = row_table("shortcutTable", tr("Commands and their keys"), heads)
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)

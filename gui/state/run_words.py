@@ -28,8 +28,6 @@ WORDS = {
     RunState.FAILED: "Failed",
     RunState.LOST: "Lost",
 }
-
-
 _PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
 _UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
 _TONES = {
@@ -69,8 +67,8 @@ def unconfirmed_words(detail: str) -> str:
     return tr("greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed", greedy=greedy, sampled=sampled)
 
 
-def shortened(name: str, letters: int) -> str:
-    """Return a name that may have to lose its middle: what tells two apart is often at the end."""
+def without_middle(name: str, letters: int) -> str:
+    """Return a name that is longer without its middle: what tells two apart is often at the end."""
     if len(name) <= letters:
         return name
     return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"

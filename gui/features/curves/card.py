@@ -32,7 +32,7 @@ from gui.kit.plot_canvas import LEFT, RIGHT, PlotCanvas
 from gui.kit.plot_shapes import Scene, short_number
 from gui.kit.words import tr
 from gui.state.metric_series import CLOCK
-from gui.state.run_words import shortened
+from gui.state.run_words import without_middle
 from gui.state.telemetry import TelemetryModel
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
@@ -233,7 +233,10 @@ class PlotCard(QWidget):
             head,
             *told,
             *(
-                (self._scenes.color_of(run, line), f"{shortened(name, LONGEST)}  {short_number(value)}{_edges(band)}")
+                (
+                    self._scenes.color_of(run, line),
+                    f"{without_middle(name, LONGEST)}  {short_number(value)}{_edges(band)}",
+                )
                 for run, line, name, value, band in rows
             ),
             *self._ended_before(x),
@@ -246,7 +249,7 @@ class PlotCard(QWidget):
         for run in lines.runs if len(lines.runs) > 1 else ():
             if (last := lines.last_before(run, metric, x)) is not None:
                 name = self.model.label(run.run_id)
-                name = shortened(f"{name} {line}" if self.spec.lines[1:] else name, LONGEST)
+                name = without_middle(f"{name} {line}" if self.spec.lines[1:] else name, LONGEST)
                 words = tr(
                     "{name}  {value}, until {place}", name=name, value=short_number(last[1]), place=self._place(last[0])
                 )

@@ -24,8 +24,6 @@ from trainer_core.service import Imported, Job, import_curves, run_job
 
 LISTEN_S, LOOK_S = 60.0, 0.2
 """How long TensorBoard may take to listen, and how often it is asked; a browser would not wait."""
-
-
 MOST_TOLD = 3
 """Runs that were not taken whole, and are named."""
 

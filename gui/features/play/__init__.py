@@ -96,6 +96,14 @@ def define_playing(registry: ActionRegistry, playing: PlayController) -> None:
         refusal=playing.solo_refusal,
         follows=state,
     )
+    add(
+        "recordEpisode",
+        tr("Recordings end with the episode"),
+        lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
+        tip=tr("Else they go on until you stop them, ten minutes at most"),
+        is_on=lambda: playing.until == "episode",
+        follows=state,
+    )
 
 
 def define_slots(registry: ActionRegistry, slots: SlotsController, playing: PlayController) -> None:
@@ -117,14 +125,6 @@ def define_slots(registry: ActionRegistry, slots: SlotsController, playing: Play
         follows=changed,
     )
     add("undoLoad", tr("Take the load back"), slots.undo, "Shift+F9", refusal=slots.undo_refusal, follows=changed)
-    add(
-        "recordEpisode",
-        tr("Recordings end with the episode"),
-        lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
-        tip=tr("Else they go on until you stop them, ten minutes at most"),
-        is_on=lambda: playing.until == "episode",
-        follows=(playing.changed,),
-    )
 
 
 def define_sound(registry: ActionRegistry, sound: SoundController) -> None:

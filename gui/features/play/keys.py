@@ -9,6 +9,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from gui.features.play.gamepad import Gamepad
+from gui.kit.containers import row_table
 from gui.kit.labels import button, label, set_role
 from gui.kit.settings import Settings
 from gui.kit.words import tr
@@ -195,15 +196,9 @@ class GameKeysPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        self.table = QTableWidget(len(PLAY_ACTS), 3)
-        self.table.setObjectName("gameKeysTable")
-        self.table.setAccessibleName(tr("Keys and gamepad buttons of the game"))
-        self.table.setHorizontalHeaderLabels([tr("Does"), tr("Key"), tr("Gamepad")])
-        self.table.verticalHeader().hide()
-        self.table.setShowGrid(False)
-        self.table.setTabKeyNavigation(False)
-        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        heads = [tr("Does"), tr("Key"), tr("Gamepad")]
+        self.table = row_table("gameKeysTable", tr("Keys and gamepad buttons of the game"), heads)
+        self.table.setRowCount(len(PLAY_ACTS))
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         column.addWidget(self.table, 1)

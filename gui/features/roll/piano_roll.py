@@ -33,8 +33,6 @@ MOVES = {
     Qt.Key.Key_Home: -(10**6),
     Qt.Key.Key_End: 10**6,
 }
-
-
 NOTHING = "."
 """A frame without a button, on the clipboard."""
 

@@ -24,7 +24,7 @@ from gui.kit import theme
 from gui.kit.labels import button, label
 from gui.kit.painting import guarded
 from gui.kit.words import tr
-from gui.state.run_words import shortened
+from gui.state.run_words import without_middle
 
 LOG_FROM = 50.0
 """Positive numbers whose greatest is so many times the least stand on a logarithmic axis."""
@@ -240,7 +240,7 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
             item.setToolTip(value)
             table.setItem(row, place, item)
     for place, name in enumerate(runs):
-        head = QTableWidgetItem(shortened(name, HEAD_LETTERS))
+        head = QTableWidgetItem(without_middle(name, HEAD_LETTERS))
         head.setToolTip(name)
         table.setHorizontalHeaderItem(place, head)
     table.resizeColumnsToContents()

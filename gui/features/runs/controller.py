@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from gui.features.runs.columns import RunColumns, differing
 from gui.features.runs.comparison import Axis, axis_of, success_axis
-from gui.features.runs.model import RunList
+from gui.features.runs.model import RunList, sweep_of
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.dialogs import show_file
@@ -31,18 +31,11 @@ from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
 """Records tell the steps of a live run more often than a table needs to show them."""
-
-
 NO_CHECKPOINT = "it has no checkpoint to go on from"
 MOST_OTHER = 60
 """Metrics of other trainers that a table of outcomes has rows for."""
 MOST_COMPARED = 8
 """Columns of a comparison that still fit a window."""
-
-
-def sweep_of(run: RunRecord | None) -> str:
-    """Return the name of the sweep that a run is a trial of, empty for any other."""
-    return str(getattr(run, "tags", {}).get("sweep", ""))
 
 
 class RunsController(QObject):

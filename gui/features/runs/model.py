@@ -25,9 +25,14 @@ NUMERIC = {"Steps", "Best"}
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
+def sweep_of(run: RunRecord | None) -> str:
+    """Return the id of the sweep that a run is a trial of, empty for any other."""
+    return run.tags.get("sweep", "") if run is not None else ""
+
+
 def sweep_title(run: RunRecord) -> str:
     """Return what people call the sweep that a run is a trial of: its name, else the end of its id."""
-    sweep_id = run.tags.get("sweep", "")
+    sweep_id = sweep_of(run)
     title = _VARIED.sub("", run.name)
     return title if title and title != sweep_id else sweep_id.rsplit("-", 1)[-1]
 
@@ -43,7 +48,7 @@ class SweepGroups:
 
     def note(self, row: int) -> None:
         """Note that a row came."""
-        if name := self._runs[row].tags.get("sweep", ""):
+        if name := sweep_of(self._runs[row]):
             self._rows.setdefault(name, []).append(row)
 
     def toggle(self, name: str) -> None:
@@ -51,7 +56,7 @@ class SweepGroups:
 
     def is_folded_sweep(self, run: RunRecord) -> bool:
         """Return whether the run is of a sweep that is one row now."""
-        name = run.tags.get("sweep", "")
+        name = sweep_of(run)
         return len(self._rows.get(name, ())) > 1 and name not in self._open
 
     def folded_rows(self) -> set[int]:
@@ -61,7 +66,7 @@ class SweepGroups:
 
     def led_by(self, row: int) -> list[RunRecord]:
         """Return every trial of the sweep whose first row this is; empty for any other row."""
-        rows = self._rows.get(self._runs[row].tags.get("sweep", ""), [])
+        rows = self._rows.get(sweep_of(self._runs[row]), [])
         return [self._runs[one] for one in rows] if len(rows) > 1 and rows[0] == row else []
 
     def behind(self, row: int) -> list[str]:
@@ -71,7 +76,7 @@ class SweepGroups:
 
     def leader_of(self, run: RunRecord) -> int:
         """Return the row that speaks for the run's sweep, -1 where none does."""
-        rows = self._rows.get(run.tags.get("sweep", ""), [])
+        rows = self._rows.get(sweep_of(run), [])
         return rows[0] if len(rows) > 1 else -1
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.features.runs.controller import RunsController, sweep_of
+from gui.features.runs.controller import RunsController
+from gui.features.runs.model import sweep_of
 from gui.features.train.controller import TrainingController
 from gui.kit.words import tr
 from gui.state.bridge import Bridge

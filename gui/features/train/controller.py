@@ -34,8 +34,6 @@ DEMO = Preset(
     {**PRESETS["laptop"].fields, "seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95},
     {**PRESETS["laptop"].why, "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
 )
-
-
 _CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"

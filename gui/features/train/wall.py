@@ -291,43 +291,45 @@ class EnvWall(QWidget):
         self._refresh()
 
     def _refresh(self) -> None:
-        watching = bool(self._watched)
-        starting = self._training.state in (RunState.PREFLIGHT, RunState.STARTING)
-        queued, ended = self._training.state is RunState.QUEUED, self._training.state.is_end
-        self.screen_view.hint = ""
-        if not watching and not self.screen_view.has_picture:
-            self.screen_view.hint = (
-                tr("The run is starting")
-                if starting
-                else tr("The run waits in the queue")
-                if queued
-                else tr("This run has ended")
-                if ended
-                else tr("Start a run to see its Game Boys here")
-            )
-        elif watching and not self.source.seq:
-            self.screen_view.hint = tr("Waiting for the first picture")
-        text = tr("This run has ended") if ended else tr("Nothing is training")
-        if starting or queued:
-            text = tr("The run is starting") if starting else tr("The run waits in the queue")
-        if watching:
-            text = tr("Run {value}", value=self._watched[-4:])
-        elif self.screen_view.has_picture:
-            text = tr("The last pictures of the run")
-        is_zoomed, frozen = self._zoomed >= 0, self._zoomed in self.order.frozen
+        is_zoomed = self._zoomed >= 0
         self.back.setVisible(is_zoomed)
         self.freeze.setVisible(is_zoomed)
-        self.freeze.setChecked(frozen)
+        self.freeze.setChecked(self._zoomed in self.order.frozen)
         self.sort.setVisible(not is_zoomed)
-        if is_zoomed:
-            text += tr(", Game Boy {zoomed}", zoomed=self._zoomed)
-            if frozen:
-                text += tr(", frozen")
-            elif words := self.order.words(self._zoomed):
-                text += tr(", distance and goals {words}", words=words)
-        elif watching:
-            text += tr(", click one to see it large")
-            if self.order.by != "env" and self.order.told is None:
-                text += tr("; its trainer tells nothing to sort by")
-        self.caption.setText(text)
+        self.caption.setText(self._caption() + (self._zoomed_words() if is_zoomed else self._wall_words()))
+        self.screen_view.hint = self._hint()
         self.screen_view.update()
+
+    def _why_no_pictures(self) -> str:
+        """Return what the run on show does in place of training; empty while it trains, or without one."""
+        state = self._training.state
+        if state in (RunState.PREFLIGHT, RunState.STARTING):
+            return tr("The run is starting")
+        if state is RunState.QUEUED:
+            return tr("The run waits in the queue")
+        return tr("This run has ended") if state.is_end else ""
+
+    def _hint(self) -> str:
+        if not self._watched and not self.screen_view.has_picture:
+            return self._why_no_pictures() or tr("Start a run to see its Game Boys here")
+        return tr("Waiting for the first picture") if self._watched and not self.source.seq else ""
+
+    def _caption(self) -> str:
+        if self._watched:
+            return tr("Run {value}", value=self._watched[-4:])
+        if self.screen_view.has_picture:
+            return tr("The last pictures of the run")
+        return self._why_no_pictures() or tr("Nothing is training")
+
+    def _zoomed_words(self) -> str:
+        text = tr(", Game Boy {zoomed}", zoomed=self._zoomed)
+        if self._zoomed in self.order.frozen:
+            return text + tr(", frozen")
+        words = self.order.words(self._zoomed)
+        return text + tr(", distance and goals {words}", words=words) if words else text
+
+    def _wall_words(self) -> str:
+        if not self._watched:
+            return ""
+        is_told = self.order.by == "env" or self.order.told is not None
+        return tr(", click one to see it large") + ("" if is_told else tr("; its trainer tells nothing to sort by"))
