@@ -50,6 +50,107 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
+class CheckpointsDock(Dock):
+    def __init__(
+        self, model: CheckpointList, run_label: Callable[[str], str], actions: ActionRegistry, palette: Palette
+    ) -> None:
+        super().__init__(tr("Checkpoints"), names.CHECKPOINTS_DOCK)
+        self._model = model
+        self.list = QListView()
+        self.list.setObjectName(names.CHECKPOINT_LIST)
+        self.list.setAccessibleName(tr("Checkpoints"))
+        self.list.setModel(model)
+        self._delegate = _CardDelegate(model, run_label, palette, self.list)
+        self.list.setItemDelegate(self._delegate)
+        self.ages = keep_ages(self.list)
+        self.list.setMouseTracking(True)
+        self.list.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.list.viewport().installEventFilter(self)
+        self._deploy = actions["deploy"]
+        self.list.doubleClicked.connect(actions["deploy"].trigger)
+        self.list.selectionModel().currentChanged.connect(self._on_current)
+        self._empty = label("", "muted")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.list)
+        self._stack.addWidget(self._empty)
+        own = action_button(actions["ownCheckpoints"], "ownCheckpointsButton")
+        own.setProperty("role", "small")
+        self.head.addWidget(own)
+        row = QHBoxLayout()
+        row.setContentsMargins(12, 8, 12, 12)
+        row.setSpacing(4)
+        for action_id, name in (
+            ("deploy", names.DEPLOY_BUTTON),
+            ("deployBeside", "deployBesideButton"),
+            ("warmStart", names.WARM_START_BUTTON),
+            ("import", names.IMPORT_CHECKPOINT_BUTTON),
+        ):
+            made = action_button(actions[action_id], name)
+            made.setProperty("narrow", True)
+            row.addWidget(made, 1)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._stack, 1)
+        column.addLayout(row)
+        self.setWidget(body)
+        model.selection_changed.connect(self._on_selection)
+        for signal in (model.rowsInserted, model.rowsRemoved, model.shown_changed):
+            signal.connect(self._arrange)
+        self._arrange()
+        self._on_selection()
+
+    def recolor(self) -> None:
+        """Paint the pictures in the colours of the game's screen as they are now."""
+        self.list.viewport().update()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A click on a picture lets that checkpoint play."""
+        if event.type() == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
+            place = event.position().toPoint()
+            index = self.list.indexAt(place)
+            if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
+                rect = self.list.visualRect(index)
+                rect.setTop(rect.top() + self._delegate.heading(index.row()))
+                thumb = THUMB.translated(rect.topLeft())
+                if thumb.contains(place):
+                    self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
+                    self._deploy.trigger()
+        return super().eventFilter(watched, event)
+
+    def _arrange(self, *_: object) -> None:
+        """Hide the cards of other runs where that was asked for; name each group once."""
+        heads, before = set(), None
+        for row, card in enumerate(self._model.cards):
+            is_hidden = not self._model.shows(card)
+            if is_hidden != self.list.isRowHidden(row):
+                self.list.setRowHidden(row, is_hidden)
+            if not is_hidden and (card.task, card.algo) != before:
+                before = (card.task, card.algo)
+                heads.add(row)
+        self._delegate.heads = heads
+        self._empty.setText(
+            tr("This run has no checkpoint yet.")
+            if self._model.only
+            else tr("No checkpoints yet.\nA run writes one every few updates.")
+        )
+        self._stack.setCurrentIndex(0 if heads else 1)
+        self.list.scheduleDelayedItemsLayout()
+
+    def _on_current(self, index: QModelIndex) -> None:
+        """The person picked a row."""
+        if index.isValid():
+            self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
+
+    def _on_selection(self) -> None:
+        card = self._model.selected
+        index = self._model.index(self._model.row_of(card.folder)) if card else QModelIndex()
+        if index != self.list.currentIndex():
+            self.list.setCurrentIndex(index)
+
+
 class TrainedPage(QWidget):
     """Its choices are its own: switching to Train new and back keeps them."""
 
@@ -246,104 +347,3 @@ def _inside(room: QRect, size: QSize) -> QRect:
     place = QRect(room.topLeft(), size.scaled(room.size(), Qt.AspectRatioMode.KeepAspectRatio))
     place.moveCenter(room.center())
     return place
-
-
-class CheckpointsDock(Dock):
-    def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], actions: ActionRegistry, palette: Palette
-    ) -> None:
-        super().__init__(tr("Checkpoints"), names.CHECKPOINTS_DOCK)
-        self._model = model
-        self.list = QListView()
-        self.list.setObjectName(names.CHECKPOINT_LIST)
-        self.list.setAccessibleName(tr("Checkpoints"))
-        self.list.setModel(model)
-        self._delegate = _CardDelegate(model, run_label, palette, self.list)
-        self.list.setItemDelegate(self._delegate)
-        self.ages = keep_ages(self.list)
-        self.list.setMouseTracking(True)
-        self.list.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
-        self.list.viewport().installEventFilter(self)
-        self._deploy = actions["deploy"]
-        self.list.doubleClicked.connect(actions["deploy"].trigger)
-        self.list.selectionModel().currentChanged.connect(self._on_current)
-        self._empty = label("", "muted")
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self.list)
-        self._stack.addWidget(self._empty)
-        own = action_button(actions["ownCheckpoints"], "ownCheckpointsButton")
-        own.setProperty("role", "small")
-        self.head.addWidget(own)
-        row = QHBoxLayout()
-        row.setContentsMargins(12, 8, 12, 12)
-        row.setSpacing(4)
-        for action_id, name in (
-            ("deploy", names.DEPLOY_BUTTON),
-            ("deployBeside", "deployBesideButton"),
-            ("warmStart", names.WARM_START_BUTTON),
-            ("import", names.IMPORT_CHECKPOINT_BUTTON),
-        ):
-            made = action_button(actions[action_id], name)
-            made.setProperty("narrow", True)
-            row.addWidget(made, 1)
-        body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self._stack, 1)
-        column.addLayout(row)
-        self.setWidget(body)
-        model.selection_changed.connect(self._on_selection)
-        for signal in (model.rowsInserted, model.rowsRemoved, model.shown_changed):
-            signal.connect(self._arrange)
-        self._arrange()
-        self._on_selection()
-
-    def recolor(self) -> None:
-        """Paint the pictures in the colours of the game's screen as they are now."""
-        self.list.viewport().update()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A click on a picture lets that checkpoint play."""
-        if event.type() == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
-            place = event.position().toPoint()
-            index = self.list.indexAt(place)
-            if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
-                rect = self.list.visualRect(index)
-                rect.setTop(rect.top() + self._delegate.heading(index.row()))
-                thumb = THUMB.translated(rect.topLeft())
-                if thumb.contains(place):
-                    self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
-                    self._deploy.trigger()
-        return super().eventFilter(watched, event)
-
-    def _arrange(self, *_: object) -> None:
-        """Hide the cards of other runs where that was asked for; name each group once."""
-        heads, before = set(), None
-        for row, card in enumerate(self._model.cards):
-            is_hidden = not self._model.shows(card)
-            if is_hidden != self.list.isRowHidden(row):
-                self.list.setRowHidden(row, is_hidden)
-            if not is_hidden and (card.task, card.algo) != before:
-                before = (card.task, card.algo)
-                heads.add(row)
-        self._delegate.heads = heads
-        self._empty.setText(
-            tr("This run has no checkpoint yet.")
-            if self._model.only
-            else tr("No checkpoints yet.\nA run writes one every few updates.")
-        )
-        self._stack.setCurrentIndex(0 if heads else 1)
-        self.list.scheduleDelayedItemsLayout()
-
-    def _on_current(self, index: QModelIndex) -> None:
-        """The person picked a row."""
-        if index.isValid():
-            self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
-
-    def _on_selection(self) -> None:
-        card = self._model.selected
-        index = self._model.index(self._model.row_of(card.folder)) if card else QModelIndex()
-        if index != self.list.currentIndex():
-            self.list.setCurrentIndex(index)

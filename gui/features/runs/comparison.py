@@ -36,61 +36,65 @@ LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
 """Pixels of a run's column, whatever its name, and letters of that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One parameter. `places` are 0 (foot) to 1 (head), one a run; None where it has no value."""
+class Comparison(QDialog):
+    def __init__(
+        self,
+        parent: QWidget,
+        runs: list[str],
+        rows: list[tuple[str, list[str]]],
+        outcomes: list[tuple[str, list[str]]],
+        parallel: tuple[list[str], list[Axis]],
+    ) -> None:
+        """`rows` and `outcomes` are (field, value by run), the runs in the order of their names.
 
-    name: str
-    places: tuple[float | None, ...]
-    ticks: tuple[tuple[float, str], ...]
-    """(place, words): every value of a few, else the ends."""
-
-
-def axis_of(name: str, values: Sequence[str | None]) -> Axis:
-    """Return an axis from texts, as a configuration shows them: numbers in order, other words apart."""
-    numbers = [_number(value) for value in values]
-    told = [value for value in values if value is not None]
-    known = [number for number in numbers if number is not None]
-    if known and len(known) == len(told):
-        return _number_axis(name, numbers, known)
-    words = sorted(set(told))
-    step = {word: _share(place, len(words)) for place, word in enumerate(words)}
-    places = tuple(None if value is None else step[value] for value in values)
-    return Axis(name, places, tuple((place, word) for word, place in step.items()))
-
-
-def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[float]) -> Axis:
-    low, high = min(known), max(known)
-    is_log = low > 0 and high / low >= LOG_FROM
-
-    def place(number: float) -> float:
-        if high == low:
-            return 0.5
-        if is_log:
-            return math.log(number / low) / math.log(high / low)
-        return (number - low) / (high - low)
-
-    few = sorted(set(known))
-    shown = few if len(few) <= 6 else [low, high]
-    places = tuple(None if number is None else place(number) for number in numbers)
-    return Axis(name, places, tuple((place(number), f"{number:.6g}") for number in shown))
+        `parallel` are the names and axes of all runs on show, more than a table has room for.
+        """
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("comparison")
+        self.setWindowTitle(tr("Compare the configurations"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(12)
+        same = tr("{count} runs were configured alike.", count=len(runs))
+        told = tr("{count} fields differ between {count2} runs.", count=len(rows), count2=len(runs)) if rows else same
+        column.addWidget(label(told, "muted"))
+        self.table = _side_by_side(tr("Fields that differ"), runs, rows)
+        self.outcomes = _side_by_side(tr("What came of it"), runs, outcomes)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(tr("Ways to compare"))
+        if rows:
+            self.tabs.addTab(self.table, tr("Fields"))
+        self.tabs.addTab(self.outcomes, tr("Outcome"))
+        if rows:
+            self.tabs.addTab(ParallelView(*parallel), tr("Parallel"))
+        column.addWidget(self.tabs, 1)
+        column.addWidget(button(tr("Close"), clicked=self.accept), 0, Qt.AlignmentFlag.AlignRight)
+        self.resize(min(900, 420 + 110 * len(runs)), min(560, 380 + 12 * len(rows)))
 
 
-def success_axis(rates: Sequence[float]) -> Axis:
-    """Return the last axis, always from 0 to 1."""
-    return Axis(SUCCESS, tuple(rates), ((0.0, "0"), (0.5, "0.5"), (1.0, "1")))
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text) if text is not None else None
-    except ValueError:
-        return None
-    return number if number is None or math.isfinite(number) else None
-
-
-def _share(place: int, count: int) -> float:
-    return 0.5 if count == 1 else place / (count - 1)
+def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]) -> QTableWidget:
+    """A column a run, a row a field; long names end in an ellipsis and have a tooltip."""
+    table = QTableWidget(len(rows), len(runs))
+    table.setAccessibleName(words)
+    table.setCornerButtonEnabled(False)
+    table.setVerticalHeaderLabels([name for name, _ in rows])
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setTabKeyNavigation(False)
+    for row, (_, values) in enumerate(rows):
+        for place, value in enumerate(values):
+            item = QTableWidgetItem(value)
+            item.setToolTip(value)
+            table.setItem(row, place, item)
+    for place, name in enumerate(runs):
+        head = QTableWidgetItem(without_middle(name, HEAD_LETTERS))
+        head.setToolTip(name)
+        table.setHorizontalHeaderItem(place, head)
+    table.resizeColumnsToContents()
+    for place in range(len(runs)):
+        table.setColumnWidth(place, min(max(table.columnWidth(place), LEAST_COLUMN), WIDEST_COLUMN))
+    return table
 
 
 class ParallelView(QWidget):
@@ -188,62 +192,58 @@ class ParallelView(QWidget):
             QToolTip.showText(event.globalPosition().toPoint(), words, self)
 
 
-class Comparison(QDialog):
-    def __init__(
-        self,
-        parent: QWidget,
-        runs: list[str],
-        rows: list[tuple[str, list[str]]],
-        outcomes: list[tuple[str, list[str]]],
-        parallel: tuple[list[str], list[Axis]],
-    ) -> None:
-        """`rows` and `outcomes` are (field, value by run), the runs in the order of their names.
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One parameter. `places` are 0 (foot) to 1 (head), one a run; None where it has no value."""
 
-        `parallel` are the names and axes of all runs on show, more than a table has room for.
-        """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("comparison")
-        self.setWindowTitle(tr("Compare the configurations"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(12)
-        same = tr("{count} runs were configured alike.", count=len(runs))
-        told = tr("{count} fields differ between {count2} runs.", count=len(rows), count2=len(runs)) if rows else same
-        column.addWidget(label(told, "muted"))
-        self.table = _side_by_side(tr("Fields that differ"), runs, rows)
-        self.outcomes = _side_by_side(tr("What came of it"), runs, outcomes)
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("Ways to compare"))
-        if rows:
-            self.tabs.addTab(self.table, tr("Fields"))
-        self.tabs.addTab(self.outcomes, tr("Outcome"))
-        if rows:
-            self.tabs.addTab(ParallelView(*parallel), tr("Parallel"))
-        column.addWidget(self.tabs, 1)
-        column.addWidget(button(tr("Close"), clicked=self.accept), 0, Qt.AlignmentFlag.AlignRight)
-        self.resize(min(900, 420 + 110 * len(runs)), min(560, 380 + 12 * len(rows)))
+    name: str
+    places: tuple[float | None, ...]
+    ticks: tuple[tuple[float, str], ...]
+    """(place, words): every value of a few, else the ends."""
 
 
-def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]) -> QTableWidget:
-    """A column a run, a row a field; long names end in an ellipsis and have a tooltip."""
-    table = QTableWidget(len(rows), len(runs))
-    table.setAccessibleName(words)
-    table.setCornerButtonEnabled(False)
-    table.setVerticalHeaderLabels([name for name, _ in rows])
-    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-    table.setTabKeyNavigation(False)
-    for row, (_, values) in enumerate(rows):
-        for place, value in enumerate(values):
-            item = QTableWidgetItem(value)
-            item.setToolTip(value)
-            table.setItem(row, place, item)
-    for place, name in enumerate(runs):
-        head = QTableWidgetItem(without_middle(name, HEAD_LETTERS))
-        head.setToolTip(name)
-        table.setHorizontalHeaderItem(place, head)
-    table.resizeColumnsToContents()
-    for place in range(len(runs)):
-        table.setColumnWidth(place, min(max(table.columnWidth(place), LEAST_COLUMN), WIDEST_COLUMN))
-    return table
+def axis_of(name: str, values: Sequence[str | None]) -> Axis:
+    """Return an axis from texts, as a configuration shows them: numbers in order, other words apart."""
+    numbers = [_number(value) for value in values]
+    told = [value for value in values if value is not None]
+    known = [number for number in numbers if number is not None]
+    if known and len(known) == len(told):
+        return _number_axis(name, numbers, known)
+    words = sorted(set(told))
+    step = {word: _share(place, len(words)) for place, word in enumerate(words)}
+    places = tuple(None if value is None else step[value] for value in values)
+    return Axis(name, places, tuple((place, word) for word, place in step.items()))
+
+
+def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[float]) -> Axis:
+    low, high = min(known), max(known)
+    is_log = low > 0 and high / low >= LOG_FROM
+
+    def place(number: float) -> float:
+        if high == low:
+            return 0.5
+        if is_log:
+            return math.log(number / low) / math.log(high / low)
+        return (number - low) / (high - low)
+
+    few = sorted(set(known))
+    shown = few if len(few) <= 6 else [low, high]
+    places = tuple(None if number is None else place(number) for number in numbers)
+    return Axis(name, places, tuple((place(number), f"{number:.6g}") for number in shown))
+
+
+def success_axis(rates: Sequence[float]) -> Axis:
+    """Return the last axis, always from 0 to 1."""
+    return Axis(SUCCESS, tuple(rates), ((0.0, "0"), (0.5, "0.5"), (1.0, "1")))
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return number if number is None or math.isfinite(number) else None
+
+
+def _share(place: int, count: int) -> float:
+    return 0.5 if count == 1 else place / (count - 1)
