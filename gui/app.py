@@ -1,4 +1,4 @@
-"""The app: a list of features in one window."""
+"""The app: a list of features in one window, and how it is started."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ from gui.kit import object_names as names
 from gui.kit import theme, words
 from gui.kit.settings import DAMAGED, Settings
 from gui.kit.words import tr
-from gui.shell import notices as desktop
 from gui.shell.commands import define_dialogs, define_places, define_views
 from gui.shell.help import define_help
 from gui.shell.menus import build_menus
-from gui.shell.notices import DesktopNotices
+from gui.shell.notices import DESKTOP_SETTING, DesktopNotices
 from gui.shell.shutdown import Shutdown
 from gui.shell.window import DropTarget, MainWindow
 from gui.state.bridge import run_until_quit
@@ -45,27 +44,6 @@ from gui.state.context import Choice, Context
 from gui.state.notices import FILE_OPENED
 from gui.state.session import Place
 from trainer_core.lab.paths import ASSETS, HomePaths
-
-INTERVAL_MS = 250
-
-
-class Collector(QObject):
-    """Collects in turns of the event loop, as often as Python's own thresholds ask for it."""
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        gc.disable()
-        self._timer = QTimer(self, interval=INTERVAL_MS)
-        self._timer.timeout.connect(collect_if_due)
-        self._timer.start()
-
-
-def collect_if_due() -> None:
-    """Collect the oldest generation whose count is above its threshold, on this thread."""
-    due = [count > most for count, most in zip(gc.get_count(), gc.get_threshold(), strict=True)]
-    if due[0]:
-        gc.collect(2 if due[1] and due[2] else 1 if due[1] else 0)
-
 
 FEATURES = (
     train,
@@ -85,8 +63,8 @@ FEATURES = (
     disk,
     log,
 )
-"""Each has `feature(context)` and may use the parts of those before it."""
-ORDER = (
+"""In the order in which they are made: each may use the parts of those before it (`gui.state.context`)."""
+DOCK_ORDER = (
     names.AGENT_DOCK,
     names.TRAINING_DOCK,
     names.TELEMETRY_DOCK,
@@ -96,14 +74,16 @@ ORDER = (
     names.LOG_DOCK,
     names.MEMORY_DOCK,
 )
-"""Of the docks, where they are listed."""
+"""The docks as the menu and the palette list them."""
 GC_THRESHOLD = (20_000, 10, 10)
 """Python's own starts a collection every 700 objects, which is every 30 records of a log."""
+COLLECT_MS = 250
+"""How often `Collector` looks whether Python's memory is due for a collection."""
 Part = TypeVar("Part")
 
 
 class App(QObject):
-    """One window and all that it is made of; a child of the window, so that it lives as long."""
+    """The window and the parts of all features; a child of the window, so that it lives as long."""
 
     def __init__(self, home: HomePaths, settings: Settings) -> None:
         super().__init__()
@@ -126,14 +106,14 @@ class App(QObject):
         context.own(self)
 
     def __getitem__(self, kind: type[Part]) -> Part:
-        """Return the part of this class: a model, a controller, a dock or a tab."""
+        """Return the part of this class: a model, a controller, a dock or a tab. Raises LookupError."""
         return self.context[kind]
 
     def _place_views(self) -> None:
         context, window = self.context, self.window
-        docks = {context.add(dock.make()): dock.keys for feature in self._features for dock in feature.docks}
-        tabs = {tab.place: context.add(tab.make()) for feature in self._features for tab in feature.tabs}
-        self._docks = {dock: docks[dock] for dock in sorted(docks, key=lambda dock: ORDER.index(dock.objectName()))}
+        docks = [(context.add(spec.make()), spec.keys) for feature in self._features for spec in feature.docks]
+        tabs = {spec.place: context.add(spec.make()) for feature in self._features for spec in feature.tabs}
+        self._docks = dict(sorted(docks, key=lambda pair: DOCK_ORDER.index(pair[0].objectName())))
         context.docks.extend(self._docks)
         window.place_center({place: tabs[place] for place in Place}, context.navigation)
         window.center.currentChanged.connect(lambda _: context.view.keep_tab(context.navigation.place))
@@ -153,7 +133,7 @@ class App(QObject):
         define_views(context, self.window.layouts)
         define_help(self.actions, self.window, context.home.root)
         notices = Choice(
-            desktop.SETTING,
+            DESKTOP_SETTING,
             tr("Desktop notifications"),
             tr("When a run ends or an alert fires while this window is not in front."),
         )
@@ -161,7 +141,7 @@ class App(QObject):
         define_dialogs(context, self._features, [*choices, notices])
 
     def open_path(self, path: Path) -> None:
-        """Logs become curves, what can be looked at is replayed, all else is tried as a ROM."""
+        """Open a file or folder: logs become curves, recordings are replayed, all else is tried as a ROM."""
         self.context.notices.withdraw(FILE_OPENED)
         any(feature.take_path(path) for feature in reversed(self._features))
 
@@ -178,11 +158,11 @@ class App(QObject):
 
 
 def create_app(home: Path, theme_name: str = "") -> App:
-    """The whole app on one home, without starting a loop."""
+    """Build the whole app on one home, without starting a loop."""
     application = create_application()
     paths = HomePaths(Path(home))
     settings = Settings(paths)
-    speak(application, settings.text(words.SETTING))
+    speak(application, settings.text(words.LANGUAGE_SETTING))
     chosen = theme_name or settings.text("view/theme") or theme.system_theme()
     theme.apply_theme(application, chosen)
     app = App(paths, settings)
@@ -190,13 +170,8 @@ def create_app(home: Path, theme_name: str = "") -> App:
     return app
 
 
-def create_window(home: Path, theme_name: str = "") -> MainWindow:
-    """The window of `create_app`, which keeps the rest alive."""
-    return create_app(home, theme_name).window
-
-
 def speak(application: QApplication, language: str) -> None:
-    """Have our words and Qt's own (its dialogs' buttons) in this language; "" is English."""
+    """Use this language for our words and Qt's own (its dialogs' buttons); "" is English."""
     words.choose_language(language)
     name = "qtTranslator"
     if (old := application.findChild(QTranslator, name)) is not None:
@@ -222,7 +197,7 @@ def create_application() -> QApplication:
 
 
 def open_app(home: Path, theme_name: str = "") -> App:
-    """`create_app` with its window on show, for a process that does nothing else.
+    """Show the window of `create_app`, in a process that does nothing else.
 
     What is there by then (modules, widgets, thousands of runs) stays; the collector that walked it
     all again from time to time held the window up for 60 ms and more.
@@ -246,3 +221,21 @@ def run_app(home: Path, theme_name: str = "") -> int:
     heartbeat.timeout.connect(lambda: None)
     heartbeat.start()
     return run_until_quit()
+
+
+class Collector(QObject):
+    """Collects in turns of the event loop, as often as Python's own thresholds ask for it."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        gc.disable()
+        self._timer = QTimer(self, interval=COLLECT_MS)
+        self._timer.timeout.connect(collect_if_due)
+        self._timer.start()
+
+
+def collect_if_due() -> None:
+    """Collect the oldest generation whose count is above its threshold, on this thread."""
+    due = [count > most for count, most in zip(gc.get_count(), gc.get_threshold(), strict=True)]
+    if due[0]:
+        gc.collect(2 if due[1] and due[2] else 1 if due[1] else 0)

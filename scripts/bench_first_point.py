@@ -23,7 +23,6 @@ from PySide6.QtTest import QTest
 
 from gui.app import create_app, create_application
 from gui.features.curves.dock import TelemetryDock
-from gui.features.train.ahead import SETTING
 from gui.features.train.controller import TrainingController
 from gui.kit.settings import Settings
 
@@ -41,10 +40,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ahead", action="store_true")
     is_ahead = parser.parse_args().ahead
+    from gui.features.train.ahead import WORKER_AHEAD
 
     application = create_application()
     app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
-    app[Settings].set(SETTING, is_ahead)
+    app[Settings].set(WORKER_AHEAD, is_ahead)
     app.window.show()
     training, waiting = app[TrainingController], app.bridge.service.ahead
     training.prepare_demo()

@@ -83,10 +83,10 @@ class Photographer(Hand):
         playing, cards = self.app[PlayController], self.app[CheckpointList]
         await self.until(lambda: cards.selected is not None and cards.selected.is_usable, "a checkpoint")
         self.app.actions["deploy"].trigger()
-        await self.until(lambda: playing.frame > 40, "the agent at play")
+        await self.until(lambda: playing.state.frame > 40, "the agent at play")
         self.app.actions["record"].trigger()
         await self.take("app-play", 3.0)
-        await self.until(lambda: playing.recorded_frames > 240 or playing.frame > 900, "a recording")
+        await self.until(lambda: playing.state.recorded_frames > 240 or playing.state.frame > 900, "a recording")
         self.app.actions["record"].trigger()
         await self.until(lambda: not playing.recording, "the end of the recording")
 
@@ -108,7 +108,7 @@ class Photographer(Hand):
         self.app[Session].set_mode(Mode.HUMAN)
         playing = self.app[PlayController]
         playing.play_human()
-        await self.until(lambda: playing.is_human and playing.frame > 60, "the game")
+        await self.until(lambda: playing.is_human and playing.state.frame > 60, "the game")
         self.show(Place.LIVE)
         self.app.actions["saveStart"].trigger()
         await self.take("app-task", 1.5)

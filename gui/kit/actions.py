@@ -1,7 +1,7 @@
 """Every command of the app once: words, shortcut, whether it is possible now and, if not, why.
 
-Menus show these actions, buttons follow them (gui/kit/actions.py), the cheat sheet lists
-them. An action asks its controller what is possible; it never looks at a widget.
+Menus show these commands, buttons follow them, the cheat sheet lists them. A command asks its
+controller what is possible; it never looks at a widget.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Command(QAction):
 
 
 def plain_words(action: QAction) -> str:
-    """What an action is called, without marks for menus."""
+    """Return what an action is called, without marks for menus."""
     letters = action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
     return letters.removesuffix("...")
 
@@ -92,12 +92,12 @@ def _now(words: Words) -> str:
 
 
 class ActionRegistry:
-    """Actions by id; the window owns the QActions, so that their shortcuts work everywhere."""
+    """Commands by id; the window owns them, so that their shortcuts work everywhere."""
 
     def __init__(self, owner: QWidget, settings: Settings | None = None) -> None:
         """`settings` remembers keys that a person chose."""
         self._owner, self._settings = owner, settings
-        self._actions: dict[str, QAction] = {}
+        self._actions: dict[str, Command] = {}
         self._defaults: dict[str, str] = {}
         self._taken: set[str] = set()
         """The keys that commands came with, in Qt's spelling."""
@@ -126,18 +126,13 @@ class ActionRegistry:
             signal.connect(action.refresh)
         return action
 
-    def adopt(self, action_id: str, action: QAction, shortcut: str) -> None:
-        """Register an action that Qt made, such as a dock's."""
-        self._check_free(action_id, shortcut)
-        self._keep(action_id, action, shortcut)
-
     def _check_free(self, action_id: str, shortcut: str) -> None:
         if action_id in self._actions:
             raise ValueError(f"action {action_id!r} exists")
         if shortcut and QKeySequence(shortcut).toString() in self._taken:
             raise ValueError(f"shortcut {shortcut} of {action_id!r} is taken")
 
-    def _keep(self, action_id: str, action: QAction, shortcut: str) -> None:
+    def _keep(self, action_id: str, action: Command, shortcut: str) -> None:
         self._defaults[action_id] = shortcut
         if shortcut:
             self._taken.add(QKeySequence(shortcut).toString())
@@ -148,30 +143,24 @@ class ActionRegistry:
         self._owner.addAction(action)
         self._actions[action_id] = action
 
-    def __getitem__(self, action_id: str) -> QAction:
+    def __getitem__(self, action_id: str) -> Command:
         return self._actions[action_id]
 
-    def command(self, action_id: str) -> Command:
-        """One of the app's own, not one that Qt made."""
-        action = self._actions[action_id]
-        assert isinstance(action, Command)
-        return action
-
-    def all(self) -> dict[str, QAction]:
+    def all(self) -> dict[str, Command]:
         return dict(self._actions)
 
     # -- keys that a person chooses ---------------------------------------------------------
 
     def default(self, action_id: str) -> str:
-        """The keys that a command came with, empty for none."""
+        """Return the keys that a command came with, empty for none."""
         return self._defaults[action_id]
 
     def holder(self, keys: str, but: str = "") -> str:
-        """Id of the command that has these keys, empty when they are free; `but` does not count."""
+        """Return the id of the command that has these keys, empty when they are free; `but` does not count."""
         name = self._holders.get(QKeySequence(keys).toString(), "")
         return "" if name == but else name
 
-    def _bind(self, action_id: str, action: QAction, keys: str) -> None:
+    def _bind(self, action_id: str, action: Command, keys: str) -> None:
         self._holders.pop(action.shortcut().toString(), None)
         action.setShortcut(QKeySequence(keys))
         if spelled := action.shortcut().toString():
@@ -183,8 +172,7 @@ class ActionRegistry:
             raise ValueError(f"{keys} belongs to {clash!r}")
         action = self._actions[action_id]
         self._bind(action_id, action, keys)
-        if isinstance(action, Command):
-            action.refresh()
+        action.refresh()
         if self._settings is None:
             return
         if QKeySequence(keys) == QKeySequence(self._defaults[action_id]):
@@ -193,7 +181,7 @@ class ActionRegistry:
             self._settings.set(KEYS + action_id, keys)
 
     def cheat_sheet(self) -> list[tuple[str, str]]:
-        """(shortcut, words), in the order of registration."""
+        """Return (shortcut, words), in the order of registration."""
         return [
             (action.shortcut().toString(NATIVE), plain_words(action))
             for action in self._actions.values()
@@ -202,14 +190,14 @@ class ActionRegistry:
 
 
 def action_button(action: QAction, object_name: str, *, primary: bool = False) -> QPushButton:
-    """A push button with the action's short words."""
+    """Return a push button with the action's short words."""
     made = button(action.iconText(), object_name, primary=primary)
     _Follower(made, action)
     return made
 
 
 def action_icon_button(action: Command, object_name: str) -> QToolButton:
-    """A button with the action's icon; its words are the tooltip and the accessible name."""
+    """Return a button with the action's icon; its words are the tooltip and the accessible name."""
     made = icon_button(action.symbol, action.text(), object_name, flat=False)
     _PictureFollower(made, action)
     return made

@@ -1,4 +1,4 @@
-"""Docks with a flat title bar, sections that open and close, rows of joined buttons."""
+"""Docks with a flat title bar, sections that open and close, tables, rows of joined buttons."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
+    QTableWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -85,6 +86,20 @@ class Section(QWidget):
         self._content.setVisible(is_open)
         self._toggle.setIcon(icon("down" if is_open else "right", "muted"))
         self._toggle.setAccessibleDescription(tr("open") if is_open else tr("closed"))
+
+
+def row_table(object_name: str, accessible: str, heads: Sequence[str]) -> QTableWidget:
+    """Make a table without rows, of which a person chooses one row at a time."""
+    made = QTableWidget(0, len(heads))
+    made.setObjectName(object_name)
+    made.setAccessibleName(accessible)
+    made.setHorizontalHeaderLabels(list(heads))
+    made.verticalHeader().hide()
+    made.setShowGrid(False)
+    made.setTabKeyNavigation(False)
+    made.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+    made.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+    return made
 
 
 class Segmented(QWidget):

@@ -1,15 +1,19 @@
-"""The few questions that must be answered before going on."""
+"""Dialogs for files and folders, the question before the end, the list of shortcuts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QDir, Qt
+from PySide6.QtCore import QDir, Qt, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QDialog, QFileDialog, QFrame, QHBoxLayout, QMessageBox, QScrollArea, QVBoxLayout, QWidget
 
 from gui.kit.labels import button, label
 from gui.kit.words import tr
+
+SHEET_EDGE = 90
+"""Pixels of the sheet that are no keys."""
 
 
 def ask_about_running(
@@ -51,6 +55,11 @@ def begin_folder(name: str = "") -> str:
     return str(Path(QDir.homePath()) / name)
 
 
+def show_file(path: Path) -> None:
+    """Open a file or a folder with the desktop's own program for it."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+
+
 def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> None:
     """Ask for a folder; `then` gets it unless the person cancels."""
     folder = QFileDialog.getExistingDirectory(parent, title, begin_folder())
@@ -70,10 +79,6 @@ def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], 
     path, _ = QFileDialog.getSaveFileName(parent, title, begin_folder(name))
     if path:
         then(Path(path))
-
-
-SHEET_EDGE = 90
-"""Pixels of the sheet that are no keys."""
 
 
 class CheatSheet(QDialog):

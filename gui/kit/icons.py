@@ -41,7 +41,7 @@ class _Engine(QIconEngine):
 
 
 def icon(name: str, color: str = "") -> QIcon:
-    """`name` is a key of _SHAPES; `color` a field of theme.Colors, the text colour when empty."""
+    """Return the icon `name`, a key of _SHAPES; `color` is a field of theme.Colors, the text colour when empty."""
     return QIcon(_Engine(name, color))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -16,6 +18,11 @@ from trainer_core.wire.records import UpdateRecord
 _CROSS = {"up": (7, 1), "down": (7, 13), "left": (1, 7), "right": (13, 7)}
 _ROUND = {"b": (32, 13), "a": (41, 8)}
 _PILLS = {"select": 52, "start": 64}
+BAR_ROW = 18
+BUSY = 0.95
+"""Share of a computer's part from which its bar warns."""
+LOOP_SECTIONS = ("emulate", "observe", "forward", "learn", "log")
+"""Sections of the loop that our trainer tells; another may tell others, as many are drawn."""
 
 
 class JoypadLights(QWidget):
@@ -56,11 +63,6 @@ class JoypadLights(QWidget):
                 painter.drawRoundedRect(QRectF(x, 9, 9, 4), 2, 2)
 
 
-ROW = 18
-SECTIONS = ("emulate", "observe", "forward", "learn", "log")
-"""Sections of the loop that our trainer tells; another may tell others, as many are drawn."""
-
-
 class _Bars(QWidget):
     title = ""
 
@@ -72,7 +74,7 @@ class _Bars(QWidget):
         self.setAccessibleName(tr(self.title))
 
     def sizeHint(self) -> QSize:
-        return QSize(200, 28 + ROW * self._rows)
+        return QSize(200, 28 + BAR_ROW * self._rows)
 
     def show_record(self, record: UpdateRecord | None) -> None:
         if record is not self._record:
@@ -81,7 +83,7 @@ class _Bars(QWidget):
             self.update()
 
     def is_told(self, record: UpdateRecord) -> bool:
-        """Whether the trainer measures this at all."""
+        """Return whether the trainer measures this at all."""
         raise NotImplementedError
 
     def shares(self) -> dict[str, float]:
@@ -90,22 +92,9 @@ class _Bars(QWidget):
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            colors = theme.current()
-            painter.setPen(QColor(colors.text))
-            painter.drawText(12, 4, self.width(), 18, Qt.AlignmentFlag.AlignVCenter, tr(self.title))
-            left, right = 12 + 56, 12 + 44
-            width = max(1, self.width() - left - right)
-            for row, (name, share) in enumerate(self.shares().items()):
-                y = 24 + row * ROW
-                painter.setPen(QColor(colors.muted))
-                painter.drawText(12, y, 56, ROW, Qt.AlignmentFlag.AlignVCenter, name)
-                painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
-                color = QColor(colors.curves[0])
-                painter.fillRect(QRectF(left, y + 5, width * min(1.0, share), 8), color)
-                painter.setPen(QColor(colors.text))
-                text = f"{share * 100:.0f} %"
-                flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-                painter.drawText(self.width() - right, y, 32, ROW, flags, text)
+            color = theme.current().curves[0]
+            rows = [(name, share, f"{share * 100:.0f} %", color) for name, share in self.shares().items()]
+            _paint_bars(painter, self.width(), tr(self.title), rows, room=44)
 
 
 class ActionBars(_Bars):
@@ -134,15 +123,15 @@ class TimeSplit(_Bars):
     title = "Where the time goes"
 
     def __init__(self) -> None:
-        super().__init__(len(SECTIONS))
+        super().__init__(len(LOOP_SECTIONS))
 
     def is_told(self, record: UpdateRecord) -> bool:
         return bool(record.time_split)
 
     def shares(self) -> dict[str, float]:
-        split = (self._record.time_split if self._record else {}) or dict.fromkeys(SECTIONS, 0.0)
+        split = (self._record.time_split if self._record else {}) or dict.fromkeys(LOOP_SECTIONS, 0.0)
         total = sum(split.values()) or 1.0
-        return {name: seconds / total for name, seconds in list(split.items())[: len(SECTIONS)]}
+        return {name: seconds / total for name, seconds in list(split.items())[: len(LOOP_SECTIONS)]}
 
 
 class Gauges(QWidget):
@@ -156,7 +145,7 @@ class Gauges(QWidget):
         self.found: list[Gauge] = []
 
     def sizeHint(self) -> QSize:
-        return QSize(200, 28 + ROW * max(4, len(self.found)))
+        return QSize(200, 28 + BAR_ROW * max(4, len(self.found)))
 
     def show_gauges(self, found: list[Gauge]) -> None:
         if len(found) != len(self.found):
@@ -171,18 +160,27 @@ class Gauges(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         colors = theme.current()
         with QPainter(self) as painter:
-            flag = Qt.AlignmentFlag.AlignVCenter
-            painter.setPen(QColor(colors.text))
-            painter.drawText(12, 4, self.width(), 18, flag, tr("This computer"))
-            left, room = 12 + 56, 132
-            width = max(1, self.width() - left - 12 - room)
-            for row, gauge in enumerate(self.found):
-                y = 24 + row * ROW
-                painter.setPen(QColor(colors.muted))
-                painter.drawText(12, y, 56, ROW, flag, gauge.name)
-                painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
-                color = QColor(colors.warn if gauge.share > 0.95 else colors.curves[0])
-                painter.fillRect(QRectF(left, y + 5, width * min(1.0, gauge.share), 8), color)
-                painter.setPen(QColor(colors.text))
-                flags = flag | Qt.AlignmentFlag.AlignRight
-                painter.drawText(self.width() - 12 - room, y, room, ROW, flags, gauge.words)
+            rows = [
+                (gauge.name, gauge.share, gauge.words, colors.warn if gauge.share > BUSY else colors.curves[0])
+                for gauge in self.found
+            ]
+            _paint_bars(painter, self.width(), tr("This computer"), rows, room=132)
+
+
+def _paint_bars(
+    painter: QPainter, width: int, title: str, rows: Sequence[tuple[str, float, str, str]], room: int
+) -> None:
+    """Paint a title and below it a bar for each (name, share, words, colour); `room` pixels for the words."""
+    colors, middle = theme.current(), Qt.AlignmentFlag.AlignVCenter
+    painter.setPen(QColor(colors.text))
+    painter.drawText(12, 4, width, 18, middle, title)
+    left = 12 + 56
+    length = max(1, width - left - 12 - room)
+    for row, (name, share, words, color) in enumerate(rows):
+        y = 24 + row * BAR_ROW
+        painter.setPen(QColor(colors.muted))
+        painter.drawText(12, y, 56, BAR_ROW, middle, name)
+        painter.fillRect(QRectF(left, y + 5, length, 8), QColor(colors.raised))
+        painter.fillRect(QRectF(left, y + 5, length * min(1.0, share), 8), QColor(color))
+        painter.setPen(QColor(colors.text))
+        painter.drawText(width - 12 - room, y, room, BAR_ROW, middle | Qt.AlignmentFlag.AlignRight, words)

@@ -1,4 +1,4 @@
-"""Labels: wrapped, cut, read by people who do not see, going on by the clock."""
+"""Labels, buttons and number boxes, and words for ages, counts and sizes."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from gui.kit.painting import guarded
 from gui.kit.words import tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
+AGES_MS = 20_000
+"""How often words for ages are written anew."""
 
 
 def label(text: str = "", role: str = "", *, wrap: bool = False) -> QLabel:
@@ -79,7 +81,7 @@ def icon_button(
     flat: bool = True,
     clicked: Callable[[], object] | None = None,
 ) -> QToolButton:
-    """A button that is only a picture; `text` is its tooltip and its accessible name."""
+    """Return a button that is only a picture; `text` is its tooltip and its accessible name."""
     made = QToolButton()
     made.setIcon(icon(name))
     made.setIconSize(QSize(14, 14))
@@ -122,7 +124,7 @@ class ElidedLabel(QLabel):
 
 
 def indented(box: Box) -> Box:
-    """Its text begins where a combo box's does: the style sheet's padding does not reach it."""
+    """Begin a box's text where a combo box's does: the style sheet's padding does not reach it."""
     box.lineEdit().setTextMargins(4, 0, 0, 0)
     return box
 
@@ -136,19 +138,16 @@ def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> Q
     return made
 
 
-EVERY_MS = 20_000
-
-
 def keep_ages(view: QAbstractItemView) -> QTimer:
     """Paint the rows on show again now and then; hidden views are painted when they are shown."""
-    clock = QTimer(view, interval=EVERY_MS)
+    clock = QTimer(view, interval=AGES_MS)
     clock.timeout.connect(view.viewport().update)
     clock.start()
     return clock
 
 
 def ago(when: float, now: float | None = None) -> str:
-    """A few words for how long ago something was."""
+    """Return a few words for how long ago something was."""
     seconds = max(0.0, (now or time.time()) - when)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -163,7 +162,7 @@ def count_text(value: int) -> str:
 
 
 def size_text(size: float) -> str:
-    """1.2 GB, 340 MB, 12 kB."""
+    """Return bytes in words: 1.2 GB, 340 MB, 12 kB."""
     for unit, least in (("GB", 1e9), ("MB", 1e6)):
         if size >= least:
             value = size / least

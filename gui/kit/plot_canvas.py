@@ -47,6 +47,8 @@ SLICE = 8
 """Curves that are painted between two looks at the clock."""
 ZOOM_STEP = 1.25
 LEAST_DRAG = 6
+_CENTER = int(Qt.AlignmentFlag.AlignCenter)
+_RIGHT_CENTER = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 @functools.lru_cache(maxsize=8)
@@ -86,7 +88,7 @@ class _Picture:
         self._looked_at = None
 
     def lacks(self, look: object, scene: Scene) -> list[Curve] | None:
-        """The curves of that scene that have to be painted over it; None where it is wrong.
+        """Return the curves of that scene that have to be painted over it; None where it is wrong.
 
         What was found is kept: between two scenes the same canvas is painted many times.
         """
@@ -250,7 +252,7 @@ class PlotCanvas(QWidget):
         return _Picture(look, self.scene, pixmap, {})
 
     def paint_lines(self, painter: QPainter) -> None:
-        """Everything but the crosshair, as lines: for a file that scales."""
+        """Paint everything but the crosshair, as lines: for a file that scales."""
         self._paint_bands(painter)
         self._paint_grid(painter)
         # One pixel of a picture that is twice as fine would hardly be seen.
@@ -421,10 +423,6 @@ class PlotCanvas(QWidget):
         low, high = middle - (middle - low) * factor, middle + (high - middle) * factor
         self.zoomed.emit(max(0.0, low), max(high, low + 1e-9))
         event.accept()
-
-
-_CENTER = int(Qt.AlignmentFlag.AlignCenter)
-_RIGHT_CENTER = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 def _crisp(place: float, ratio: float) -> float:

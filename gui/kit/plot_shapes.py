@@ -12,6 +12,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
 Array = NDArray[np.float64]
+_CLOCK_STEPS = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+    86400, 172800, 604800, 1209600, 2592000,
+)  # fmt: skip
+"""Seconds between two ticks of a clock's axis."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +84,7 @@ EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
 
 
 def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[float]:
-    """About `most` round numbers from `low` to `high`, two at least; powers of ten for `log`."""
+    """Return about `most` round numbers from `low` to `high`, two at least; powers of ten for `log`."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return []
     if log:
@@ -101,7 +106,7 @@ def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[floa
 
 
 def short_number(value: float) -> str:
-    """Five characters or so, for a person: 1.25M, 0.034, 3e-07."""
+    """Return a number in five characters or so, for a person: 1.25M, 0.034, 3e-07."""
     size = abs(value)
     if size >= 1e9 or not math.isfinite(value):  # a diverged run's, or none for what it smooths
         return f"{value:.2e}"
@@ -115,22 +120,15 @@ def short_number(value: float) -> str:
 
 
 def tick_text(value: float) -> str:
-    """A tick's value without needless zeros: 0.4, 60k, 1.2M."""
+    """Return a tick's value without needless zeros: 0.4, 60k, 1.2M."""
     for size, unit in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= 10 * size or (unit == "M" and abs(value) >= size):
             return f"{value / size:.4g}{unit}"
     return f"{value:.4g}"
 
 
-_CLOCK_STEPS = (
-    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
-    86400, 172800, 604800, 1209600, 2592000,
-)  # fmt: skip
-"""Seconds between two ticks of a clock's axis."""
-
-
 def x_ticks(low: float, high: float, most: int, *, by_clock: bool) -> list[tuple[float, str]]:
-    """Places and words under the x axis; of a clock's axis times of day, dates at midnight."""
+    """Return places and words under the x axis; of a clock's axis times of day, dates at midnight."""
     if not by_clock:
         return [(value, tick_text(value)) for value in ticks(low, high, most)]
     raw = (high - low) / max(1, most)

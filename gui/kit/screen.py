@@ -25,10 +25,18 @@ BETWEEN = 2
 """Pixels between two pictures."""
 NEARLY = 0.9
 """Share of the largest scale that is given up for a wall without holes."""
+CRYSTAL_GAP = QColor(255, 255, 255, 56)
+"""Over the picture: the panel behind the crystals is the lightest there is."""
+HEAT = (255, 90, 0)
+"""Neither a Game Boy's green nor its grey."""
+HEAT_ALPHA = 190
+HINT_MARGIN = 12
+"""Pixels between a hint and the edges of the screen."""
+_WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 
 
 def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> int:
-    """Columns that show `count` tiles of (height, width) largest in `room` (width, height).
+    """Return the columns that show `count` tiles of (height, width) largest in `room` (width, height).
 
     Of those that are nearly as good the one with the fewest places left over.
     """
@@ -43,7 +51,7 @@ def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> in
 
 
 def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
-    """u8[N, H, W] (or [N, H, W, 3]) to one atlas with dark gaps; missing tiles are dark."""
+    """Tile u8[N, H, W] (or [N, H, W, 3]) to one atlas with dark gaps; missing tiles are dark."""
     count, height, width = pictures.shape[:3]
     rows = math.ceil(count / columns)
     step_y, step_x = height + BETWEEN, width + BETWEEN
@@ -56,22 +64,13 @@ def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
 
 
 def tile_at(x: int, y: int, columns: int, size: tuple[int, int]) -> int:
-    """Index of the picture of (height, width) that the atlas shows at pixel `x`, `y`."""
+    """Return the index of the picture of (height, width) that the atlas shows at pixel `x`, `y`."""
     return y // (size[0] + BETWEEN) * columns + x // (size[1] + BETWEEN)
 
 
 def place_of(index: int, columns: int, size: tuple[int, int]) -> tuple[int, int]:
-    """(x, y) of the upper left pixel of picture `index` in the atlas."""
+    """Return (x, y) of the upper left pixel of picture `index` in the atlas."""
     return index % columns * (size[1] + BETWEEN), index // columns * (size[0] + BETWEEN)
-
-
-GAP = QColor(255, 255, 255, 56)
-"""Over the picture: the panel behind the crystals is the lightest there is."""
-
-
-HEAT = (255, 90, 0)
-"""Neither a Game Boy's green nor its grey."""
-HEAT_ALPHA = 190
 
 
 class Mark(NamedTuple):
@@ -84,7 +83,7 @@ class Mark(NamedTuple):
 
 
 def heat(weights: np.ndarray) -> QImage:
-    """`weights` f32[rows, columns] >= 0 as an image of that size, clear where nothing is."""
+    """Return `weights` f32[rows, columns] >= 0 as an image of that size, clear where nothing is."""
     rows, columns = weights.shape
     shares = np.sqrt(weights / weights.max())  # small weights stay visible beside one large one
     alpha = (shares * HEAT_ALPHA).astype(np.uint32)
@@ -111,7 +110,7 @@ class Palette:
         self.table[:] = [0xFF000000 | shade for shade in shades]
 
     def paint(self, shades: np.ndarray, out: np.ndarray) -> None:
-        """`shades` u8[H, W] in 0..3 become `out` u32[H, W]."""
+        """Write `shades` u8[H, W] in 0..3 as colours into `out` u32[H, W]."""
         self.table.take(shades, out=out, mode="clip")
 
 
@@ -135,7 +134,7 @@ class FrameSource:
         return self._reader.shape if self._reader else None
 
     def latest(self) -> tuple[FrameInfo, np.ndarray] | None:
-        """The newest picture u8[envs, H, W] (or [envs, H, W, 3]) if there is a new one."""
+        """Return the newest picture u8[envs, H, W] (or [envs, H, W, 3]) if there is a new one."""
         self._look()
         if self._reader is None or self._reader.seq == self.seq:
             return None
@@ -168,11 +167,6 @@ class FrameSource:
         self._reader, self._inode, self.seq = None, 0, 0
 
 
-HINT_MARGIN = 12
-"""Pixels between a hint and the edges of the screen."""
-_WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-
-
 class Screen(QWidget):
     """Paints one picture, centred, at the largest scale that fits: a whole one where the palette
     says so."""
@@ -192,7 +186,8 @@ class Screen(QWidget):
         self.shades = palette
         self._pixels: np.ndarray | None = None
         self._image: QImage | None = None
-        self._picture: np.ndarray | None = None
+        self.picture: np.ndarray | None = None
+        """The picture as it was given: shades 0..3 or colours, whatever the palette."""
         self._before: np.ndarray | None = None
         """u32[H, W] that a liquid crystal still shows a part of."""
         self._grid = QBrush()
@@ -214,18 +209,13 @@ class Screen(QWidget):
     def has_picture(self) -> bool:
         return self._image is not None
 
-    @property
-    def picture(self) -> np.ndarray | None:
-        """The picture as it was given: shades 0..3 or colours, whatever the palette."""
-        return self._picture
-
     def show_picture(self, picture: np.ndarray) -> None:
-        """`picture` u8[H, W] of shades 0..3 or u8[H, W, 3] of colours."""
+        """Show `picture`, u8[H, W] of shades 0..3 or u8[H, W, 3] of colours."""
         height, width = picture.shape[:2]
         if self._pixels is None or self._pixels.shape != (height, width):
             self._pixels = np.empty((height, width), np.uint32)
             self._image = QImage(self._pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
-        self._picture = picture
+        self.picture = picture
         if picture.ndim == 2:
             self.shades.paint(picture, self._pixels)
         else:
@@ -248,25 +238,25 @@ class Screen(QWidget):
         self._before = pixels.copy()
 
     def settle(self) -> None:
-        """No new picture has come: what a crystal still showed of the one before fades."""
-        if self._before is not None and self._picture is not None:
+        """Let what a crystal still shows of the picture before fade: no new one has come."""
+        if self._before is not None and self.picture is not None:
             last = self._before
-            self.show_picture(self._picture)
+            self.show_picture(self.picture)
             if self._before is not None and np.array_equal(last, self._before):
                 self._before = None
 
     def recolor(self) -> None:
         """Paint the same picture with the palette as it is now."""
-        if self._picture is not None:
+        if self.picture is not None:
             self._before = None
-            self.show_picture(self._picture)
+            self.show_picture(self.picture)
 
     def clear(self) -> None:
-        self._pixels = self._image = self._picture = None
+        self._pixels = self._image = self.picture = None
         self.update()
 
     def show_overlay(self, weights: np.ndarray | None) -> None:
-        """Heat over the whole picture: `weights` f32[rows, columns] >= 0; the largest is brightest.
+        """Lay heat over the picture: `weights` f32[rows, columns] >= 0; the largest is brightest.
 
         None, or weights of which none is positive, take it away.
         """
@@ -274,14 +264,14 @@ class Screen(QWidget):
         self.update()
 
     def fit(self) -> float:
-        """Real pixels for one of the picture's: how large it could be at most."""
+        """Return the real pixels for one of the picture's: how large it could be at most."""
         if self._image is None:
             return 1.0
         ratio = self.devicePixelRatioF()
         return min(self.width() * ratio / self._image.width(), self.height() * ratio / self._image.height())
 
     def target(self) -> QRect:
-        """Where the picture lies, in device-independent pixels; at a whole number of real ones
+        """Return where the picture lies, in device-independent pixels; at a whole number of real ones
         where that is asked for.
 
         A picture too large for the widget is shrunk to fit: better soft than cut off.
@@ -302,7 +292,7 @@ class Screen(QWidget):
         return float(int(fit)) if is_whole and fit >= 1 else fit
 
     def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:
-        """(column, row) of the picture below a point of the widget; None beside it."""
+        """Return (column, row) of the picture below a point of the widget; None beside it."""
         target = self.target()
         column, row = x - target.x(), y - target.y()
         if self._image is None or not (0 <= column < target.width() and 0 <= row < target.height()):
@@ -356,8 +346,8 @@ class Screen(QWidget):
             image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
             image.fill(Qt.GlobalColor.transparent)
             with QPainter(image) as lines:
-                lines.fillRect(side - 1, 0, 1, side, GAP)
-                lines.fillRect(0, side - 1, side - 1, 1, GAP)
+                lines.fillRect(side - 1, 0, 1, side, CRYSTAL_GAP)
+                lines.fillRect(0, side - 1, side - 1, 1, CRYSTAL_GAP)
             self._grid = QBrush(image)
         with saved(painter):
             painter.translate(target.topLeft())
@@ -395,7 +385,7 @@ class Screen(QWidget):
         painter.drawText(box, _WRAPPED, self.hint)
 
     def hint_box(self, metrics: QFontMetrics) -> QRect:
-        """Where the hint is: in lines as wide as the screen allows, at its foot over a picture."""
+        """Return where the hint is: in lines as wide as the screen allows, at its foot over a picture."""
         room = QRect(0, 0, max(40, self.width() - 2 * HINT_MARGIN - 24), self.height())
         text = metrics.boundingRect(room, _WRAPPED, self.hint)
         width, height = text.width() + 24, text.height() + 12
@@ -415,8 +405,11 @@ class Screen(QWidget):
 
 
 def image_of(palette: Palette, picture: np.ndarray) -> QImage:
-    """`picture` u8[H, W] of shades as an image of its own."""
+    """Return `picture`, u8[H, W] of shades or u8[H, W, 3] of colours, as an image of its own."""
+    height, width = picture.shape[:2]
+    if picture.ndim == 3:
+        colors = np.ascontiguousarray(picture)
+        return QImage(colors.data, width, height, width * 3, QImage.Format.Format_RGB888).copy()
     pixels = np.empty(picture.shape, np.uint32)
     palette.paint(picture, pixels)
-    height, width = picture.shape
     return QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32).copy()

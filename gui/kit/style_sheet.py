@@ -9,6 +9,9 @@ from PySide6.QtCore import QDir
 
 from trainer_core.lab.paths import ASSETS
 
+ICONS = "dmglabicons"
+"""Stands for the folder of icons in `url(...)`: a path with a blank would spoil the whole sheet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Colors:
@@ -46,12 +49,8 @@ LIGHT = Colors(
 )  # fmt: skip
 
 
-ICONS = "dmglabicons"
-"""Stands for the folder of icons in `url(...)`: a path with a blank would spoil the whole sheet."""
-
-
 def style_sheet(themes: Iterable[Colors]) -> str:
-    """The sheet of every window, for all themes at once."""
+    """Return the sheet of every window, for all themes at once."""
     QDir.setSearchPaths(ICONS, [str(ASSETS / "icons")])
     return "".join([_SHAPES, *map(_own_colors, themes)])
 

@@ -1,4 +1,4 @@
-"""What a person types to find something: words, `-word`, wildcards, regular expressions."""
+"""Search in lists: words, `-word`, wildcards, regular expressions; names that list models share."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ _OPTIONS = (
     QRegularExpression.PatternOption.CaseInsensitiveOption | QRegularExpression.PatternOption.UseUnicodePropertiesOption
 )
 _WILD, _REGULAR = re.compile(r"[*?]"), re.compile(r"[\[\](){}|^$\\]|\.[*?+]")
+Index = QModelIndex | QPersistentModelIndex
+"""What Qt asks a list model with."""
+NO_PARENT = QModelIndex()
 
 
 class TextSearch:
@@ -53,7 +56,7 @@ class TextSearch:
         return self.plain, self._patterns, self._without
 
     def finds(self, text: str) -> bool:
-        """Whether a text in small letters is one of those that are looked for."""
+        """Return whether a text in small letters is one of those that are looked for."""
         return (
             all(word in text for word in self.plain)
             and all(pattern.match(text).hasMatch() for pattern in self._patterns)
@@ -61,7 +64,7 @@ class TextSearch:
         )
 
     def narrows(self, before: TextSearch) -> bool:
-        """Whether all that this one finds was found before, because somebody typed on."""
+        """Return whether all that this one finds was found before, because somebody typed on."""
         if self._patterns != before._patterns or self._without != before._without:
             return False
         return all(any(old in new for new in self.plain) for old in before.plain)
@@ -77,7 +80,3 @@ def _pattern(word: str) -> QRegularExpression | None:
         return None
     pattern = QRegularExpression(f"(*LIMIT_MATCH={MOST_STEPS}){source}", _OPTIONS)
     return pattern if pattern.isValid() else None
-
-
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()

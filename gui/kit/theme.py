@@ -18,8 +18,6 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.kit.style_sheet import DARK, LIGHT, Colors, style_sheet
 
-GRID = 8
-"""Pixels; margins and gaps are multiples of it, or half of it inside a group."""
 FONT_FAMILIES = (
     "Inter",
     "Noto Sans",
@@ -39,6 +37,16 @@ DASHES = (
     Qt.PenStyle.DotLine,
     Qt.PenStyle.DashDotDotLine,
 )
+_current = DARK
+_dressed: weakref.WeakSet[QWidget] = weakref.WeakSet()
+_waiting: list[tuple[QWidget, QWidget]] = []
+"""A window and a widget of it, which may be out of sight and still wear the theme before."""
+REST_S = 0.004
+"""Longest that one turn of the loop goes on dressing those."""
+REST_AFTER_MS = 30
+"""When that begins: what is in sight is painted first."""
+_switch = 0
+"""Number of the last switch: the rest of one before it is left to this one's."""
 
 
 def system_theme() -> str:
@@ -50,32 +58,18 @@ def colors(name: str) -> Colors:
     return LIGHT if name == "light" else DARK
 
 
-_current = DARK
-
-
 def current() -> Colors:
-    """The theme that was applied last; painters ask while they paint."""
+    """Return the theme that was applied last; painters ask while they paint."""
     return _current
 
 
 def curve_color(slot: int) -> QColor:
-    """Colour of the curve with that number: the theme's own, then hues far from the one before."""
+    """Return the colour of the curve with that number: the theme's own, then hues far from the one before."""
     own = _current.curves
     if slot < len(own):
         return QColor(own[slot])
     lightness = 0.62 if _current.name == "dark" else 0.38
     return QColor.fromHslF(slot * 0.618034 % 1.0, 0.6, lightness)
-
-
-_dressed: weakref.WeakSet[QWidget] = weakref.WeakSet()
-_waiting: list[tuple[QWidget, QWidget]] = []
-"""A window and a widget of it, which may be out of sight and still wear the theme before."""
-REST_S = 0.004
-"""Longest that one turn of the loop goes on dressing those."""
-REST_AFTER_MS = 30
-"""When that begins: what is in sight is painted first."""
-_switch = 0
-"""Number of the last switch: the rest of one before it is left to this one's."""
 
 
 def apply_theme(app: QApplication, name: str) -> Colors:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "languages"
 ENGLISH = "en"
-SETTING = "view/language"
+LANGUAGE_SETTING = "view/language"
 PSEUDO = "pseudo"
 """No language: every text that went through `tr` stands in marks; a test finds the others."""
 MARKS = "\u27e6", "\u27e7"
@@ -21,7 +21,7 @@ _is_pseudo = False
 
 
 def tr(text: str, /, **values: object) -> str:
-    """`text` in the chosen language, its `{fields}` filled with `values` as str.format does."""
+    """Return `text` in the chosen language, its `{fields}` filled with `values` as str.format does."""
     if _is_pseudo:
         text = f"{MARKS[0]}{text}{MARKS[1]}"
     elif _chosen:
@@ -30,14 +30,14 @@ def tr(text: str, /, **values: object) -> str:
 
 
 def languages() -> dict[str, str]:
-    """Name of each language in itself, by its code; English first."""
+    """Return the name of each language in itself, by its code; English first."""
     found = {path.stem: catalogue(path.stem)["English"] for path in sorted(FOLDER.glob("*.json"))}
     return {ENGLISH: "English", **found}
 
 
 @cache
 def catalogue(code: str) -> dict[str, str]:
-    """Texts of a language by the English ones; empty for English and for one that is not there."""
+    """Return the texts of a language by the English ones; empty for English and for one that is not there."""
     path = FOLDER / f"{code}.json"
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt, QUrl
-from PySide6.QtGui import QAction, QDesktopServices, QKeyEvent
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDockWidget,
@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.kit.actions import ActionRegistry, plain_words
-from gui.kit.dialogs import CheatSheet
+from gui.kit.dialogs import CheatSheet, show_file
 from gui.kit.words import tr
 from gui.shell.layout import Layout
 from gui.shell.settings_dialog import SettingsDialog
@@ -29,10 +29,138 @@ from gui.state.telemetry import TelemetryModel
 
 WIDTH, HEIGHT = 520, 360
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
+"""What is held with a number to reach a tab."""
+
+
+def define_places(
+    registry: ActionRegistry,
+    docks: Mapping[QDockWidget, str],
+    tabs: Mapping[str, QTabWidget],
+    telemetry: TelemetryModel,
+) -> None:
+    """Define commands that show a dock (by its key) or a tab, by a key of TAB_KEYS and its number.
+
+    A page of curves is hidden while the runs on show measure nothing that belongs there.
+    """
+
+    def refusal(shown: QTabWidget, index: int) -> str:
+        return "" if shown.isTabVisible(index) else tr("There is nothing to show there")
+
+    for dock, keys in docks.items():
+        registry.add(
+            f"dock.{dock.objectName()}",
+            dock.windowTitle(),
+            partial(_toggle_dock, dock),
+            keys,
+            is_on=lambda dock=dock: not dock.isHidden(),
+            follows=(dock.visibilityChanged,),
+        )
+    for name, shown in tabs.items():
+        for index in range(shown.count()):
+            registry.add(
+                f"{name}.{index}",
+                f"{tr(name.capitalize())}: {shown.tabText(index)}",
+                partial(shown.setCurrentIndex, index),
+                f"{TAB_KEYS[name]}+{index + 1}",
+                refusal=partial(refusal, shown, index),
+                follows=(telemetry.focus_changed, telemetry.pins_changed, telemetry.run_told),
+            )
+
+
+def define_views(context: Context, layout: Layout) -> None:
+    window, appearance = context.window, context.appearance
+    add = context.actions.add
+    themes, screens = (appearance.theme_changed,), (appearance.screen_changed,)
+    for name, text in (("dark", tr("Dark")), ("light", tr("Light"))):
+        add(
+            f"theme{name.capitalize()}",
+            text,
+            partial(appearance.set_theme, name),
+            is_on=lambda name=name: appearance.theme == name,
+            follows=themes,
+        )
+    screen_words = (
+        ("green", tr("greens")),
+        ("grey", tr("greys")),
+        ("pocket", tr("a Pocket's greys")),
+        ("light", tr("a Light's greens")),
+    )
+    for name, text in screen_words:
+        add(
+            f"screen{name.capitalize()}",
+            tr("Screen in {what}", what=text),
+            partial(appearance.set_screen, name),
+            is_on=lambda name=name: appearance.screen == name,
+            follows=screens,
+        )
+    add(
+        "screenLcd",
+        tr("Screen as a liquid crystal"),
+        appearance.toggle_lcd,
+        tip=tr("Lines between the pixels, and pictures that fade into each other"),
+        is_on=lambda: appearance.is_lcd,
+        follows=screens,
+    )
+    add(
+        "wholePixels",
+        tr("Whole pixels only"),
+        appearance.toggle_whole,
+        tip=tr("Each pixel of the game is as large as the others; off: the game fills its room"),
+        is_on=lambda: appearance.is_whole,
+        follows=screens,
+    )
+    add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
+    add(
+        "onlyCenter",
+        tr("Only the middle"),
+        layout.toggle_only_center,
+        "Ctrl+F11",
+        tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),
+        is_on=lambda: layout.is_only_center,
+        follows=(layout.changed,),
+    )
+    add("resetLayout", tr("Reset layout"), layout.reset, "Ctrl+0")
+    add("openHome", tr("Open data folder"), lambda: show_file(context.home.root))
+    add("quit", tr("Quit"), window.close, "Ctrl+Q")
+
+
+def define_dialogs(context: Context, features: Sequence[Feature], choices: Sequence[Choice]) -> None:
+    """Define what is opened over the window; last, so that it knows every command."""
+    registry, window = context.actions, context.window
+
+    def show_keys() -> None:
+        CheatSheet(window, registry.cheat_sheet() + [keys for feature in features for keys in feature.keys]).show()
+
+    def open_settings() -> None:
+        dialog = SettingsDialog(window, context.settings, choices, registry)
+        for feature in features:
+            for title, make in feature.settings_pages:
+                dialog.add_page(make(), title)
+        dialog.open()
+
+    registry.add("shortcuts", tr("Keyboard"), show_keys, "F12")
+    registry.add(
+        "commandPalette", tr("Find a command..."), lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P"
+    )
+    registry.add("settings", tr("Settings..."), open_settings, "Ctrl+,")
+
+
+def _toggle_dock(dock: QDockWidget) -> None:
+    """Close a dock that is seen; show one that is closed, or behind another in its place."""
+    if dock.isHidden() or dock.visibleRegion().isEmpty():
+        dock.show()
+        dock.raise_()
+    else:
+        dock.close()
+
+
+def _toggle_full_screen(window: QMainWindow) -> None:
+    window.setWindowState(window.windowState() ^ Qt.WindowState.WindowFullScreen)
 
 
 def rank(wanted: str, words: str) -> int:
-    """How well words fit what was typed, 0 best; -1 when not all its letters come in order."""
+    """Return how well words fit what was typed, 0 best; -1 when not all its letters come in order."""
     wanted, words = wanted.lower().strip(), words.lower()
     if wanted in words:
         return 0 if words.startswith(wanted) else 1
@@ -103,134 +231,3 @@ class CommandPalette(QDialog):
             self.list.event(event)
             return True
         return super().eventFilter(watched, event)
-
-
-TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
-"""What is held with a number to reach a tab."""
-
-
-def define_places(
-    registry: ActionRegistry,
-    docks: Mapping[QDockWidget, str],
-    tabs: Mapping[str, QTabWidget],
-    telemetry: TelemetryModel,
-) -> None:
-    """Define commands that show a dock (by its key) or a tab, by a key of TAB_KEYS and its number.
-
-    A page of curves is hidden while the runs on show measure nothing that belongs there.
-    """
-
-    def refusal(shown: QTabWidget, index: int) -> str:
-        return "" if shown.isTabVisible(index) else tr("There is nothing to show there")
-
-    for dock, keys in docks.items():
-        registry.add(
-            f"dock.{dock.objectName()}",
-            dock.windowTitle(),
-            partial(_toggle_dock, dock),
-            keys,
-            is_on=lambda dock=dock: not dock.isHidden(),
-            follows=(dock.visibilityChanged,),
-        )
-    for name, shown in tabs.items():
-        for index in range(shown.count()):
-            registry.add(
-                f"{name}.{index}",
-                f"{tr(name.capitalize())}: {shown.tabText(index)}",
-                partial(shown.setCurrentIndex, index),
-                f"{TAB_KEYS[name]}+{index + 1}",
-                refusal=partial(refusal, shown, index),
-                follows=(telemetry.focus_changed, telemetry.pins_changed, telemetry.run_told),
-            )
-
-
-def define_views(context: Context, layout: Layout) -> None:
-    window, appearance = context.window, context.appearance
-    root = str(context.home.root)
-    add = context.actions.add
-    themes, screens = (appearance.theme_changed,), (appearance.screen_changed,)
-    for name, text in (("dark", tr("Dark")), ("light", tr("Light"))):
-        add(
-            f"theme{name.capitalize()}",
-            text,
-            partial(appearance.set_theme, name),
-            is_on=lambda name=name: appearance.theme == name,
-            follows=themes,
-        )
-    screen_words = (
-        ("green", tr("greens")),
-        ("grey", tr("greys")),
-        ("pocket", tr("a Pocket's greys")),
-        ("light", tr("a Light's greens")),
-    )
-    for name, text in screen_words:
-        add(
-            f"screen{name.capitalize()}",
-            tr("Screen in {what}", what=text),
-            partial(appearance.set_screen, name),
-            is_on=lambda name=name: appearance.screen == name,
-            follows=screens,
-        )
-    add(
-        "screenLcd",
-        tr("Screen as a liquid crystal"),
-        appearance.toggle_lcd,
-        tip=tr("Lines between the pixels, and pictures that fade into each other"),
-        is_on=lambda: appearance.is_lcd,
-        follows=screens,
-    )
-    add(
-        "wholePixels",
-        tr("Whole pixels only"),
-        appearance.toggle_whole,
-        tip=tr("Each pixel of the game is as large as the others; off: the game fills its room"),
-        is_on=lambda: appearance.is_whole,
-        follows=screens,
-    )
-    add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
-    add(
-        "onlyCenter",
-        tr("Only the middle"),
-        layout.toggle_only_center,
-        "Ctrl+F11",
-        tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),
-        is_on=lambda: layout.is_only_center,
-        follows=(layout.changed,),
-    )
-    add("resetLayout", tr("Reset layout"), layout.reset, "Ctrl+0")
-    add("openHome", tr("Open data folder"), lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(root)))
-    add("quit", tr("Quit"), window.close, "Ctrl+Q")
-
-
-def define_dialogs(context: Context, features: Sequence[Feature], choices: Sequence[Choice]) -> None:
-    """Define what is opened over the window; last, so that it knows every command."""
-    registry, window = context.actions, context.window
-
-    def show_keys() -> None:
-        CheatSheet(window, registry.cheat_sheet() + [keys for feature in features for keys in feature.keys]).show()
-
-    def open_settings() -> None:
-        dialog = SettingsDialog(window, context.settings, choices, registry)
-        for feature in features:
-            for title, make in feature.settings_pages:
-                dialog.add_page(make(), title)
-        dialog.open()
-
-    registry.add("shortcuts", tr("Keyboard"), show_keys, "F12")
-    registry.add(
-        "commandPalette", tr("Find a command..."), lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P"
-    )
-    registry.add("settings", tr("Settings..."), open_settings, "Ctrl+,")
-
-
-def _toggle_dock(dock: QDockWidget) -> None:
-    """Close a dock that is seen; show one that is closed, or behind another in its place."""
-    if dock.isHidden() or dock.visibleRegion().isEmpty():
-        dock.show()
-        dock.raise_()
-    else:
-        dock.close()
-
-
-def _toggle_full_screen(window: QMainWindow) -> None:
-    window.setWindowState(window.windowState() ^ Qt.WindowState.WindowFullScreen)

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.kit.actions import ActionRegistry, Command
+from gui.kit.actions import ActionRegistry
 from gui.kit.icons import icon
 from gui.kit.labels import ElidedLabel, button, icon_button, label, set_role
 from gui.kit.settings import Settings
@@ -31,8 +31,20 @@ from gui.kit.words import tr
 from gui.state.notices import Notice, Notices, Told
 from trainer_core.lab.paths import ASSETS
 
-SETTING = "desktop/notices"
+DESKTOP_SETTING = "desktop/notices"
 ICON = ASSETS / "icons" / "dmglab.png"
+BAR_HEIGHT = 20
+"""Of the bar, with a banner or without: nothing moves when one comes or goes."""
+MOST_CHARACTERS = 400
+"""Characters of a text on show in the list."""
+ZERO_WIDTH_SPACE = "\u200b"
+LIFE_MS = {"info": 6000, "good": 6000, "warn": 30_000, "error": 60_000}
+"""How long a banner stays that only tells. The list has it for longer."""
+OFFER_MS = {"info": 60_000, "good": 60_000, "warn": 300_000, "error": 300_000}
+"""The same of one that offers something."""
+MOST_BANNERS = 8
+ROLES = {"info": "", "good": "good", "warn": "warn"}
+LIST_WIDTH, LIST_HEIGHT = 440, 360
 
 
 class DesktopNotices(QObject):
@@ -52,7 +64,7 @@ class DesktopNotices(QObject):
         window = self._window
         if not notice.is_news or window is None or window.isActiveWindow():
             return
-        if not self._settings.flag(SETTING, True):
+        if not self._settings.flag(DESKTOP_SETTING, True):
             return
         QApplication.alert(window)
         if tool := shutil.which("notify-send"):
@@ -64,20 +76,6 @@ class DesktopNotices(QObject):
                 self._tray = QSystemTrayIcon(QIcon(str(ICON)), self)
                 self._tray.show()
             self._tray.showMessage(notice.title, notice.text, QIcon(str(ICON)))
-
-
-HEIGHT = 20
-"""Of the bar, with a banner or without: nothing moves when one comes or goes."""
-LONGEST = 400
-"""Characters of a text on show in the list."""
-ZERO_WIDTH_SPACE = "\u200b"
-LIFE_MS = {"info": 6000, "good": 6000, "warn": 30_000, "error": 60_000}
-"""How long a banner stays that only tells. The list has it for longer."""
-OFFER_MS = {"info": 60_000, "good": 60_000, "warn": 300_000, "error": 300_000}
-"""The same of one that offers something."""
-MOST = 8
-ROLES = {"info": "", "good": "good", "warn": "warn"}
-LIST_WIDTH, LIST_HEIGHT = 440, 360
 
 
 class Banner(QFrame):
@@ -106,7 +104,7 @@ class Banner(QFrame):
         if offers:
             self.button = offers[0]
         close = icon_button("close", tr("Dismiss"), clicked=self._dismiss)
-        close.setFixedHeight(HEIGHT - 2)
+        close.setFixedHeight(BAR_HEIGHT - 2)
         row.addWidget(close)
         self.setAccessibleName(f"{notice.title}: {notice.text}")
         self.setToolTip(f"{notice.title}\n{notice.text}".strip())
@@ -148,7 +146,7 @@ class BannerArea(QWidget):
         self._notices, self._actions = notices, actions
         self.banners: list[Banner] = []
         self.setObjectName("bannerArea")
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(BAR_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
@@ -156,10 +154,10 @@ class BannerArea(QWidget):
         notices.withdrawn.connect(self.withdraw)
 
     def show_notice(self, notice: Notice) -> None:
-        """A newer notice takes the place of one about the same."""
+        """Show a notice in the place of one about the same."""
         for old in [old for old in self.banners if old.notice.about == notice.about]:
             self._remove(old)
-        while len(self.banners) >= MOST:
+        while len(self.banners) >= MOST_BANNERS:
             self._remove(self.banners[0])
         banner = Banner(with_command(notice, self._actions))
         banner.dismissed.connect(partial(self._on_dismissed, notice))
@@ -169,7 +167,7 @@ class BannerArea(QWidget):
         self._show_newest()
 
     def withdraw(self, about: str) -> None:
-        """What was told under this title or subject is true no more."""
+        """Take away what was told under this title or subject: it is true no more."""
         for banner in list(self.banners):
             if about in (banner.title, banner.notice.subject):
                 self._remove(banner)
@@ -196,8 +194,7 @@ def with_command(notice: Notice, actions: ActionRegistry) -> Notice:
     if not notice.command:
         return notice
     action = actions[notice.command]
-    if isinstance(action, Command):
-        action.refresh()  # what it is about may have failed just now
+    action.refresh()  # what it is about may have failed just now
     if not action.isEnabled():
         return notice
     return replace(notice, action=action.iconText(), act=action.trigger)
@@ -214,7 +211,7 @@ class NoticesButton(QToolButton):
         self.setIcon(icon("bell"))
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(BAR_HEIGHT)
         self.list: NoticeList | None = None
         self.clicked.connect(self.open_list)
         notices.changed.connect(self._on_changed)
@@ -299,7 +296,7 @@ class NoticeList(QFrame):
 
 def _whole(text: str) -> QWidget:
     """As many lines as it needs, a path broken after any of its folders."""
-    short = text if len(text) <= LONGEST else text[:LONGEST].rstrip() + "..."
+    short = text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS].rstrip() + "..."
     made = label(short.replace("/", f"/{ZERO_WIDTH_SPACE}"), "muted", wrap=True)
     made.setToolTip(text)
     return made

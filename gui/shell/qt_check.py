@@ -12,7 +12,7 @@ SHELL = "`dmglab --help` has the same without a window"
 
 
 def refusal(python: tuple[int, int], pyside: tuple[int, int]) -> str:
-    """Why this pair cannot run the app and what to do; empty when it can.
+    """Return why this pair cannot run the app and what to do; empty when it can.
 
     PySide6 6.12.0 drops one reference too many to None, True and False. Before Python 3.12 these
     are not immortal, so the process aborts after a few hundred signals.
@@ -28,7 +28,7 @@ def refusal(python: tuple[int, int], pyside: tuple[int, int]) -> str:
 
 
 def check_qt() -> str:
-    """`refusal` of the interpreter and the PySide6 that are installed."""
+    """Return `refusal` of the interpreter and the PySide6 that are installed."""
     try:
         import PySide6
     except ImportError:

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from gui.kit import words
 from gui.kit.actions import ActionRegistry, plain_words
+from gui.kit.containers import row_table
 from gui.kit.labels import button, label, set_role
 from gui.kit.settings import Settings
 from gui.kit.words import tr
@@ -40,15 +41,8 @@ class ShortcutTable(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        self.table = QTableWidget(0, 2)
-        self.table.setObjectName("shortcutTable")
-        self.table.setAccessibleName(tr("Commands and their keys"))
-        self.table.setHorizontalHeaderLabels([tr("Command"), tr("Keys")])
-        self.table.verticalHeader().hide()
-        self.table.setShowGrid(False)
-        self.table.setTabKeyNavigation(False)
-        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        heads = [tr("Command"), tr("Keys")]
+        self.table = row_table("shortcutTable", tr("Commands and their keys"), heads)
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
@@ -84,7 +78,7 @@ class ShortcutTable(QWidget):
                 self.table.setItem(place, column, item)
 
     def chosen(self) -> str:
-        """Id of the chosen command."""
+        """Return the id of the chosen command."""
         item = self.table.item(max(0, self.table.currentRow()), 0)
         return str(item.data(_ID)) if item is not None else ""
 
@@ -164,7 +158,7 @@ class SettingsDialog(QDialog):
         self.resize(520, 440)
 
     def add_page(self, page: QWidget, title: str) -> None:
-        """A page of another part of the app, after those that are there."""
+        """Add a page of another part of the app, after those that are there."""
         self._tabs.addTab(page, title)
 
     def _on_search(self, text: str) -> None:
@@ -233,9 +227,9 @@ class SettingsDialog(QDialog):
         box.setAccessibleName(tr("Language"))
         for code, name in words.languages().items():
             box.addItem(name, code)
-        chosen = self._settings.text(words.SETTING, words.ENGLISH)
+        chosen = self._settings.text(words.LANGUAGE_SETTING, words.ENGLISH)
         box.setCurrentIndex(max(0, box.findData(chosen)))
-        box.activated.connect(lambda: self._settings.set(words.SETTING, str(box.currentData())))
+        box.activated.connect(lambda: self._settings.set(words.LANGUAGE_SETTING, str(box.currentData())))
         return box
 
     def _turn(self, choice: Choice, on: bool) -> None:

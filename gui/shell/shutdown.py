@@ -33,7 +33,7 @@ class Shutdown(QObject):
         return self._bridge.closing
 
     def running(self) -> int:
-        """Trainings that would be stopped."""
+        """Return how many trainings would be stopped."""
         service = self._bridge.service
         return sum(service.is_live(run_id) for run_id in service.runs)
 

@@ -21,6 +21,11 @@ from gui.shell.shutdown import Shutdown
 from gui.state.notices import Notices
 from gui.state.session import Navigation, Place, Session
 
+MOST_STOPS = 200
+"""Of Tab, among which one is in sight."""
+DEFAULT_SIZE = (1280, 800)
+LEAST_SIZE = (1024, 700)
+
 
 class DropTarget(QObject):
     """Takes drops of local files on `window`; others are refused, as Qt does by itself."""
@@ -46,12 +51,6 @@ class DropTarget(QObject):
                     self.dropped.emit(paths[0])
                 return True
         return super().eventFilter(watched, event)
-
-
-MOST_STOPS = 200
-"""Of Tab, among which one is in sight."""
-DEFAULT_SIZE = (1280, 800)
-LEAST_SIZE = (1024, 700)
 
 
 class StatusLine(Protocol):
@@ -97,7 +96,7 @@ class MainWindow(QMainWindow):
         navigation.dock_wanted.connect(self.layouts.raise_dock)
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
-        """Banners stand in the status bar, where they cover nothing; the bell has all of them."""
+        """Put banners into the status bar, where they cover nothing; the bell has all of them."""
         self.banners = BannerArea(notices, actions)
         self.statusBar().addPermanentWidget(self.banners, 1)
         self._bell = NoticesButton(notices, actions)

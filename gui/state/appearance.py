@@ -35,7 +35,7 @@ class Appearance(QObject):
         self.theme_changed.emit()
 
     def set_screen(self, name: str) -> None:
-        """`name` is a key of SCREENS; another one means green."""
+        """Choose the colours of the screen: a key of SCREENS; another one means green."""
         self.screen = name if name in SCREENS else "green"
         self._palette.set_colors(SCREENS[self.screen])
         self._settings.set("view/screen", self.screen)

@@ -32,7 +32,7 @@ _loops: list[asyncio.AbstractEventLoop] = []
 
 
 def ensure_loop() -> asyncio.AbstractEventLoop:
-    """The one loop of this process, marked as running: Qt's exec, or a test's wait, drives it."""
+    """Return the one loop of this process, marked as running: Qt's exec, or a test's wait, drives it."""
     if not _loops:
         loop = qasync.QEventLoop(QApplication.instance(), already_running=True)
         loop.set_default_executor(ThreadPoolExecutor(2, thread_name_prefix="background"))
@@ -80,7 +80,7 @@ class Bridge(QObject):
         )
 
     def tell_unexpected(self, error: BaseException) -> None:
-        """The slot border of the app: nothing that fails is silent, and nothing ends the app."""
+        """Tell a failure that no slot expected: nothing that fails is silent, and nothing ends the app."""
         if isinstance(error, LabError | OSError):
             self.problem.emit(tr("That did not work"), cause_of(error))
         elif isinstance(error, Exception):
@@ -161,7 +161,7 @@ class Bridge(QObject):
 
 
 def cause_of(error: Exception) -> str:
-    """An expected failure in a line: of the file system, what it says about which file."""
+    """Return an expected failure in a line: of the file system, what it says about which file."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
@@ -174,7 +174,7 @@ async def in_thread(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def run_until_quit() -> int:
-    """Qt's event loop, which is asyncio's too."""
+    """Run Qt's event loop, which is asyncio's too."""
     ensure_loop()
     try:
         return QCoreApplication.exec()

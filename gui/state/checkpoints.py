@@ -63,7 +63,7 @@ class CheckpointCard:
         )
 
     def rate_words(self, mode: str) -> str:
-        """Success in the last validation of one of the ways to choose actions."""
+        """Return the success in the last validation of one of the ways to choose actions."""
         rates = self.success_rate, self.leaving_rate, self.sampled_rate
         rate = dict(zip(RATES, rates, strict=True))[mode]
         if mode != GREEDY and not rate and self.success_rate:
@@ -107,7 +107,7 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
 
 
 def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
-    """The finished checkpoints of a run as their manifests tell them; no log is read."""
+    """Return the finished checkpoints of a run as their manifests tell them; no log is read."""
     found = []
     for folder in checkpoint_manifest.list_checkpoints(paths) if paths.checkpoints.is_dir() else ():
         try:
@@ -137,19 +137,19 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
 
 
 def chunks(runs: Iterable[RunRecord]) -> Iterator[list[RunRecord]]:
-    """Runs in the order in which they are looked through: the newest first."""
+    """Yield runs in the order in which they are looked through: the newest first."""
     ordered = sorted(runs, key=lambda run: -run.created_at)
     for first in range(0, len(ordered), RUNS_A_CHUNK):
         yield ordered[first : first + RUNS_A_CHUNK]
 
 
 def scan(home: HomePaths, runs: Iterable[RunRecord]) -> list[CheckpointCard]:
-    """The checkpoints of these runs, not verified. Reads folders: call it in a thread."""
+    """Return the checkpoints of these runs, not verified. Reads folders: call it in a thread."""
     return [card for run in runs for card in run_cards(run, home.run(run.run_id))]
 
 
 def verify(card: CheckpointCard) -> CheckpointCard:
-    """The card with its weights' hash compared to the announced one. Call it in a thread."""
+    """Return the card with its weights' hash compared to the announced one. Call it in a thread."""
     if not (card.folder / checkpoint_manifest.META).is_file():
         return replace(card, integrity="missing")
     try:
@@ -276,7 +276,7 @@ class CheckpointList(QAbstractListModel):
         )
 
     def is_best(self, card: CheckpointCard) -> bool:
-        """Whether it is its run's best; painters ask, so the answer is kept while cards last."""
+        """Return whether it is its run's best; painters ask, so the answer is kept while cards last."""
         if self._best is None:
             best: dict[str, CheckpointCard] = {}
             for found in sorted(self.cards, key=lambda card: card.merit):
@@ -286,7 +286,7 @@ class CheckpointList(QAbstractListModel):
         return card.folder in self._best
 
     def way_to(self, card: CheckpointCard) -> tuple[list[float], int]:
-        """Success of the run's checkpoints in the order of their steps, and this one's place."""
+        """Return the success of the run's checkpoints in the order of their steps, and this one's place."""
         if self._ways is None:
             self._ways = {}
             for found in sorted(self.cards, key=lambda found: found.env_steps):

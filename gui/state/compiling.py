@@ -16,6 +16,10 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.service import RunChanged
 from trainer_core.wire import records
 
+CARD_WIDTH = 420
+BAR_STEPS = 1000
+"""Steps of the bar."""
+
 
 @dataclass(slots=True)
 class Compilation:
@@ -70,11 +74,6 @@ class Compiling(QObject):
             self.changed.emit(run_id)
 
 
-CARD_WIDTH = 420
-SHARES = 1000
-"""Steps of the bar."""
-
-
 class CompilingCard(QWidget):
     """Speaks of the run that `run_id` names, while that waits for its kernels."""
 
@@ -113,8 +112,8 @@ class CompilingCard(QWidget):
     def refresh(self) -> None:
         found = self._compiling.of(self._run_id())
         if found is not None:
-            self.bar.setRange(0, SHARES if found.progress > 0 else 0)  # 0 to 0 only shows activity
-            self.bar.setValue(round(SHARES * found.progress))
+            self.bar.setRange(0, BAR_STEPS if found.progress > 0 else 0)  # 0 to 0 only shows activity
+            self.bar.setValue(round(BAR_STEPS * found.progress))
             seconds = time.monotonic() - found.began
             self.words.setText(
                 tr("{detail}; {seconds:.0f} s so far, usually 10 to 60 s", detail=found.detail, seconds=seconds)

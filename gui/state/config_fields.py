@@ -27,6 +27,7 @@ from trainer_core.wire.spec import NEUTRAL
 
 GROUPS = {"basics": "Basics", "env": "Environment", "learning": "Learning", "logging": "Records"}
 _KINDS = (bool, int, float, str)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class FieldSpec:
     """The text names a file."""
 
     def parse(self, text: str) -> Any:
-        """The value that `text` means. Raises ConfigError in words for a person."""
+        """Return the value that `text` means. Raises ConfigError in words for a person."""
         text = text.strip()
         if self.kind is bool:
             return text.lower() in ("true", "1", "yes", "on")
@@ -71,7 +72,7 @@ class FieldSpec:
         return number
 
     def show(self, value: Any) -> str:
-        """The text that means `value`."""
+        """Return the text that means `value`."""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, float):
@@ -96,7 +97,7 @@ def _number(text: str, label: str) -> float:
 
 @cache
 def field_specs(config_type: type = RunConfig) -> tuple[FieldSpec, ...]:
-    """The fields of a runner's `config_type` in their order, neutral ones that it lacks first.
+    """Return the fields of a runner's `config_type` in their order, neutral ones that it lacks first.
 
     A field of a type that no line of text means (a list, a mapping) is left out: it keeps its
     default.
@@ -179,16 +180,13 @@ def _own_docstrings(kind: type) -> dict[str, str]:
     return found
 
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
 def guest_line(runner: str, values: dict[str, Any]) -> str:
-    """`dmglab train --runner` with the values that are not that runner's defaults."""
+    """Return `dmglab train --runner` with the values that are not that runner's defaults."""
     return shlex.join(["dmglab", "train", "--runner", runner, *_options(values)])
 
 
 def train_line(config: RunConfig, wishes: Mapping[str, Any] = NOTHING) -> str:
-    """`dmglab train` with the preset that is nearest and what differs from it and the task."""
+    """Return `dmglab train` with the preset that is nearest and what differs from it and the task."""
     found = {name: differences(config, name, wishes) for name in PRESETS}
     name = min(found, key=lambda preset: len(found[preset]))
     return shlex.join(["dmglab", "train", "--preset", name, *_options(found[name])])

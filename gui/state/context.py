@@ -1,7 +1,9 @@
-"""What features are made of and made from: a `Context` goes into each, a `Feature` comes out.
+"""The contract between the app and its features: a `Context` goes into each, a `Feature` comes out.
 
-`gui.app` lists the features. Each may use the parts of those before it, by their class:
-`context[PlayController]`.
+`gui.app` calls `feature(context)` of every folder of `gui.features`, in the order of its list. A
+feature makes its parts (models and controllers), adds them to the context, defines its commands,
+and returns what the app is to do with it. It may use the parts of the features before it, by their
+class: `context[PlayController]`.
 """
 
 from __future__ import annotations
@@ -27,19 +29,19 @@ from gui.state.session import Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel, ViewMemory
 from trainer_core.lab.paths import HomePaths
 
+RECENT = "Recent games"
+"""Title of the menu that the games feature fills."""
 Part = TypeVar("Part")
 
 
-RECENT = "Recent games"
-"""Title of the menu that the games feature fills."""
-
-
 def nothing() -> None:
-    """Do nothing."""
+    """Do nothing: what a hook of a feature is unless it says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class DockSpec:
+    """A dock at an edge of the window."""
+
     make: Callable[[], QDockWidget]
     keys: str
     """The shortcut that shows and hides it."""
@@ -47,6 +49,8 @@ class DockSpec:
 
 @dataclass(frozen=True, slots=True)
 class TabSpec:
+    """A tab in the middle of the window."""
+
     place: Place
     make: Callable[[], QWidget]
 
@@ -56,40 +60,41 @@ class Choice:
     """Something that the settings dialog turns on and off."""
 
     key: str
+    """Under which the settings keep it."""
     words: str
     help: str
     default: bool = True
     changed: Callable[[], object] = nothing
-    """Called after it was turned."""
+    """Called after a person turned it on or off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What a feature adds to the app once its parts and its commands are made."""
+    """What the app is to do with a feature; every field may be left out."""
 
     docks: Sequence[DockSpec] = ()
     tabs: Sequence[TabSpec] = ()
-    """Docks and tabs are made once every command is there, for their buttons follow commands."""
+    """Docks and tabs are made after the parts and commands of all features, which they show."""
     first_page: Callable[[], QWidget] | None = None
-    """Makes what stands in the live tab until something runs; one feature has it."""
+    """Makes the page in the live tab until something runs; one feature has it."""
     finish: Callable[[], None] = nothing
-    """Called once every dock and tab of the app is there: ties parts to widgets of other features."""
+    """Connects parts to docks and tabs, once those of all features are made."""
     open_home: Callable[[], None] = nothing
-    """Called once the window is complete: shows what earlier sessions left."""
+    """Shows what earlier sessions left in the home, once the window is complete."""
     take_path: Callable[[Path], bool] = lambda path: False
-    """Open what was dropped on the window; return whether this feature does. The last feature is asked first."""
+    """Opens a file or folder, and returns whether it did; the last feature is asked first."""
     ends: Sequence[Callable[[], Awaitable[object]]] = ()
-    """Coroutines that end the feature's processes when the app ends."""
+    """Coroutine functions that end the feature's processes, called when the app ends."""
     choices: Sequence[Choice] = ()
     """What the settings dialog offers to turn on and off."""
     settings_pages: Sequence[tuple[str, Callable[[], QWidget]]] = ()
-    """Title and maker of pages in the settings dialog."""
+    """(title, maker) of further pages in the settings dialog."""
     keys: Sequence[tuple[str, str]] = ()
     """(keys, words) for the list of shortcuts, of keys that are no command's."""
 
 
 class Context:
-    """The window, the services and the state that several features share."""
+    """What all features share: the window, the services, the state, and each other's parts by class."""
 
     def __init__(self, home: HomePaths, settings: Settings, window: QMainWindow) -> None:
         self._parts: dict[type, object] = {}
@@ -108,7 +113,7 @@ class Context:
         self.view = self.add(ViewMemory(self.telemetry, settings))
         self.files = self.add(NewFiles(self.bridge, self.notices))
         self.docks: list[QDockWidget] = []
-        """Made once every command is there."""
+        """Every dock, as menus list them; empty until the commands of all features are there."""
         self.menus: dict[str, QMenu] = {}
         """Menus that a feature fills itself, by their English titles in `gui.shell.menus`."""
 
@@ -128,7 +133,7 @@ class Context:
         return part
 
     def own(self, owner: QObject) -> None:
-        """Tie every part's life to the owner's: nothing ticks once it is gone."""
+        """Delete every part with this owner: no timer of a part fires after that."""
         for part in self._parts.values():
             if isinstance(part, QObject) and not isinstance(part, QWidget):
                 part.setParent(owner)

@@ -110,19 +110,19 @@ _SIGNS = tuple((entry, re.compile("|".join(entry.signs), re.IGNORECASE)) for ent
 
 
 def failure_of(cause: str) -> Failure | None:
-    """The entry that knows this cause; the catalogue's order decides between several."""
+    """Return the entry that knows this cause; the catalogue's order decides between several."""
     return next((entry for entry, signs in _SIGNS if signs.search(cause)), None)
 
 
 def failure_of_check(check: Check) -> Failure | None:
-    """The entry of a preflight check that failed, or that warns of the disk."""
+    """Return the entry of a preflight check that failed, or that warns of the disk."""
     if check.status == "ok":
         return None
     return failure_of(check.detail) or failure_of(f"{check.name}: {check.detail}")
 
 
 def install_line(cause: str) -> str:
-    """The command line in a message or a fix that would install what is missing; "" without one."""
+    """Return the command line in a message or a fix that would install what is missing; "" without one."""
     found = re.search(r"(?:python\S* -m )?(?:pip )?install ('[^']+'|[\w.-]+\[?[\w,]*\]?)", cause)
     if found is None:
         return ""

@@ -79,7 +79,7 @@ class LogBuffer:
         self._new.append(line)
 
     def take_new(self, most: int = MAX_LINES) -> list[LogLine]:
-        """The oldest lines that were not taken yet; before them, how many fell out unseen."""
+        """Return the oldest lines that were not taken yet; before them, how many fell out unseen."""
         taken = [self._new.popleft() for _ in range(min(most, len(self._new)))]
         if self._skipped:
             text = f"... {self._skipped:,} lines came too fast to show; worker.log has them"

@@ -18,15 +18,19 @@ KINDS = {DECAYING: "Smoothing: decaying average", RUNNING: "Smoothing: running m
 MOST_SIGMAS = 3
 MOST_RADIUS = 400
 """Points on either side that a Gaussian looks at: those beyond weigh next to nothing."""
+CLOCK = "time"
+"""The axis of the time of day: seconds since 1970 of each record, which never go back."""
+X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
+_BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
 def span(weight: float) -> float:
-    """Points that a decaying average of this weight looks back on, on average."""
+    """Return how many points a decaying average of this weight looks back on, on average."""
     return weight / (1.0 - weight)
 
 
 def running_mean(values: Array, weight: float) -> Array:
-    """f64[n]: the mean of each point and of `span(weight)` points on either side that are there."""
+    """Return f64[n]: the mean of each point and of `span(weight)` points on either side that are there."""
     radius = round(span(weight))
     if radius < 1 or not len(values):
         return values.copy()
@@ -45,7 +49,7 @@ def running_mean(values: Array, weight: float) -> Array:
 
 
 def gaussian(values: Array, weight: float) -> Array:
-    """f64[n]: each point's surroundings weighed by a bell of that standard deviation."""
+    """Return f64[n]: each point's surroundings weighed by a bell of that standard deviation."""
     sigma = span(weight)
     radius = min(MOST_RADIUS, round(MOST_SIGMAS * sigma), max(0, len(values) - 1))
     if radius < 1:
@@ -53,12 +57,6 @@ def gaussian(values: Array, weight: float) -> Array:
     bell = np.exp(-0.5 * np.square(np.arange(-radius, radius + 1) / sigma))
     seen = np.convolve(np.ones(len(values)), bell)[radius:-radius]
     return np.convolve(values, bell)[radius:-radius] / seen
-
-
-CLOCK = "time"
-"""The axis of the time of day: seconds since 1970 of each record, which never go back."""
-X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
-_BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
 class MetricTable:
@@ -92,11 +90,11 @@ class MetricTable:
         return tuple(self._index)
 
     def has(self, name: str) -> bool:
-        """Whether a scalar was measured."""
+        """Return whether a scalar was measured."""
         return name in self._index
 
     def is_sparse(self, name: str) -> bool:
-        """Whether some of the records lack it."""
+        """Return whether some of the records lack it."""
         return name in self._sparse or name not in self._index
 
     def append(self, record: UpdateRecord) -> None:
@@ -135,7 +133,7 @@ class MetricTable:
         self._places = np.array([self._index[name] for name in names], np.intp)
 
     def raw(self, name: str) -> Array:
-        """f64[records], NaN where a record lacks the metric; a view where the table has it."""
+        """Return f64[records], NaN where a record lacks the metric; a view where the table has it."""
         if name == CLOCK:
             return self._clock[: self._length]
         if name not in self._index:
@@ -143,7 +141,7 @@ class MetricTable:
         return self._data[self._index[name], : self._length]
 
     def column(self, name: str) -> Array:
-        """f64[points], the measurements of a metric; empty for one that was never measured."""
+        """Return f64[points], the measurements of a metric; empty for one that was never measured."""
         if name == CLOCK:
             return self.raw(name)
         if name not in self._index:
@@ -152,7 +150,7 @@ class MetricTable:
         return values[~np.isnan(values)] if name in self._sparse else values
 
     def positions(self, name: str, x_axis: str) -> Array:
-        """f64[points], where on `x_axis` each point of `column` lies; NaN where that is unknown."""
+        """Return f64[points], where on `x_axis` each point of `column` lies; NaN where that is unknown."""
         if name not in self._index:
             return np.empty(0, np.float64)
         x = self.raw(x_axis)
@@ -169,7 +167,7 @@ class MetricTable:
 
 
 def smooth(values: Array, weight: float) -> Array:
-    """Debiased exponential moving average, f64[n]; `weight` 0 copies, 0.99 is very smooth.
+    """Return a debiased exponential moving average, f64[n]; `weight` 0 copies, 0.99 is very smooth.
 
     y[n] = weight * y[n-1] + (1 - weight) * x[n], divided by 1 - weight ** (n + 1) so that a
     constant stays that constant from the first point on.
@@ -219,7 +217,7 @@ def _unbias(average: Array, weight: float, first: int) -> Array:
 
 
 def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:
-    """Points of a curve worth drawing between `low` and `high` on `columns` pixels.
+    """Return the points of a curve worth drawing between `low` and `high` on `columns` pixels.
 
     Keeps both extremes of every bucket, in their order, so no spike is lost at any zoom. Buckets
     start at multiples of a power of two: a growing curve does not shimmer. `x` must not decrease.
@@ -263,7 +261,7 @@ class SmoothedColumn:
         self._known: tuple[object, Array] | None = None
 
     def values(self, weight: float, kind: str = DECAYING) -> Array:
-        """f64[points], equal to `smooth` of the whole column, or to that of another kind."""
+        """Return f64[points], equal to `smooth` of the whole column, or to that of another kind."""
         raw = self._table.column(self._name)
         if weight <= 0.0:
             return raw
@@ -292,7 +290,7 @@ class SmoothedColumn:
 
 
 def nearest(x: Array, position: float) -> int:
-    """Index of the point closest to `position`, -1 when there is none."""
+    """Return the index of the point closest to `position`, -1 when there is none."""
     if len(x) == 0:
         return -1
     right = int(np.clip(np.searchsorted(x, position), 1, max(1, len(x) - 1)))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject
 
+from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, in_thread
 from gui.state.failures import failure_of
@@ -41,9 +41,9 @@ class NewFiles(QObject):
         )
 
     def _tell(self, path: Path, told: str, *, opens_file: bool) -> None:
-        target = QUrl.fromLocalFile(str(path if opens_file else path.parent))
+        target = path if opens_file else path.parent
         words = tr("Open it") if opens_file else tr("Open folder")
-        self._notices.tell(told, str(path), "good", words, lambda: QDesktopServices.openUrl(target))
+        self._notices.tell(told, str(path), "good", words, lambda: show_file(target))
 
     def _refuse(self, path: Path, cause: str, again: Callable[[Path], object]) -> None:
         title = tr("The file was not written")

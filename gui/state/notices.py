@@ -89,13 +89,13 @@ class Notices(QObject):
         self.told.emit(notice)
 
     def withdraw(self, about: str) -> None:
-        """What was told under this title or subject is over: nobody has to dismiss it by hand."""
+        """End what was told under this title or subject: nobody has to dismiss it by hand."""
         for old in self.history:
             old.is_over |= about in (old.notice.title, old.notice.subject)
         self.withdrawn.emit(about)
 
     def note_done(self, notice: Notice) -> None:
-        """A person took what it offered, or sent it away."""
+        """Note that a person took what it offered, or sent it away."""
         for old in self.history:
             if old.notice is notice and not old.is_over:
                 old.is_over = True
@@ -103,6 +103,6 @@ class Notices(QObject):
         self.changed.emit()
 
     def note_seen(self) -> None:
-        """The list was looked at."""
+        """Note that the list was looked at."""
         self.unseen = 0
         self.changed.emit()

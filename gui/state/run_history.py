@@ -19,6 +19,8 @@ COLLAPSED = 0.05
 """Share of its first entropy below which a policy no longer explores."""
 LEARNED = 0.5
 """Success from which a policy may be as certain as it likes, and from which losing it matters."""
+READ_BYTES = 32 << 10
+"""As much of a log is read at once: about a millisecond's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,6 @@ class AlertWatch:
         return is_new
 
 
-READ_BYTES = 32 << 10
-"""As much of a log is read at once: about a millisecond's work."""
-
-
 @dataclass(slots=True)
 class RunTelemetry:
     """One run. `smoothed` remembers what was computed for each metric."""
@@ -125,7 +123,7 @@ class RunTelemetry:
         return self.smoothed[name]
 
     def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
-        """f64[points] twice: where the points of a metric lie, and its smoothed values."""
+        """Return f64[points] twice: where the points of a metric lie, and its smoothed values."""
         x, y = self.table.positions(name, x_axis), self.column(name).values(weight, kind)
         if x_axis == CLOCK or not self.table.is_sparse(x_axis):
             return x, y
@@ -185,13 +183,3 @@ def reading(
             run.take(event)
         yield
     return None
-
-
-def read_run(run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True) -> RunTelemetry | None:
-    """The same at one go."""
-    work = reading(run_id, log, is_wanted)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value

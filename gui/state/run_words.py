@@ -28,44 +28,8 @@ WORDS = {
     RunState.FAILED: "Failed",
     RunState.LOST: "Lost",
 }
-
-
 _PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
-
-
-def validating_words(detail: str, share: float) -> str:
-    """How far a validation is, from what a trainer said of it; empty for other details."""
-    found = _PLAYED.match(detail)
-    if found is None:
-        return ""
-    over, episodes = map(int, found.groups())
-    return tr(
-        "Validating {over} of {episodes} episodes, {share:.0%} played",
-        over=over,
-        episodes=episodes,
-        share=max(0.0, share),
-    )
-
-
 _UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
-
-
-def unconfirmed_words(detail: str) -> str:
-    """What a trainer said of a validation that was not confirmed; empty for other details."""
-    found = _UNCONFIRMED.match(detail)
-    if found is None:
-        return ""
-    greedy, sampled = map(float, found.groups())
-    return tr("greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed", greedy=greedy, sampled=sampled)
-
-
-def shortened(name: str, letters: int) -> str:
-    """A name that may have to lose its middle: what tells two apart is often at the end."""
-    if len(name) <= letters:
-        return name
-    return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
-
-
 _TONES = {
     RunState.RUNNING: "accent",
     RunState.FINISHED: "good",
@@ -80,13 +44,43 @@ _TONES = {
 _HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT, RunState.STARTING}
 
 
+def validating_words(detail: str, share: float) -> str:
+    """Return how far a validation is, from what a trainer said of it; empty for other details."""
+    found = _PLAYED.match(detail)
+    if found is None:
+        return ""
+    over, episodes = map(int, found.groups())
+    return tr(
+        "Validating {over} of {episodes} episodes, {share:.0%} played",
+        over=over,
+        episodes=episodes,
+        share=max(0.0, share),
+    )
+
+
+def unconfirmed_words(detail: str) -> str:
+    """Return what a trainer said of a validation that was not confirmed; empty for other details."""
+    found = _UNCONFIRMED.match(detail)
+    if found is None:
+        return ""
+    greedy, sampled = map(float, found.groups())
+    return tr("greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed", greedy=greedy, sampled=sampled)
+
+
+def without_middle(name: str, letters: int) -> str:
+    """Return a name that is longer without its middle: what tells two apart is often at the end."""
+    if len(name) <= letters:
+        return name
+    return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
+
+
 def tone(state: RunState) -> str:
-    """Name of the theme colour that goes with a state."""
+    """Return the name of the theme colour that goes with a state."""
     return _TONES.get(state, "muted")
 
 
 def paint_dot(painter: QPainter, x: float, y: float, state: RunState, is_silent: bool = False) -> None:
-    """A dot of 8 pixels around (x, y): hollow before and after, full while something happens.
+    """Paint a dot of 8 pixels around (x, y): hollow before and after, full while something happens.
 
     That of a run which says nothing any more is no sign of health.
     """
@@ -115,7 +109,7 @@ class Badge(QWidget):
         return self._state
 
     def set_state(self, state: RunState, override: str = "", *, is_warning: bool = True) -> None:
-        """`override` is shown in place of the state's word, as a warning or calmly."""
+        """Show a state; `override` is shown in place of the state's word, as a warning or calmly."""
         if (state, override) != (self._state, self._override):
             self._state, self._override, self._is_warning = state, override, is_warning
             self.setAccessibleName(tr("Run state: {what}", what=self.text()))

@@ -37,7 +37,7 @@ MOST_WORDS, MOST_LETTERS = 3, 32
 
 
 def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Texts by dotted name of a configuration that may hold further ones."""
+    """Return the texts by dotted name of a configuration that may hold further ones."""
     found: dict[str, str] = {}
     for name, value in config.items():
         if isinstance(value, dict):
@@ -48,7 +48,7 @@ def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def conditions(run: RunTelemetry) -> dict[str, str]:
-    """What a run was told, but for its seed; empty while its log did not say."""
+    """Return what a run was told, but for its seed; empty while its log did not say."""
     if run.conditions is None and run.meta is not None and run.meta.config:
         told = {"runner": run.meta.runner, "task": run.meta.task, "algo": run.meta.algo}
         for key, text in sorted(flat(run.meta.config).items()):
@@ -84,11 +84,11 @@ class SeedGroup:
         return []
 
     def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
-        """f64[places] twice: x, and the mean of the runs' smoothed values there."""
+        """Return f64[places] twice: x, and the mean of the runs' smoothed values there."""
         return self._spread(name, x_axis, weight, kind)[:2]
 
     def band(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array, Array]:
-        """f64[places] three times: x, and the lower and upper edge of what the runs cover."""
+        """Return f64[places] three times: x, and the lower and upper edge of what the runs cover."""
         x, _, low, high = self._spread(name, x_axis, weight, kind)
         return x, low, high
 
@@ -142,13 +142,13 @@ class _GroupTable:
         return any(table.has(name) for table in self._tables)
 
     def column(self, name: str) -> Array:
-        """f64[points], the measurements of the member that has the largest."""
+        """Return f64[points], the measurements of the member that has the largest."""
         columns = [table.column(name) for table in self._tables]
         return max(columns, key=lambda found: found[-1] if len(found) else -np.inf)
 
 
 def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | SeedGroup]:
-    """The runs with those of one configuration put together, each group where its first was."""
+    """Return the runs with those of one configuration put together, each group where its first was."""
     told = {run.run_id: conditions(run) for run in runs}
     by_key: dict[object, list[RunTelemetry]] = {}
     for run in runs:
@@ -190,7 +190,7 @@ def _kind(one: dict[str, str]) -> tuple[str | None, str | None]:
 
 
 def spread_of(curves: Sequence[tuple[Array, Array]], spread: str) -> tuple[Array, Array, Array, Array]:
-    """x, mean, lower and upper edge of several curves, f64[places] each.
+    """Return x, mean, lower and upper edge of several curves, f64[places] each.
 
     Each curve counts between its first and its last point. Where fewer than half of them are (or
     fewer than two of several) there is no mean: of runs that ended early the survivors would look

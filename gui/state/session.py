@@ -30,6 +30,17 @@ class Operation(StrEnum):
     USE = "use"
 
 
+class Place(StrEnum):
+    """The tabs in the middle, by their titles and in their order."""
+
+    LIVE = "Live"
+    CURVES = "Curves"
+    WALL = "Env wall"
+    REPLAY = "Replay"
+    GAMES = "Games"
+    LEAGUE = "League"
+
+
 class Session(QObject):
     """Choices that survive a restart; every change is one signal."""
 
@@ -68,7 +79,7 @@ class Session(QObject):
             self.rom_changed.emit(path)
 
     def task_titles(self) -> dict[str, str]:
-        """Title by task id: shipped and own tasks, then those that are built in."""
+        """Return the title by task id: shipped and own tasks, then those that are built in."""
         found = {task.id: task.manifest.title for task in list_tasks(self._home)}
         if FIRST_TASK in found:
             found = {FIRST_TASK: found.pop(FIRST_TASK), **found}
@@ -99,7 +110,7 @@ class Session(QObject):
             self.operation_changed.emit(operation)
 
     def turn_to_training(self) -> None:
-        """Agent mode, Train new: where a new run is prepared."""
+        """Turn to agent mode, Train new: where a new run is prepared."""
         self.set_mode(Mode.AGENT)
         self.set_operation(Operation.TRAIN)
 
@@ -121,17 +132,6 @@ class Session(QObject):
 
 def _one_of(kind, text, default):  # type: ignore[no-untyped-def]
     return kind(text) if text in {item.value for item in kind} else default
-
-
-class Place(StrEnum):
-    """The tabs in the middle, by their titles and in their order."""
-
-    LIVE = "Live"
-    CURVES = "Curves"
-    WALL = "Env wall"
-    REPLAY = "Replay"
-    GAMES = "Games"
-    LEAGUE = "League"
 
 
 class Navigation(QObject):
@@ -157,7 +157,7 @@ class Navigation(QObject):
         """The tab on show."""
 
     def note_place(self, place: Place) -> None:
-        """That this tab is on show now."""
+        """Note that this tab is on show now."""
         self.place = place
         self.place_changed.emit()
 

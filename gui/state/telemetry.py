@@ -20,6 +20,17 @@ from trainer_core.wire import records
 MAX_PINNED = 250
 KEPT = 8
 """Runs whose records stay in memory after they were looked at, beside those on show."""
+KIND_KEY = "curves/smoothing_kind"
+COLORS_KEY, TAB_KEY = "curves/colors", "view/tab"
+AXIS_KEY, SMOOTHING_KEY, SPREAD_KEY, OUTLIERS_KEY, PINNED_KEY = (
+    "curves/x_axis",
+    "curves/smoothing",
+    "curves/seeds",
+    "curves/outliers",
+    "curves/pinned",
+)
+MOST_SLOTS = 256
+_Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
 
 
 class TelemetryModel(QObject):
@@ -71,7 +82,7 @@ class TelemetryModel(QObject):
         self._on_show: list[RunTelemetry | SeedGroup] | None = None
 
     def label(self, run_id: str) -> str:
-        """What a run, or a group of runs on show, is called beside its curve."""
+        """Return what a run, or a group of runs on show, is called beside its curve."""
         return self.groups[run_id].label if run_id in self.groups else self.name_run(run_id)
 
     def tell_wait(self, run_id: str, words: str = "") -> None:
@@ -85,14 +96,14 @@ class TelemetryModel(QObject):
     # -- who holds records ------------------------------------------------------------------
 
     def begin_loading(self, run_id: str) -> bool:
-        """Whether the run's log has to be read; records that arrive meanwhile then wait."""
+        """Return whether the run's log has to be read; records that arrive meanwhile then wait."""
         if run_id in self.runs or run_id in self._loading:
             return False
         self._loading[run_id] = []
         return True
 
     def end_loading(self, run_id: str, run: RunTelemetry) -> None:
-        """The log was read: show what it says and what arrived since."""
+        """Show what the log says that was read, and what arrived since."""
         waiting = self._loading.pop(run_id, [])
         known = self.runs.get(run_id)
         if (known and known.next_seq) or run_id not in (*self.shown(), *self._recent):
@@ -104,7 +115,7 @@ class TelemetryModel(QObject):
         self.run_told.emit(run_id)
 
     def give_up_loading(self, run_id: str) -> None:
-        """The log was not read to its end: nobody wanted it any more."""
+        """Forget a log that was not read to its end: nobody wanted it any more."""
         self._loading.pop(run_id, None)
 
     def follow(self, run_id: str, event: records.Event) -> None:
@@ -220,12 +231,12 @@ class TelemetryModel(QObject):
         self.pins_changed.emit()
 
     def shown(self) -> list[str]:
-        """The focus first, then the pinned ones."""
+        """Return the runs on show: the focus first, then the pinned ones."""
         rest = [run_id for run_id in self.pinned if run_id != self.focus]
         return [self.focus, *rest] if self.focus else rest
 
     def entries(self) -> list[RunTelemetry | SeedGroup]:
-        """What has a curve: the runs on show whose records are here, in groups where it is so."""
+        """Return what has a curve: the runs on show whose records are here, in groups where it is so."""
         if self._on_show is None:
             found = [self.runs[name] for name in self.shown() if name in self.runs]
             is_apart = self.spread == APART or self.x_axis == CLOCK  # seeds run at other times
@@ -234,7 +245,7 @@ class TelemetryModel(QObject):
         return self._on_show
 
     def names_shown(self) -> list[str]:
-        """Ids of what has, or will have, a curve: runs, and groups in the place of theirs."""
+        """Return the ids of what has, or will have, a curve: runs, and groups in the place of theirs."""
         of = {run.run_id: group.run_id for group in self._groups_now() for run in group.members}
         return list(dict.fromkeys(of.get(run_id, run_id) for run_id in self.shown()))
 
@@ -242,7 +253,7 @@ class TelemetryModel(QObject):
         return [entry for entry in self.entries() if isinstance(entry, SeedGroup)]
 
     def state_shown(self) -> object:
-        """Equal as long as `entries` are the same with the same records."""
+        """Return what is equal as long as `entries` are the same with the same records."""
         return self.changes, self.spread, sum([run.table.version for run in self.entries()])
 
     def set_x_axis(self, name: str) -> None:
@@ -281,54 +292,41 @@ class TelemetryModel(QObject):
             self.view_changed.emit()
 
 
-KIND = "curves/smoothing_kind"
-COLORS, TAB = "curves/colors", "view/tab"
-AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
-    "curves/x_axis",
-    "curves/smoothing",
-    "curves/seeds",
-    "curves/outliers",
-    "curves/pinned",
-)
-MOST_SLOTS = 256
-_Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
-
-
 class ViewMemory(QObject):
     """Puts what was kept into the model once, and writes down every change after that."""
 
     def __init__(self, telemetry: TelemetryModel, settings: Settings) -> None:
         super().__init__()
         self._telemetry, self._settings = telemetry, settings
-        axis, spread = settings.text(AXIS), settings.text(SPREAD)
+        axis, spread = settings.text(AXIS_KEY), settings.text(SPREAD_KEY)
         telemetry.x_axis = axis if axis in X_AXES else telemetry.x_axis
         telemetry.spread = spread if spread in SPREADS else APART
-        telemetry.trims_outliers = settings.flag(OUTLIERS, False)
-        telemetry.set_smoothing_kind(settings.text(KIND))
-        telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
-        telemetry.chosen_slots = settings.decoded(COLORS, dict[str, _Slot], {})
+        telemetry.trims_outliers = settings.flag(OUTLIERS_KEY, False)
+        telemetry.set_smoothing_kind(settings.text(KIND_KEY))
+        telemetry.set_smoothing(settings.number(SMOOTHING_KEY, telemetry.smoothing))
+        telemetry.chosen_slots = settings.decoded(COLORS_KEY, dict[str, _Slot], {})
         telemetry.view_changed.connect(self._on_view)
         telemetry.pins_changed.connect(self._on_pins)
 
     def pinned(self) -> list[str]:
-        """The runs that were pinned when the app was closed."""
-        return self._settings.decoded(PINNED, list[str], [])
+        """Return the runs that were pinned when the app was closed."""
+        return self._settings.decoded(PINNED_KEY, list[str], [])
 
     def tab(self) -> Place | None:
-        """The tab that was in front when the app was closed."""
-        found = self._settings.text(TAB)
+        """Return the tab that was in front when the app was closed."""
+        found = self._settings.text(TAB_KEY)
         return Place(found) if found in list(Place) else None
 
     def keep_tab(self, place: Place) -> None:
-        self._settings.set(TAB, place.value)
+        self._settings.set(TAB_KEY, place.value)
 
     def _on_view(self) -> None:
-        self._settings.set(AXIS, self._telemetry.x_axis)
-        self._settings.set(SMOOTHING, self._telemetry.smoothing)
-        self._settings.set(KIND, self._telemetry.smoothing_kind)
-        self._settings.set(SPREAD, self._telemetry.spread)
-        self._settings.set(OUTLIERS, self._telemetry.trims_outliers)
+        self._settings.set(AXIS_KEY, self._telemetry.x_axis)
+        self._settings.set(SMOOTHING_KEY, self._telemetry.smoothing)
+        self._settings.set(KIND_KEY, self._telemetry.smoothing_kind)
+        self._settings.set(SPREAD_KEY, self._telemetry.spread)
+        self._settings.set(OUTLIERS_KEY, self._telemetry.trims_outliers)
 
     def _on_pins(self) -> None:
-        self._settings.set(PINNED, json.dumps(self._telemetry.pinned))
-        self._settings.set(COLORS, json.dumps(self._telemetry.chosen_slots))
+        self._settings.set(PINNED_KEY, json.dumps(self._telemetry.pinned))
+        self._settings.set(COLORS_KEY, json.dumps(self._telemetry.chosen_slots))

@@ -113,7 +113,7 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
         assert not app.actions[name].isEnabled(), name
         assert "side by side" in app.actions[name].toolTip()
     app[PlayController].rewind(True)
-    assert not app[PlayController].rewinding
+    assert not app[PlayController].state.rewinding
     # One of them alone again: another player, with one picture.
     deploy(app, other)
     assert not app[PlayController].is_versus

@@ -69,9 +69,9 @@ def test_news_reach_the_desktop_while_nobody_looks_at_the_window(
     tell("Nobody can show this", is_news=True)  # silent where there is no such tool
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
     tell("Of the app only")
-    settings.set(desktop.SETTING, False)
+    settings.set(desktop.DESKTOP_SETTING, False)
     tell("Turned off", is_news=True)
-    settings.set(desktop.SETTING, True)
+    settings.set(desktop.DESKTOP_SETTING, True)
     monkeypatch.setattr(app.window, "isActiveWindow", lambda: True)
     tell("Seen in the window", is_news=True)
     monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)

@@ -79,7 +79,7 @@ def test_menu_entry_and_button_run_the_one_verb(app: App) -> None:
     entries, calls = menu_entries(app), []
     in_menus = {name for ids in MENUS.values() for name in command_ids(ids)}
     for action_id, name in BUTTONS.items():
-        command = app.actions.command(action_id)
+        command = app.actions[action_id]
         command.run = lambda action_id=action_id: calls.append(action_id)
         always_possible(command)
         assert action_id not in in_menus or entries[action_id] is command
@@ -121,7 +121,7 @@ def test_every_command_is_found_in_a_menu_by_its_shortcut_or_by_a_button(app: Ap
 
 def test_what_is_impossible_says_why(app: App) -> None:
     for action_id in ("pause", "stop", "checkpoint", "deploy", "record", "exportGif", "resumeRun"):
-        command = app.actions.command(action_id)
+        command = app.actions[action_id]
         assert not command.isEnabled(), action_id
         assert command.toolTip().split(" (")[0] == command._refusal(), action_id
     assert "Select a checkpoint" in find(app, names.DEPLOY_BUTTON).toolTip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gui.features.train.draft import FIRST_TASK, ConfigDraft
+from gui.features.train.draft import DEFAULT_TASK, ConfigDraft
 from gui.features.train.form import ConfigForm
 from gui.state.config_fields import field_specs, train_line
 
@@ -27,7 +27,7 @@ def test_a_value_beyond_its_range_names_label_and_limit(qapp, name: str, text: s
 
 def test_a_new_run_is_what_the_command_line_would_train(qapp) -> None:
     draft = ConfigDraft()
-    assert train_line(draft.config) == f"dmglab train --preset laptop --task {FIRST_TASK}"
+    assert train_line(draft.config) == f"dmglab train --preset laptop --task {DEFAULT_TASK}"
     assert not any(draft.is_changed(spec.name) for spec in draft.fields)
     draft.set_text("obs_source", "screen")
     assert draft.is_changed("obs_source")

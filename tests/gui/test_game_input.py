@@ -78,7 +78,7 @@ def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(app: App, pad: Virtual
     until(lambda: live.info.buttons == 1)
     pad.unplug()
     until(lambda: app[PlayController].paused)
-    until(lambda: app[PlayController]._mask == 0)
+    until(lambda: app[PlayController].state.buttons == 0)
     assert [notice.title for notice in told] == ["Gamepad", "Gamepad lost"]
     assert live.input._joypad.mask == 0
     assert [banner.title for banner in app.window.banners.banners] == ["Gamepad lost"]

@@ -553,7 +553,7 @@ def test_a_held_key_rewinds_and_leaving_the_screen_lets_go(app: App, own_rom: Pa
     QTest.keyPress(live.screen_view, Qt.Key.Key_R)
     until(lambda: live.info.frame < 30)
     live.screen_view.focus_lost.emit()
-    assert not app[PlayController].rewinding
+    assert not app[PlayController].state.rewinding
     until(lambda: live.info.frame > 45)
 
 

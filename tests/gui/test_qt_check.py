@@ -69,9 +69,9 @@ def test_the_window_shows_soon_and_loads_neither_torch_nor_warp(tmp_path: Path) 
     code = """
 import resource, sys
 from pathlib import Path
-from gui.app import create_application, create_window
+from gui.app import create_app, create_application
 app = create_application()
-window = create_window(Path(sys.argv[1]))
+window = create_app(Path(sys.argv[1])).window
 window.show()
 app.processEvents()
 used = resource.getrusage(resource.RUSAGE_SELF)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from gui.features.runs.filter import RunFilter
 from gui.features.runs.model import COLUMNS, RUN_ROLE, RunList
 from gui.state import run_history
 from gui.state.log_buffer import LINE_LENGTH, MAX_LINES, LogBuffer
-from gui.state.run_history import read_run
+from gui.state.run_history import RunTelemetry, reading
 from gui.state.telemetry import KEPT, TelemetryModel
 from tests.gui.conftest import close, replaced, there, until
 from tests.support.made_homes import make_home
@@ -126,6 +127,16 @@ def test_the_selection_survives_a_filter(app: App) -> None:
     assert there(app[RunsDock].current()).run_id == "run-7"
     app[RunsDock].filter.clear()
     assert there(app[RunsDock].current()).run_id == "run-7"
+
+
+def read_run(run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True) -> RunTelemetry | None:
+    """Read a log at one go, as the app does in slices."""
+    work = reading(run_id, log, is_wanted)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
 
 
 def test_a_history_is_complete_however_it_meets_live_records(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_state_saved_while_it_goes_back_is_the_one_on_its_picture(played: App,
     playing.set_speed(8.0)
     until(lambda: live.info.frame > 600)
     QTest.keyPress(live.screen_view, Qt.Key.Key_R)
-    until(lambda: playing.rewinding and live.info.frame < 590)
+    until(lambda: playing.state.rewinding and live.info.frame < 590)
 
     async def both() -> list[int]:
         states = [tmp_path / "one", tmp_path / "two"]

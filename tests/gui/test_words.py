@@ -91,7 +91,7 @@ def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Pa
     home = tmp_path / "home"
     (home / "settings").mkdir(parents=True)
     settings = Settings(HomePaths(home))
-    settings.set(words.SETTING, words.PSEUDO)
+    settings.set(words.LANGUAGE_SETTING, words.PSEUDO)
     settings.save()
     try:
         app = make_app(home)
@@ -119,7 +119,7 @@ def german_home(folder: Path) -> Path:
     home = folder / "home"
     (home / "settings").mkdir(parents=True)
     settings = Settings(HomePaths(home))
-    settings.set(words.SETTING, "de")
+    settings.set(words.LANGUAGE_SETTING, "de")
     settings.save()
     return home
 

@@ -17,7 +17,9 @@ from trainer_core.lab.text_episodes import EpisodeBatch, TextEpisode, batches, r
 from trainer_core.wire.records import BeliefsEvent
 
 NO_BELIEFS = "Nothing was told yet: an agent tells a few times a second while its run is kept here"
-SECTIONS = ("Beliefs", "Intentions", "Messages")
+MIND_SECTIONS = ("Beliefs", "Intentions", "Messages")
+NO_EPISODES = "Nothing is kept yet: a run keeps some answers of each validation"
+EPISODE_MODES = {"val": "validation", "train": "training"}
 
 
 class BeliefsTab(OwnPage):
@@ -37,7 +39,7 @@ class BeliefsTab(OwnPage):
         self.tree.setAccessibleName(tr("Beliefs, intentions and messages"))
         self.tree.setHeaderHidden(True)
         self.tree.setFont(theme.mono_font())
-        self.sections = [QTreeWidgetItem(self.tree, [tr(title)]) for title in SECTIONS]
+        self.sections = [QTreeWidgetItem(self.tree, [tr(title)]) for title in MIND_SECTIONS]
         for section in self.sections:
             section.setExpanded(True)
         column.addWidget(self.tree, 1)
@@ -60,7 +62,7 @@ class BeliefsTab(OwnPage):
         self._shown = event
         newest_first = [_short(line) for line in reversed(event.messages)] if event else []
         told = (event.beliefs, event.intentions, newest_first) if event else ([], [], [])
-        for section, title, lines in zip(self.sections, SECTIONS, told, strict=True):
+        for section, title, lines in zip(self.sections, MIND_SECTIONS, told, strict=True):
             section.setText(0, f"{tr(title)} ({len(lines)})")
             _fill(section, lines)
         if event is None:
@@ -93,10 +95,6 @@ def _fill(section: QTreeWidgetItem, lines: list[str]) -> None:
         if item.text(0) != line:
             item.setText(0, line)
             item.setToolTip(0, line)
-
-
-NO_EPISODES = "Nothing is kept yet: a run keeps some answers of each validation"
-MODES = {"val": "validation", "train": "training"}
 
 
 class EpisodesTab(OwnPage):
@@ -147,7 +145,7 @@ class EpisodesTab(OwnPage):
         self.choice.blockSignals(True)
         self.choice.clear()
         for batch in found:
-            self.choice.addItem(tr("Step {step}, {mode}", step=f"{batch.step:,}", mode=tr(MODES[batch.mode])))
+            self.choice.addItem(tr("Step {step}, {mode}", step=f"{batch.step:,}", mode=tr(EPISODE_MODES[batch.mode])))
         self.choice.setCurrentIndex(found.index(kept) if kept in found else 0)
         self.choice.blockSignals(False)
         self._show_batch()

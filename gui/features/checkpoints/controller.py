@@ -116,7 +116,7 @@ class CheckpointsController(QObject):
     # -- playing one ------------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Why the selected checkpoint can neither play nor be begun from; empty when it can."""
+        """Return why the selected checkpoint can neither play nor be begun from; empty when it can."""
         card = self.model.selected
         if card is None:
             return tr("Select a checkpoint first")
@@ -127,14 +127,14 @@ class CheckpointsController(QObject):
         return ""
 
     def deploy_refusal(self) -> str:
-        """Why the selected checkpoint cannot play; empty when it can."""
+        """Return why the selected checkpoint cannot play; empty when it can."""
         return self.refusal() or self._no_player(self.model.selected)
 
     def _no_player(self, card: CheckpointCard | None) -> str:
         return self.no_player(card.run_id) if card else ""
 
     def no_player(self, run_id: str) -> str:
-        """Why a run's trainer shows no checkpoint playing; empty when it does, or is unknown."""
+        """Return why a run's trainer shows no checkpoint playing; empty when it does, or is unknown."""
         run = self._bridge.service.runs.get(run_id)
         for runner in self._bridge.service.runners:
             if run and runner.id == run.runner and not runner.capabilities.play:
@@ -142,7 +142,7 @@ class CheckpointsController(QObject):
         return ""
 
     def warm_start_refusal(self) -> str:
-        """Why no run can begin with the selected weights; empty when one can."""
+        """Return why no run can begin with the selected weights; empty when one can."""
         card = self.model.selected
         run = self._bridge.service.runs.get(card.run_id) if card else None
         for runner in self._bridge.service.runners:
@@ -156,7 +156,7 @@ class CheckpointsController(QObject):
             self.deploy(card)
 
     def beside_refusal(self) -> str:
-        """Why the selected checkpoint cannot play beside the one that plays; empty when it can."""
+        """Return why the selected checkpoint cannot play beside the one that plays; empty when it can."""
         card, now = self.model.selected, self._playing.request
         if now is None or not now.checkpoint:
             return tr("Deploy one checkpoint, then select the other")
@@ -228,7 +228,7 @@ class CheckpointsController(QObject):
         return next(filter(self.model.is_best, mine), self.model.newest_of(run_id))
 
     def watch_refusal(self) -> str:
-        """Why the run on show cannot play; empty when it can."""
+        """Return why the run on show cannot play; empty when it can."""
         card = self._of_run(self._training.run_id)
         return self._no_player(card) if card else tr("The run has no checkpoint yet")
 

@@ -25,7 +25,7 @@ from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock
 from gui.kit.icons import icon
-from gui.kit.labels import EVERY_MS, ElidedLabel, ago, count_text, keep_ages, label, size_text
+from gui.kit.labels import AGES_MS, ElidedLabel, ago, count_text, keep_ages, label, size_text
 from gui.kit.painting import guarded_item
 from gui.kit.screen import Palette
 from gui.kit.words import tr
@@ -39,83 +39,6 @@ _MODES = {
     "sample": ("Drawn", "As likely as the policy says, as in training"),
 }
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
-
-
-class TrainedPage(QWidget):
-    """Its choices are its own: switching to Train new and back keeps them."""
-
-    def __init__(self, playing: PlayController, checkpoints: CheckpointList) -> None:
-        super().__init__()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
-        self._playing = playing
-        self._hint = label("", "muted", wrap=True)
-        column.addWidget(self._hint)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(4)
-        grid.setColumnStretch(1, 1)
-        self._values = [ElidedLabel() for _ in _ROWS]
-        for row, (name, value) in enumerate(zip(_ROWS, self._values, strict=True)):
-            grid.addWidget(label(tr(name) if name else "", "muted"), row, 0)
-            grid.addWidget(value, row, 1)
-        column.addLayout(grid)
-        column.addWidget(label(tr("Actions"), "muted"))
-        self.modes = QComboBox()
-        self.modes.setObjectName("policyMode")
-        self.modes.setAccessibleName(tr("How the policy chooses its actions"))
-        for value, (text, _) in _MODES.items():
-            self.modes.addItem(tr(text), value)
-        self.modes.activated.connect(lambda: self._choose(self.modes.currentData()))
-        column.addWidget(self.modes)
-        self.mode_words = label("", "muted", wrap=True)
-        self.mode_words.setObjectName("policyModeWords")
-        column.addWidget(self.mode_words)
-        playing.changed.connect(self._tell_mode)
-        self._tell_mode()
-        column.addStretch(1)
-        checkpoints.selection_changed.connect(lambda: self.show_card(checkpoints.selected))
-        self.show_card(checkpoints.selected)
-        self._ages = QTimer(self, interval=EVERY_MS)
-        self._ages.timeout.connect(lambda: self.show_card(checkpoints.selected))
-        self._ages.start()
-
-    def _choose(self, mode: PolicyMode) -> None:
-        self._playing.policy_mode = mode
-        self._tell_mode()
-
-    def _tell_mode(self) -> None:
-        """What the choice means, and when the agent that plays was deployed with another."""
-        words, request = tr(_MODES[self._playing.policy_mode][1]), self._playing.request
-        plays = self._playing.is_active and request is not None and request.mode in _MODES
-        if plays and request is not None and request.mode != self._playing.policy_mode:
-            words += tr("; from the next Deploy on")
-        self.mode_words.setText(words)
-
-    def show_card(self, card: CheckpointCard | None) -> None:
-        self._hint.setText(
-            tr("Pick a checkpoint at the lower right, then press Deploy.")
-            if card is None
-            else tr("Press Deploy under Checkpoints to watch it play.")
-        )
-        texts = [""] * len(_ROWS)
-        if card is not None:
-            rates = list(dict.fromkeys(map(card.rate_words, RATES)))
-            rates += [""] * (len(RATES) - len(rates))
-            texts = [
-                card.task,
-                card.algo,
-                f"{card.env_steps:,}",
-                *rates,
-                ago(card.created_at),
-                tr(card.integrity),
-                card.run_id,
-            ]
-        for value, text in zip(self._values, texts, strict=True):
-            value.setText(text)
-
-
 ROW_HEIGHT, HEADING = 48, 24
 """Pixels of a card, and of the line above the first card of a task and algorithm."""
 LEAST_SPARK = 16
@@ -123,133 +46,8 @@ SPARK_WIDTH = 44
 THUMB = QRect(12, 6, 40, 36)
 """Where the picture of a card is in its row; a click on it lets the checkpoint play."""
 _TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing": "bad"}
-
-
-class _CardDelegate(QStyledItemDelegate):
-    """Thumbnail, steps and run, success and integrity at the right; a star for a run's best."""
-
-    def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette, parent: QWidget
-    ) -> None:
-        super().__init__(parent)
-        self._model, self._run_label, self._palette = model, run_label, palette
-        self.heads: set[int] = set()
-        """Rows with a heading: the first on show of their task and algorithm."""
-
-    def sizeHint(self, option, index: QModelIndex) -> QSize:  # type: ignore[no-untyped-def]
-        return QSize(200, ROW_HEIGHT + self.heading(index.row()))
-
-    def heading(self, row: int) -> int:
-        """Pixels of the heading in a row, above its card."""
-        return HEADING if row in self.heads else 0
-
-    @guarded_item
-    def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
-        card: CheckpointCard = index.data(Qt.ItemDataRole.UserRole)
-        colors = theme.current()
-        rect = option.rect.adjusted(0, self.heading(index.row()), 0, 0)
-        if rect.top() != option.rect.top():
-            self._paint_heading(painter, option.rect, card)
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(rect, QColor(colors.accent_soft))
-        thumb = THUMB.translated(rect.topLeft())
-        painter.fillRect(thumb, QColor(colors.letterbox))
-        picture = _thumbnail(card.thumbnail, self._palette)
-        if not picture.isNull():
-            painter.drawPixmap(_inside(thumb, picture.size()), picture)
-        if card.is_usable and option.state & (QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected):
-            painter.fillRect(thumb, QColor(0, 0, 0, 110))
-            icon("play", "accent").paint(painter, thumb.adjusted(12, 10, -12, -10))
-        left, right = thumb.right() + 12, rect.right() - 12
-        top = QRect(left, rect.y() + 6, right - left, 18)
-        low = QRect(left, rect.y() + 24, right - left, 18)
-        painter.setPen(QColor(colors.text))
-        steps = tr("{count_text} steps", count_text=count_text(card.env_steps))
-        painter.drawText(top, _LEFT, steps)
-        taken = painter.fontMetrics().horizontalAdvance(steps) + 6
-        if self._model.is_best(card):
-            best = tr("\u2605 best")
-            painter.setPen(QColor(colors.accent))
-            painter.drawText(top.adjusted(taken, 0, 0, 0), _LEFT, best)
-            painter.setPen(QColor(colors.text))
-            taken += painter.fontMetrics().horizontalAdvance(best) + 6
-        rate = card.success_text
-        painter.drawText(top, _RIGHT, rate)
-        used = painter.fontMetrics().horizontalAdvance(rate) + 8
-        room = QRectF(top.right() - used - SPARK_WIDTH, top.y() + 3, SPARK_WIDTH, top.height() - 6)
-        room.setLeft(max(room.left(), left + taken))
-        if room.width() >= LEAST_SPARK:
-            _paint_spark(painter, room, *self._model.way_to(card))
-        painter.setPen(QColor(getattr(colors, _TONES[card.integrity])))
-        integrity = tr(card.integrity)
-        painter.drawText(low, _RIGHT, integrity)
-        used = painter.fontMetrics().horizontalAdvance(integrity) + 8
-        painter.setPen(QColor(colors.muted))
-        text = painter.fontMetrics().elidedText(
-            f"{self._run_label(card.run_id)}, {ago(card.created_at)}, {size_text(card.size_bytes)}",
-            Qt.TextElideMode.ElideRight,
-            low.width() - used,
-        )
-        painter.drawText(low, _LEFT, text)
-
-    @staticmethod
-    def _paint_heading(painter: QPainter, rect: QRect, card: CheckpointCard) -> None:
-        line = QRect(rect.x() + 12, rect.y(), rect.width() - 24, HEADING)
-        painter.setPen(QColor(theme.current().muted))
-        text = f"{short_task(card.task)}, {card.algo}"
-        painter.drawText(line, _LEFT, text)
-        used = painter.fontMetrics().horizontalAdvance(text) + 8
-        painter.setPen(QColor(theme.current().border))
-        middle = line.center().y() + 1
-        painter.drawLine(line.left() + used, middle, line.right(), middle)
-
-
-def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -> None:
-    """Success from checkpoint to checkpoint of the run, and a dot where this one is."""
-    if len(way) < 2:
-        return
-    step = room.width() / (len(way) - 1)
-    points = [QPointF(room.x() + place * step, room.bottom() - rate * room.height()) for place, rate in enumerate(way)]
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QColor(theme.current().muted))
-    painter.drawPolyline(points)
-    painter.setBrush(QColor(theme.current().accent))
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.drawEllipse(points[here], 2.0, 2.0)
-
-
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-
-
-def _thumbnail(path: Path, palette: Palette) -> QPixmap:
-    """Return the picture in the colours of the game's screen; a null one if it cannot be read."""
-    key = f"{path} {palette.table.tobytes().hex()}"
-    found = QPixmap()
-    if not QPixmapCache.find(key, found):
-        found = QPixmap.fromImage(_tinted(QImage(str(path)), palette))
-        if not found.isNull():
-            QPixmapCache.insert(key, found)
-    return found
-
-
-def _tinted(image: QImage, palette: Palette) -> QImage:
-    """Return the four greys of a Game Boy in the palette's colours; other pictures as they are."""
-    if image.isNull() or image.format() != QImage.Format.Format_Grayscale8:
-        return image
-    step = 255 / (len(palette.table) - 1)
-    tinted = QImage(
-        image.constBits(), image.width(), image.height(), image.bytesPerLine(), QImage.Format.Format_Indexed8
-    )
-    tinted.setColorTable([int(palette.table[3 - round(grey / step)]) for grey in range(256)])
-    return tinted.convertToFormat(QImage.Format.Format_RGB32)
-
-
-def _inside(room: QRect, size: QSize) -> QRect:
-    """The largest place in the middle of `room` with the proportions of `size`."""
-    place = QRect(room.topLeft(), size.scaled(room.size(), Qt.AspectRatioMode.KeepAspectRatio))
-    place.moveCenter(room.center())
-    return place
 
 
 class CheckpointsDock(Dock):
@@ -351,3 +149,201 @@ class CheckpointsDock(Dock):
         index = self._model.index(self._model.row_of(card.folder)) if card else QModelIndex()
         if index != self.list.currentIndex():
             self.list.setCurrentIndex(index)
+
+
+class TrainedPage(QWidget):
+    """Its choices are its own: switching to Train new and back keeps them."""
+
+    def __init__(self, playing: PlayController, checkpoints: CheckpointList) -> None:
+        super().__init__()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        self._playing = playing
+        self._hint = label("", "muted", wrap=True)
+        column.addWidget(self._hint)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(4)
+        grid.setColumnStretch(1, 1)
+        self._values = [ElidedLabel() for _ in _ROWS]
+        for row, (name, value) in enumerate(zip(_ROWS, self._values, strict=True)):
+            grid.addWidget(label(tr(name) if name else "", "muted"), row, 0)
+            grid.addWidget(value, row, 1)
+        column.addLayout(grid)
+        column.addWidget(label(tr("Actions"), "muted"))
+        self.modes = QComboBox()
+        self.modes.setObjectName("policyMode")
+        self.modes.setAccessibleName(tr("How the policy chooses its actions"))
+        for value, (text, _) in _MODES.items():
+            self.modes.addItem(tr(text), value)
+        self.modes.activated.connect(lambda: self._choose(self.modes.currentData()))
+        column.addWidget(self.modes)
+        self.mode_words = label("", "muted", wrap=True)
+        self.mode_words.setObjectName("policyModeWords")
+        column.addWidget(self.mode_words)
+        playing.changed.connect(self._tell_mode)
+        self._tell_mode()
+        column.addStretch(1)
+        checkpoints.selection_changed.connect(lambda: self.show_card(checkpoints.selected))
+        self.show_card(checkpoints.selected)
+        self._ages = QTimer(self, interval=AGES_MS)
+        self._ages.timeout.connect(lambda: self.show_card(checkpoints.selected))
+        self._ages.start()
+
+    def _choose(self, mode: PolicyMode) -> None:
+        self._playing.policy_mode = mode
+        self._tell_mode()
+
+    def _tell_mode(self) -> None:
+        """What the choice means, and when the agent that plays was deployed with another."""
+        words, request = tr(_MODES[self._playing.policy_mode][1]), self._playing.request
+        plays = self._playing.is_active and request is not None and request.mode in _MODES
+        if plays and request is not None and request.mode != self._playing.policy_mode:
+            words += tr("; from the next Deploy on")
+        self.mode_words.setText(words)
+
+    def show_card(self, card: CheckpointCard | None) -> None:
+        self._hint.setText(
+            tr("Pick a checkpoint at the lower right, then press Deploy.")
+            if card is None
+            else tr("Press Deploy under Checkpoints to watch it play.")
+        )
+        texts = [""] * len(_ROWS)
+        if card is not None:
+            rates = list(dict.fromkeys(map(card.rate_words, RATES)))
+            rates += [""] * (len(RATES) - len(rates))
+            texts = [
+                card.task,
+                card.algo,
+                f"{card.env_steps:,}",
+                *rates,
+                ago(card.created_at),
+                tr(card.integrity),
+                card.run_id,
+            ]
+        for value, text in zip(self._values, texts, strict=True):
+            value.setText(text)
+
+
+class _CardDelegate(QStyledItemDelegate):
+    """Thumbnail, steps and run, success and integrity at the right; a star for a run's best."""
+
+    def __init__(
+        self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette, parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self._model, self._run_label, self._palette = model, run_label, palette
+        self.heads: set[int] = set()
+        """Rows with a heading: the first on show of their task and algorithm."""
+
+    def sizeHint(self, option, index: QModelIndex) -> QSize:  # type: ignore[no-untyped-def]
+        return QSize(200, ROW_HEIGHT + self.heading(index.row()))
+
+    def heading(self, row: int) -> int:
+        """Return the pixels of the heading in a row, above its card."""
+        return HEADING if row in self.heads else 0
+
+    @guarded_item
+    def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
+        card: CheckpointCard = index.data(Qt.ItemDataRole.UserRole)
+        colors = theme.current()
+        rect = option.rect.adjusted(0, self.heading(index.row()), 0, 0)
+        if rect.top() != option.rect.top():
+            self._paint_heading(painter, option.rect, card)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, QColor(colors.accent_soft))
+        thumb = THUMB.translated(rect.topLeft())
+        painter.fillRect(thumb, QColor(colors.letterbox))
+        picture = _thumbnail(card.thumbnail, self._palette)
+        if not picture.isNull():
+            painter.drawPixmap(_inside(thumb, picture.size()), picture)
+        if card.is_usable and option.state & (QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected):
+            painter.fillRect(thumb, QColor(0, 0, 0, 110))
+            icon("play", "accent").paint(painter, thumb.adjusted(12, 10, -12, -10))
+        left, right = thumb.right() + 12, rect.right() - 12
+        top = QRect(left, rect.y() + 6, right - left, 18)
+        low = QRect(left, rect.y() + 24, right - left, 18)
+        painter.setPen(QColor(colors.text))
+        steps = tr("{count_text} steps", count_text=count_text(card.env_steps))
+        painter.drawText(top, _LEFT, steps)
+        taken = painter.fontMetrics().horizontalAdvance(steps) + 6
+        if self._model.is_best(card):
+            best = tr("\u2605 best")
+            painter.setPen(QColor(colors.accent))
+            painter.drawText(top.adjusted(taken, 0, 0, 0), _LEFT, best)
+            painter.setPen(QColor(colors.text))
+            taken += painter.fontMetrics().horizontalAdvance(best) + 6
+        rate = card.success_text
+        painter.drawText(top, _RIGHT, rate)
+        used = painter.fontMetrics().horizontalAdvance(rate) + 8
+        room = QRectF(top.right() - used - SPARK_WIDTH, top.y() + 3, SPARK_WIDTH, top.height() - 6)
+        room.setLeft(max(room.left(), left + taken))
+        if room.width() >= LEAST_SPARK:
+            _paint_spark(painter, room, *self._model.way_to(card))
+        painter.setPen(QColor(getattr(colors, _TONES[card.integrity])))
+        integrity = tr(card.integrity)
+        painter.drawText(low, _RIGHT, integrity)
+        used = painter.fontMetrics().horizontalAdvance(integrity) + 8
+        painter.setPen(QColor(colors.muted))
+        text = painter.fontMetrics().elidedText(
+            f"{self._run_label(card.run_id)}, {ago(card.created_at)}, {size_text(card.size_bytes)}",
+            Qt.TextElideMode.ElideRight,
+            low.width() - used,
+        )
+        painter.drawText(low, _LEFT, text)
+
+    @staticmethod
+    def _paint_heading(painter: QPainter, rect: QRect, card: CheckpointCard) -> None:
+        line = QRect(rect.x() + 12, rect.y(), rect.width() - 24, HEADING)
+        painter.setPen(QColor(theme.current().muted))
+        text = f"{short_task(card.task)}, {card.algo}"
+        painter.drawText(line, _LEFT, text)
+        used = painter.fontMetrics().horizontalAdvance(text) + 8
+        painter.setPen(QColor(theme.current().border))
+        middle = line.center().y() + 1
+        painter.drawLine(line.left() + used, middle, line.right(), middle)
+
+
+def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -> None:
+    """Success from checkpoint to checkpoint of the run, and a dot where this one is."""
+    if len(way) < 2:
+        return
+    step = room.width() / (len(way) - 1)
+    points = [QPointF(room.x() + place * step, room.bottom() - rate * room.height()) for place, rate in enumerate(way)]
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QColor(theme.current().muted))
+    painter.drawPolyline(points)
+    painter.setBrush(QColor(theme.current().accent))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.drawEllipse(points[here], 2.0, 2.0)
+
+
+def _thumbnail(path: Path, palette: Palette) -> QPixmap:
+    """Return the picture in the colours of the game's screen; a null one if it cannot be read."""
+    key = f"{path} {palette.table.tobytes().hex()}"
+    found = QPixmap()
+    if not QPixmapCache.find(key, found):
+        found = QPixmap.fromImage(_tinted(QImage(str(path)), palette))
+        if not found.isNull():
+            QPixmapCache.insert(key, found)
+    return found
+
+
+def _tinted(image: QImage, palette: Palette) -> QImage:
+    """Return the four greys of a Game Boy in the palette's colours; other pictures as they are."""
+    if image.isNull() or image.format() != QImage.Format.Format_Grayscale8:
+        return image
+    step = 255 / (len(palette.table) - 1)
+    tinted = QImage(
+        image.constBits(), image.width(), image.height(), image.bytesPerLine(), QImage.Format.Format_Indexed8
+    )
+    tinted.setColorTable([int(palette.table[3 - round(grey / step)]) for grey in range(256)])
+    return tinted.convertToFormat(QImage.Format.Format_RGB32)
+
+
+def _inside(room: QRect, size: QSize) -> QRect:
+    """The largest place in the middle of `room` with the proportions of `size`."""
+    place = QRect(room.topLeft(), size.scaled(room.size(), Qt.AspectRatioMode.KeepAspectRatio))
+    place.moveCenter(room.center())
+    return place

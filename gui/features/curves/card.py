@@ -32,7 +32,7 @@ from gui.kit.plot_canvas import LEFT, RIGHT, PlotCanvas
 from gui.kit.plot_shapes import Scene, short_number
 from gui.kit.words import tr
 from gui.state.metric_series import CLOCK
-from gui.state.run_words import shortened
+from gui.state.run_words import without_middle
 from gui.state.telemetry import TelemetryModel
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
@@ -125,7 +125,7 @@ class PlotCard(QWidget):
             self._drawn = None
 
     def shows_any(self, measured: Container[str]) -> bool:
-        """Whether one of its lines is of a metric that is measured."""
+        """Return whether one of its lines is of a metric that is measured."""
         return any(metric in measured for metric, _ in self.spec.lines)
 
     def set_file_size(self, width: int, height: int) -> None:
@@ -233,7 +233,10 @@ class PlotCard(QWidget):
             head,
             *told,
             *(
-                (self._scenes.color_of(run, line), f"{shortened(name, LONGEST)}  {short_number(value)}{_edges(band)}")
+                (
+                    self._scenes.color_of(run, line),
+                    f"{without_middle(name, LONGEST)}  {short_number(value)}{_edges(band)}",
+                )
                 for run, line, name, value, band in rows
             ),
             *self._ended_before(x),
@@ -246,7 +249,7 @@ class PlotCard(QWidget):
         for run in lines.runs if len(lines.runs) > 1 else ():
             if (last := lines.last_before(run, metric, x)) is not None:
                 name = self.model.label(run.run_id)
-                name = shortened(f"{name} {line}" if self.spec.lines[1:] else name, LONGEST)
+                name = without_middle(f"{name} {line}" if self.spec.lines[1:] else name, LONGEST)
                 words = tr(
                     "{name}  {value}, until {place}", name=name, value=short_number(last[1]), place=self._place(last[0])
                 )
@@ -260,7 +263,7 @@ class PlotCard(QWidget):
         return f"{x:,.0f}"
 
     def readout(self) -> dict[str, float]:
-        """Value by line name at the crosshair, else the newest; of the first run on show."""
+        """Return the value by line name at the crosshair, else the newest; of the first run on show."""
         return {name: value for _, name, value in self._measured()}
 
     def _measured(self) -> list[tuple[int, str, float]]:
@@ -314,7 +317,7 @@ class PlotCard(QWidget):
     # -- files ------------------------------------------------------------------------------
 
     def legend(self) -> list[tuple[QColor, str]]:
-        """Colour and name of the runs on show, as many as a file has room for."""
+        """Return the colour and name of the runs on show, as many as a file has room for."""
         runs = self._lines.runs
         return [
             (self._scenes.color_of(index, 0), self.model.label(run.run_id))
@@ -322,7 +325,7 @@ class PlotCard(QWidget):
         ]
 
     def to_csv(self) -> str:
-        """Every point of every run on show, not only what is drawn."""
+        """Return every point of every run on show, not only what is drawn."""
         return self._lines.to_csv()
 
     # -- keys and the mouse on the card -----------------------------------------------------

@@ -34,11 +34,11 @@ class CardScenes:
         self.spec, self.lines = spec, PlotLines(spec, self.model)
 
     def forget(self) -> None:
-        """Nothing is on show."""
+        """Show nothing."""
         self._made.clear()
 
     def make(self, runs: list[Entry], x_range: tuple[float, float], width: int, *, log_y: bool) -> Scene:
-        """Of `runs`, whose lines are computed, `width` pixels wide."""
+        """Make the scene of `runs`, whose lines are computed, `width` pixels wide."""
         dots = self._dots(runs)
         new = self.lines.y_range([dot.y for dot in dots], log=log_y)
         is_followed = self.model.x_range is None and not log_y
@@ -57,7 +57,7 @@ class CardScenes:
         )
 
     def x_range(self, runs: list[Entry]) -> tuple[float, float]:
-        """The range that was chosen; else all, with room to grow so that not all moves at once."""
+        """Return the range that was chosen; else all, with room to grow so that not all moves at once."""
         if self.model.x_range is not None:
             return self.model.x_range
         low = self.lines.first_x(runs)
@@ -68,7 +68,7 @@ class CardScenes:
         return low, low + self._high
 
     def color_of(self, run: int, line: int) -> QColor:
-        """One run: each line its own colour. Several: each run the one it keeps while on show."""
+        """Return the colour of a line: of one run each line its own, of several each run the one it keeps."""
         run_id = self.lines.runs[run].run_id
         if self.lines.is_alone:
             return theme.curve_color(self._slot_alone(run_id, line))
@@ -168,12 +168,12 @@ class CardScenes:
 
 
 def eval_color() -> QColor:
-    """Of the greedy validations of a run that is alone."""
+    """Return the colour of the greedy validations of a run that is alone."""
     return theme.curve_color(1)
 
 
 def thinned(places: list[float], gap: float) -> Array:
-    """The newest of these places, and of the older ones those at least `gap` before the next."""
+    """Return the newest of these places, and of the older ones those at least `gap` before the next."""
     kept: list[float] = []
     for place in sorted(places, reverse=True):
         if not kept or kept[-1] - place >= gap:

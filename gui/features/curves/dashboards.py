@@ -24,8 +24,6 @@ from trainer_core.service import Imported, Job, import_curves, run_job
 
 LISTEN_S, LOOK_S = 60.0, 0.2
 """How long TensorBoard may take to listen, and how often it is asked; a browser would not wait."""
-
-
 MOST_TOLD = 3
 """Runs that were not taken whole, and are named."""
 
@@ -37,7 +35,7 @@ def free_port() -> int:
 
 
 async def answers(port: int) -> bool:
-    """Whether something listens there before patience ends."""
+    """Return whether something listens there before patience ends."""
     for _ in range(round(LISTEN_S / LOOK_S)):
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -20,7 +20,7 @@ from gui.kit.containers import Dock
 from gui.kit.indicators import ActionBars, Gauges, TimeSplit
 from gui.kit.words import tr
 from gui.state.run_notes import RunNotes
-from gui.state.run_words import shortened
+from gui.state.run_words import without_middle
 from gui.state.telemetry import TelemetryModel
 
 CLOCK_MS = 250
@@ -43,7 +43,7 @@ class OwnPage(QWidget):
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Show what the run in focus says now."""
+        """Show the newest records."""
         raise NotImplementedError
 
 
@@ -216,7 +216,7 @@ class TelemetryDock(Dock):
             slot = self.model.slots.get(name, 0)
             mark = MARKS[slot % len(MARKS)] if len(shown) <= MOST_WHOLE else MARKS[0]
             color = theme.curve_color(slot).name()
-            words = html.escape(shortened(self.model.label(name), LONGEST)).replace(" ", "&nbsp;")
+            words = html.escape(without_middle(self.model.label(name), LONGEST)).replace(" ", "&nbsp;")
             mark = mark.replace(" ", "&nbsp;")
             texts.append(f'<span style="color:{color}">{mark}</span>&nbsp;{words}')
         if len(shown) > MOST_NAMED:

@@ -37,6 +37,24 @@ PLOT_HZ = 4
 BUDGET_S = 0.012
 """Longest that a tick computes; a plot of many runs takes several."""
 IDLE_MS, BUSY_MS = 250, 15
+PLOT_MENU = (
+    "plotMaximise",
+    "plotPin",
+    "plotLog",
+    "plotHide",
+    "",
+    "plotPng",
+    "plotSvg",
+    "plotCsv",
+    "",
+    "followCurves",
+    "resetPlots",
+)
+CARD_HEIGHT = 156
+"""Pixels of a small multiple."""
+SMOOTHING_COMMANDS = ("smoothDecaying", "smoothRunning", "smoothGaussian")
+NARROW_ROW = 320
+"""Pixels of a row below which only controls have room."""
 
 
 class PlotBoard(QObject):
@@ -57,7 +75,7 @@ class PlotBoard(QObject):
         choices.changed.connect(self._on_choices)
 
     def make_card(self, spec: PlotSpec, key: str | None = None) -> PlotCard:
-        """A card that is drawn in turn; `key` where a plot has a second card here."""
+        """Return a card that is drawn in turn; `key` where a plot has a second card here."""
         card = PlotCard(spec, self._model)
         card.log_y = self._choices.is_log(spec.metric)
         card.zoomed.connect(lambda low, high: self._model.set_x_range((low, high)))
@@ -108,7 +126,7 @@ class PlotKeys(QObject):
         self._known: set[PlotCard] = set()
 
     def settle(self) -> None:
-        """Dozens of plots are one stop of Tab: that of the chosen plot, else of the first."""
+        """Make dozens of plots one stop of Tab: that of the chosen plot, else of the first."""
         cards = self._cards()
         chosen = [card for card in cards if card.spec.metric == self._choices.current]
         for card in cards:
@@ -145,21 +163,6 @@ def _center(card: PlotCard, scroll: QScrollArea) -> QPoint:
     page = scroll.widget()
     assert page is not None
     return card.mapTo(page, card.rect().center())
-
-
-PLOT_MENU = (
-    "plotMaximise",
-    "plotPin",
-    "plotLog",
-    "plotHide",
-    "",
-    "plotPng",
-    "plotSvg",
-    "plotCsv",
-    "",
-    "followCurves",
-    "resetPlots",
-)
 
 
 def show_plot_menu(parent: QWidget, actions: ActionRegistry, choices: PlotChoices, metric: str, place: QPoint) -> None:
@@ -206,12 +209,8 @@ class CurvePage(QScrollArea):
         self._column.removeWidget(card)
 
     def is_empty(self) -> bool:
-        """Whether every plot is hidden."""
+        """Return whether every plot is hidden."""
         return all(card.isHidden() for card in self.cards)
-
-
-HEIGHT = 156
-"""Pixels of a small multiple."""
 
 
 class PlotSection(QWidget):
@@ -245,7 +244,7 @@ class PlotSection(QWidget):
         column.addLayout(self._grid)
 
     def show_count(self, count: int, *, is_folded: bool) -> None:
-        """How many plots it has; without any it is not there."""
+        """Show how many plots it has; without any it is hidden."""
         self.toggle.setIcon(icon("right" if is_folded else "down", "muted"))
         self.toggle.setAccessibleDescription(tr("closed") if is_folded else tr("open"))
         self._note.setText(str(count) if is_folded else "")
@@ -262,16 +261,11 @@ class PlotSection(QWidget):
             self._grid.setColumnStretch(place, 0)
         self.cards, self._columns = cards, columns
         for place, card in enumerate(cards):
-            card.setFixedHeight(HEIGHT)
+            card.setFixedHeight(CARD_HEIGHT)
             self._grid.addWidget(card, place // columns, place % columns)
             card.show()
         for place in range(columns):
             self._grid.setColumnStretch(place, 1)
-
-
-SMOOTHING = ("smoothDecaying", "smoothRunning", "smoothGaussian")
-NARROW = 320
-"""Pixels of a row below which only controls have room."""
 
 
 class CurveControls(QWidget):
@@ -296,7 +290,7 @@ class CurveControls(QWidget):
         self.smoothing.setAccessibleName(tr("Smoothing"))
         self.smoothing.setToolTip(tr("Smoothing; a right click chooses the kind"))
         self.smoothing.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        self.smoothing.addActions([actions[name] for name in SMOOTHING])
+        self.smoothing.addActions([actions[name] for name in SMOOTHING_COMMANDS])
         self.smoothing.setRange(0, 99)
         self.smoothing.setFixedWidth(64)
         self.smoothing.valueChanged.connect(lambda value: model.set_smoothing(value / 100))
@@ -314,7 +308,7 @@ class CurveControls(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """A narrow row does without the slider's name, which its tooltip has too."""
         super().resizeEvent(event)
-        self._words.setVisible(self.width() >= NARROW)
+        self._words.setVisible(self.width() >= NARROW_ROW)
 
     def _show(self) -> None:
         self.axis.setCurrentIndex(self.axis.findData(self._model.x_axis))

@@ -25,6 +25,8 @@ MORE = "More"
 """The page of scalars without a row in the table: another trainer's."""
 WITH_EVALS = "success_rate"
 """The plot in which validation results are marked as points."""
+PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
+"""What is kept, each a list of metrics; of `folded` names of groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class PlotSpec:
 
 
 def spec_of(row: Metric) -> PlotSpec:
-    """The plot that is named after a metric, with those that are drawn beside it."""
+    """Return the plot that is named after a metric, with those that are drawn beside it."""
     rows = (row, *(other for other in METRICS if other.beside == row.name))
     return PlotSpec(
         metric=row.name,
@@ -60,17 +62,17 @@ def spec_of(row: Metric) -> PlotSpec:
 
 
 def page_specs(group: str) -> tuple[PlotSpec, ...]:
-    """The plots of a page, in the table's order."""
+    """Return the plots of a page, in the table's order."""
     return tuple(spec_of(row) for row in METRICS if row.group == group and not row.beside)
 
 
 def every_spec() -> list[PlotSpec]:
-    """The plots of all pages."""
+    """Return the plots of all pages."""
     return [spec for group in PAGES for spec in page_specs(group)]
 
 
 def spec_by_name(name: str, measured: Iterable[str] = ()) -> PlotSpec:
-    """The plot that is named after a metric, or one of that metric alone; `measured` are all
+    """Return the plot that is named after a metric, or one of that metric alone; `measured` are all
     scalars there are, of which some plots have as many lines as there are tasks."""
     for spec in (*every_spec(), *further_specs(measured)):
         if spec.metric == name:
@@ -79,7 +81,7 @@ def spec_by_name(name: str, measured: Iterable[str] = ()) -> PlotSpec:
 
 
 def further_specs(names: Iterable[str]) -> list[PlotSpec]:
-    """Plots for those of `names` that no page has; what is told of each task in one plot."""
+    """Return the plots for those of `names` that no page has; what is told of each task in one plot."""
     known = {row.name for row in METRICS}
     rows = [metric(name) for name in names if name not in known]
     by_task: dict[str, list[Metric]] = {}
@@ -99,10 +101,6 @@ def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
     labels = last if len(set(last)) == len(last) else [found.label for found in of_tasks]
     lines = ((found.name, name) for found, name in zip(of_tasks, labels, strict=True))
     return replace(spec_of(row), metric=f"{row.name}_by_task", lines=tuple(lines), group="tasks", help=tr(row.help))
-
-
-PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
-"""What is kept, each a list of metrics; of `folded` names of groups."""
 
 
 class PlotChoices(QObject):
@@ -135,7 +133,7 @@ class PlotChoices(QObject):
         self._keep(part, kept if name in self._parts[part] else [*kept, name])
 
     def ordered(self, metrics: list[str]) -> list[str]:
-        """These plots as the person wants them; those never moved stay where the table has them."""
+        """Return these plots as the person wants them; those never moved stay where the table has them."""
         wanted = [name for name in self._parts["order"] if name in metrics]
         moved, known = iter(wanted), set(wanted)
         return [next(moved) if name in known else name for name in metrics]
@@ -177,7 +175,7 @@ class PlotChoices(QObject):
         self._toggle("pinned", metric)
 
     def is_folded(self, group: str) -> bool:
-        """Whether a group of plots is its heading only."""
+        """Return whether a group of plots is its heading only."""
         return group in self._parts["folded"]
 
     def toggle_folded(self, group: str) -> None:
@@ -200,11 +198,11 @@ class PlotChoices(QObject):
             self.set_hidden(metric, True)
 
     def reset(self) -> None:
-        """Every plot, in the table's order, with straight axes, no group closed."""
+        """Show every plot, in the table's order, with straight axes, no group closed."""
         self.put_state(tuple(() for _ in PARTS), always=True)
 
     def state(self) -> tuple[tuple[str, ...], ...]:
-        """One tuple for each of PARTS: what `put_state` brings back."""
+        """Return one tuple for each of PARTS: what `put_state` brings back."""
         return tuple(tuple(self._parts[name]) for name in PARTS)
 
     def put_state(self, state: tuple[tuple[str, ...], ...], *, always: bool = False) -> None:
@@ -242,7 +240,7 @@ class CurvesController(QObject):
         """The view's: title and plots of each group that is on the page."""
 
     def refusal(self) -> str:
-        """Why there is no plot to speak of; empty when there is one."""
+        """Return why there is no plot to speak of; empty when there is one."""
         return "" if self.choices.current else tr("Click on a plot first")
 
     def follow_refusal(self) -> str:
@@ -259,7 +257,7 @@ class CurvesController(QObject):
         self._telemetry.set_smoothing_kind(kind)
 
     def toggle_spread(self, spread: str) -> None:
-        """Runs of one configuration as one curve with a band, or each its own again."""
+        """Show runs of one configuration as one curve with a band, or each its own again."""
         telemetry = self._telemetry
         telemetry.set_spread(APART if telemetry.spread == spread else spread)
 
@@ -284,7 +282,7 @@ class CurvesController(QObject):
         self.choices.drop(self.choices.current)
 
     def file_name(self, kind: str) -> str:
-        """What a file of the plot is called unless someone says otherwise."""
+        """Return what a file of the plot is called unless someone says otherwise."""
         return f"{self.choices.current.replace('/', '_')}.{kind}"
 
     def export(self, kind: str, path: Path) -> None:

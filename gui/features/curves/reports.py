@@ -31,109 +31,14 @@ from gui.state.run_words import WORDS
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
-AXES = ("env_steps", "update", "wall_time_s")
+CSV_AXES = ("env_steps", "update", "wall_time_s")
 """Counters that come before the metrics in a row."""
-CONFIG = "config."
+CONFIG_HEAD = "config."
 """What names of fields of the configuration begin with."""
-
-
-def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]) -> str:
-    """A row a run: what it is, how far it came, and every field of what any of them was told."""
-    fields = list(dict.fromkeys(name for run in runs for name in configs.get(run.run_id, {})))
-    head = ["run_id", "name", "state", "reason", "task", "trainer", "algo", "device", "steps",
-            "best", "started", "ended", "tags", "notes"]  # fmt: skip
-    rows = [[*head, *(CONFIG + name for name in fields)]]
-    for run in runs:
-        told, note = configs.get(run.run_id, {}), notes.get(run.run_id, Note())
-        rows.append([
-            run.run_id, run.name, run.state, run.reason, run.task, run.runner, run.algo, run.device,
-            str(run.env_steps), f"{run.best_success_rate:.10g}", _time(run.created_at),
-            _time(run.finished_at), " ".join(note.tags), note.text,
-            *(told.get(name, "") for name in fields),
-        ])  # fmt: skip
-    return _text(rows)
-
-
-def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
-    """A row a record of (run id, name, f64[records] by metric); what was not measured is empty."""
-    every = list(dict.fromkeys(metric for _, _, columns in runs for metric in columns))
-    head = [*(name for name in AXES if name in every), *(n for n in every if n not in AXES)]
-    rows = [["run_id", "name", *head]]
-    for run_id, name, columns in runs:
-        length = max(map(len, columns.values()), default=0)
-        texts = [_number_texts(columns[metric]) if metric in columns else [""] * length for metric in head]
-        rows += [[run_id, name, *values] for values in zip(*texts, strict=True)]
-    return _text(rows)
-
-
-def _number_texts(values: Array) -> list[str]:
-    missing = np.isnan(values).tolist()
-    return ["" if is_missing else f"{value:.10g}" for value, is_missing in zip(values.tolist(), missing, strict=True)]
-
-
-def _time(when: float) -> str:
-    """In UTC, ISO 8601; nothing of a time that was not."""
-    return datetime.fromtimestamp(when, UTC).isoformat(timespec="seconds") if when else ""
-
-
-def _text(rows: Sequence[Sequence[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out).writerows(rows)
-    return out.getvalue()
-
-
-EDGE, GAP = 12, 10
+HEAD_EDGE, HEAD_GAP = 12, 10
 """Pixels beside the head, and between two names in it."""
 LEAST_TITLE = 0.4
 """Share of the head that names of runs leave to the title."""
-
-
-def to_png(card: PlotCard, ratio: float = 2.0) -> bytes:
-    image = QImage(card.size() * ratio, QImage.Format.Format_RGB32)
-    image.setDevicePixelRatio(ratio)
-    image.fill(QColor(theme.current().window))
-    with QPainter(image) as painter:
-        _paint(card, painter)
-    buffer = QBuffer()
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")  # type: ignore[call-overload]
-    return bytes(buffer.data().data())
-
-
-def to_svg(card: PlotCard) -> bytes:
-    buffer = QBuffer()
-    generator = QSvgGenerator()
-    generator.setOutputDevice(buffer)
-    generator.setSize(QSize(card.width(), card.height()))
-    generator.setViewBox(QRectF(0, 0, card.width(), card.height()))
-    generator.setTitle(card.spec.title)
-    with QPainter(generator) as painter:
-        painter.fillRect(card.rect(), QColor(theme.current().window))
-        _paint(card, painter)
-    return bytes(buffer.data().data())
-
-
-def _paint(card: PlotCard, painter: QPainter) -> None:
-    head = card.canvas.mapTo(card, QPoint(0, 0)).y()
-    painter.setFont(theme.ui_font())
-    metrics = painter.fontMetrics()
-    right, least = card.width() - float(EDGE), EDGE + LEAST_TITLE * card.width()
-    for color, name in reversed(card.legend()):
-        width = metrics.horizontalAdvance(name)
-        if right - width < least:
-            continue
-        painter.setPen(color)
-        painter.drawText(QRectF(right - width, 4, width + 2, head), 0, name)
-        right -= width + GAP
-    painter.setPen(QColor(theme.current().text))
-    room = right - EDGE
-    title = metrics.elidedText(card.spec.title, Qt.TextElideMode.ElideMiddle, int(room))
-    painter.drawText(QRectF(EDGE, 4, room, head), 0, title)
-    painter.translate(0, head)
-    card.canvas.paint_lines(painter)
-    painter.translate(0, -head)
-
-
 Table = list[tuple[str, list[str]]]
 """(field, value by run)."""
 _STYLE = """
@@ -149,72 +54,6 @@ td, th {{ padding: 3px 12px 3px 0; text-align: left; white-space: nowrap;
 .plots svg {{ max-width: 100%; height: auto; }}
 a {{ color: {accent}; }}
 """
-
-
-@dataclass
-class Report:
-    title: str
-    made: str
-    """When, and of which home."""
-    runs: list[str] = field(default_factory=list)
-    """Names of all that is on show, in the order of the summary's values."""
-    colors: list[str] = field(default_factory=list)
-    summary: Table = field(default_factory=list)
-    compared: list[str] = field(default_factory=list)
-    """Names of the runs that the tables side by side have columns for."""
-    differences: Table = field(default_factory=list)
-    outcomes: Table = field(default_factory=list)
-    notes: list[tuple[str, str]] = field(default_factory=list)
-    """(name, HTML) of runs on which somebody wrote."""
-    plots: list[tuple[str, list[str]]] = field(default_factory=list)
-    """(group, SVG elements)."""
-
-
-def to_html(report: Report, colors: Mapping[str, str]) -> str:
-    """The whole file, which needs nothing else to be seen; `colors` as `gui.kit.style_sheet` calls them."""
-    style = _STYLE.format_map(colors)
-    parts = [
-        "<!doctype html>",
-        '<html><head><meta charset="utf-8">',
-        f"<title>{html.escape(report.title)}</title>",
-        f"<style>{style}</style></head><body>",
-        f"<h1>{html.escape(report.title)}</h1>",
-        f'<p class="muted">{html.escape(report.made)}</p>',
-        f"<h2>{tr('Runs')}</h2>",
-        _by_run(report),
-    ]
-    for title, table in ((tr("Fields that differ"), report.differences), (tr("What came of it"), report.outcomes)):
-        if table:
-            parts += [f"<h2>{html.escape(title)}</h2>", _side_by_side(report.compared, table)]
-    if report.notes:
-        parts.append(f"<h2>{tr('Notes')}</h2>")
-        parts += [f"<h3>{html.escape(name)}</h3>{text}" for name, text in report.notes]
-    for group, plots in report.plots:
-        parts += [f"<h2>{html.escape(group)}</h2>", '<div class="plots">', *plots, "</div>"]
-    return "\n".join([*parts, "</body></html>", ""])
-
-
-def _by_run(report: Report) -> str:
-    """A row a run, with the colour of its curves."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name, _ in report.summary)
-    rows = [f"<tr><th></th><th>{tr('Run')}</th>{head}</tr>"]
-    for place, (name, color) in enumerate(zip(report.runs, report.colors, strict=True)):
-        cells = _cells([values[place] for _, values in report.summary])
-        swatch = f'<td><span class="swatch" style="background:{color}"></span></td>'
-        rows.append(f"<tr>{swatch}<td>{html.escape(name)}</td>{cells}</tr>")
-    return f"<table>{''.join(rows)}</table>"
-
-
-def _side_by_side(runs: Sequence[str], table: Table) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in runs)
-    rows = [f"<tr><th>{html.escape(name)}</th>{_cells(values)}</tr>" for name, values in table]
-    return f"<table><tr><th></th>{head}</tr>{''.join(rows)}</table>"
-
-
-def _cells(values: Sequence[str]) -> str:
-    return "".join(f"<td>{html.escape(value)}</td>" for value in values)
-
-
 MOST_BESIDE = 24
 """Runs that tables side by side have columns for."""
 
@@ -236,11 +75,11 @@ class Reports(QObject):
         self._curves, self._configs, self._notes = curves, configs, notes
 
     def refusal(self) -> str:
-        """Why there are no curves to write; empty when there are."""
+        """Return why there are no curves to write; empty when there are."""
         return "" if self._runs.compared() else tr("No run with curves is on show")
 
     def write_report(self, path: Path) -> None:
-        """What is on show in *Curves*, with tables and notes, as one HTML file."""
+        """Write what is on show in *Curves*, with tables and notes, as one HTML file."""
         self._bridge.spawn(
             self._bridge.in_slices(self._reporting()),
             title=tr("The report was not written"),
@@ -248,7 +87,7 @@ class Reports(QObject):
         )
 
     def write_curves(self, path: Path) -> None:
-        """Every record of every run on show, a row each."""
+        """Write every record of every run on show, a row each."""
         model = self._telemetry
         known = [(name, model.label(name), model.runs[name].table) for name in model.shown() if name in model.runs]
         tables = [
@@ -258,7 +97,7 @@ class Reports(QObject):
         self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
-        """A row for each of these runs, with all that it was told."""
+        """Write a row for each of these runs, with all that it was told."""
         service = self._bridge.service
         runs = [service.runs[run_id] for run_id in run_ids if run_id in service.runs]
 
@@ -323,9 +162,164 @@ class Reports(QObject):
 
 
 def html_of(markdown: str) -> str:
-    """A note as the inside of a page."""
+    """Return a note as the inside of a page."""
     document = QTextDocument()
     document.setMarkdown(markdown, QTextDocument.MarkdownFeature.MarkdownNoHTML)
     found = re.search(r"<body[^>]*>(.*)</body>", document.toHtml(), re.DOTALL)
     text = found[1] if found else ""
     return re.sub(r' style="[^"]*"', "", text)  # fonts and margins are the page's
+
+
+def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]) -> str:
+    """Return a table with a row a run: what it is, how far it came, and every field of what any of them was told."""
+    fields = list(dict.fromkeys(name for run in runs for name in configs.get(run.run_id, {})))
+    head = ["run_id", "name", "state", "reason", "task", "trainer", "algo", "device", "steps",
+            "best", "started", "ended", "tags", "notes"]  # fmt: skip
+    rows = [[*head, *(CONFIG_HEAD + name for name in fields)]]
+    for run in runs:
+        told, note = configs.get(run.run_id, {}), notes.get(run.run_id, Note())
+        rows.append([
+            run.run_id, run.name, run.state, run.reason, run.task, run.runner, run.algo, run.device,
+            str(run.env_steps), f"{run.best_success_rate:.10g}", _time(run.created_at),
+            _time(run.finished_at), " ".join(note.tags), note.text,
+            *(told.get(name, "") for name in fields),
+        ])  # fmt: skip
+    return _text(rows)
+
+
+def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
+    """Return a table with a row a record of (run id, name, f64[records] by metric); what was not measured is empty."""
+    every = list(dict.fromkeys(metric for _, _, columns in runs for metric in columns))
+    head = [*(name for name in CSV_AXES if name in every), *(n for n in every if n not in CSV_AXES)]
+    rows = [["run_id", "name", *head]]
+    for run_id, name, columns in runs:
+        length = max(map(len, columns.values()), default=0)
+        texts = [_number_texts(columns[metric]) if metric in columns else [""] * length for metric in head]
+        rows += [[run_id, name, *values] for values in zip(*texts, strict=True)]
+    return _text(rows)
+
+
+def _number_texts(values: Array) -> list[str]:
+    missing = np.isnan(values).tolist()
+    return ["" if is_missing else f"{value:.10g}" for value, is_missing in zip(values.tolist(), missing, strict=True)]
+
+
+def _time(when: float) -> str:
+    """In UTC, ISO 8601; nothing of a time that was not."""
+    return datetime.fromtimestamp(when, UTC).isoformat(timespec="seconds") if when else ""
+
+
+def _text(rows: Sequence[Sequence[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+def to_png(card: PlotCard, ratio: float = 2.0) -> bytes:
+    image = QImage(card.size() * ratio, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    image.fill(QColor(theme.current().window))
+    with QPainter(image) as painter:
+        _paint(card, painter)
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image.save(buffer, "PNG")  # type: ignore[call-overload]
+    return bytes(buffer.data().data())
+
+
+def to_svg(card: PlotCard) -> bytes:
+    buffer = QBuffer()
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setSize(QSize(card.width(), card.height()))
+    generator.setViewBox(QRectF(0, 0, card.width(), card.height()))
+    generator.setTitle(card.spec.title)
+    with QPainter(generator) as painter:
+        painter.fillRect(card.rect(), QColor(theme.current().window))
+        _paint(card, painter)
+    return bytes(buffer.data().data())
+
+
+def _paint(card: PlotCard, painter: QPainter) -> None:
+    head = card.canvas.mapTo(card, QPoint(0, 0)).y()
+    painter.setFont(theme.ui_font())
+    metrics = painter.fontMetrics()
+    right, least = card.width() - float(HEAD_EDGE), HEAD_EDGE + LEAST_TITLE * card.width()
+    for color, name in reversed(card.legend()):
+        width = metrics.horizontalAdvance(name)
+        if right - width < least:
+            continue
+        painter.setPen(color)
+        painter.drawText(QRectF(right - width, 4, width + 2, head), 0, name)
+        right -= width + HEAD_GAP
+    painter.setPen(QColor(theme.current().text))
+    room = right - HEAD_EDGE
+    title = metrics.elidedText(card.spec.title, Qt.TextElideMode.ElideMiddle, int(room))
+    painter.drawText(QRectF(HEAD_EDGE, 4, room, head), 0, title)
+    painter.translate(0, head)
+    card.canvas.paint_lines(painter)
+    painter.translate(0, -head)
+
+
+@dataclass
+class Report:
+    title: str
+    made: str
+    """When, and of which home."""
+    runs: list[str] = field(default_factory=list)
+    """Names of all that is on show, in the order of the summary's values."""
+    colors: list[str] = field(default_factory=list)
+    summary: Table = field(default_factory=list)
+    compared: list[str] = field(default_factory=list)
+    """Names of the runs that the tables side by side have columns for."""
+    differences: Table = field(default_factory=list)
+    outcomes: Table = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    """(name, HTML) of runs on which somebody wrote."""
+    plots: list[tuple[str, list[str]]] = field(default_factory=list)
+    """(group, SVG elements)."""
+
+
+def to_html(report: Report, colors: Mapping[str, str]) -> str:
+    """Return the whole file, which needs nothing else to be seen; `colors` as `gui.kit.style_sheet` calls them."""
+    style = _STYLE.format_map(colors)
+    parts = [
+        "<!doctype html>",
+        '<html><head><meta charset="utf-8">',
+        f"<title>{html.escape(report.title)}</title>",
+        f"<style>{style}</style></head><body>",
+        f"<h1>{html.escape(report.title)}</h1>",
+        f'<p class="muted">{html.escape(report.made)}</p>',
+        f"<h2>{tr('Runs')}</h2>",
+        _by_run(report),
+    ]
+    for title, table in ((tr("Fields that differ"), report.differences), (tr("What came of it"), report.outcomes)):
+        if table:
+            parts += [f"<h2>{html.escape(title)}</h2>", _side_by_side(report.compared, table)]
+    if report.notes:
+        parts.append(f"<h2>{tr('Notes')}</h2>")
+        parts += [f"<h3>{html.escape(name)}</h3>{text}" for name, text in report.notes]
+    for group, plots in report.plots:
+        parts += [f"<h2>{html.escape(group)}</h2>", '<div class="plots">', *plots, "</div>"]
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def _by_run(report: Report) -> str:
+    """A row a run, with the colour of its curves."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name, _ in report.summary)
+    rows = [f"<tr><th></th><th>{tr('Run')}</th>{head}</tr>"]
+    for place, (name, color) in enumerate(zip(report.runs, report.colors, strict=True)):
+        cells = _cells([values[place] for _, values in report.summary])
+        swatch = f'<td><span class="swatch" style="background:{color}"></span></td>'
+        rows.append(f"<tr>{swatch}<td>{html.escape(name)}</td>{cells}</tr>")
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _side_by_side(runs: Sequence[str], table: Table) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in runs)
+    rows = [f"<tr><th>{html.escape(name)}</th>{_cells(values)}</tr>" for name, values in table]
+    return f"<table><tr><th></th>{head}</tr>{''.join(rows)}</table>"
+
+
+def _cells(values: Sequence[str]) -> str:
+    return "".join(f"<td>{html.escape(value)}</td>" for value in values)

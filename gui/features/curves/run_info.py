@@ -21,7 +21,9 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.service import Gauge, folder_bytes, read_gauges
 from trainer_core.wire.records import CheckpointRecord
 
-EVERY_MS = 2000
+GAUGES_MS = 2000
+NOTE_HEIGHT = 160
+"""Pixels of what a person wrote on the run; more of it is scrolled to."""
 
 
 class GaugesController(QObject):
@@ -36,7 +38,7 @@ class GaugesController(QObject):
         self.is_watched: Callable[[], bool] = lambda: False
         """Whether anybody sees the gauges; the view that draws them says so."""
         self._is_reading = False
-        self._clock = QTimer(self, interval=EVERY_MS)
+        self._clock = QTimer(self, interval=GAUGES_MS)
         self._clock.timeout.connect(self.read)
         self._clock.start()
         self._telemetry = telemetry
@@ -66,10 +68,6 @@ class GaugesController(QObject):
             self._bridge.spawn(work, then=lambda size: self.disk_use_read.emit(run_id, size))
 
 
-MOST_NOTE = 160
-"""Pixels of what a person wrote on the run; more of it is scrolled to."""
-
-
 class RunInfo(QWidget):
     def __init__(self, model: TelemetryModel, actions: ActionRegistry, notes: RunNotes) -> None:
         super().__init__()
@@ -96,7 +94,7 @@ class RunInfo(QWidget):
         shown.setWidgetResizable(True)
         shown.setFrameShape(QFrame.Shape.NoFrame)
         shown.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        shown.setMaximumHeight(MOST_NOTE)
+        shown.setMaximumHeight(NOTE_HEIGHT)
         shown.hide()
         self._note_area = shown
         column.addWidget(shown)
@@ -129,7 +127,7 @@ class RunInfo(QWidget):
             self.text.verticalScrollBar().setValue(place)
 
     def show_disk_use(self, run_id: str, size: int) -> None:
-        """What a run's folder takes, in bytes."""
+        """Show what a run's folder takes, in bytes."""
         self._sizes = {run_id: size}
 
     @staticmethod

@@ -32,10 +32,14 @@ from gui.state.seed_groups import SPREADS
 from gui.state.session import Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
 
-REST_MS = 300
+STEP_MS = 300
 """A drag of the smoothing slider is one change, not fifty."""
 MOST_STEPS = 100
 Snapshot = tuple[Any, ...]
+VIEWS_KEY = "curves/views"
+MOST_VIEWS = 100
+"""Views that are kept; the oldest go first."""
+MOST_NAME_LETTERS = 60
 
 
 class ViewHistory(QObject):
@@ -54,7 +58,7 @@ class ViewHistory(QObject):
         self._window, self._telemetry, self._plots = window, telemetry, plots
         self._past: list[Snapshot] = []
         self._future: list[Snapshot] = []
-        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest = QTimer(self, singleShot=True, interval=STEP_MS)
         self._rest.timeout.connect(self._on_rest)
         self._now = self._take()
         for dock in docks:
@@ -85,7 +89,7 @@ class ViewHistory(QObject):
             self._on_rest()
 
     def forget_difference(self) -> None:
-        """What is on show now is where the next step begins."""
+        """Let the next step begin at what is on show now."""
         self._rest.stop()
         self._now = self._take()
 
@@ -147,11 +151,6 @@ class ViewHistory(QObject):
         QTimer.singleShot(0, self, self.forget_difference)
 
 
-KEY = "curves/views"
-MOST = 100
-"""Views that are kept; the oldest go first."""
-
-
 class View(TypedDict, total=False):
     """Axes, smoothing, plots and runs that were on show; an older app knew fewer of them."""
 
@@ -174,7 +173,7 @@ class SavedViews(QObject):
         super().__init__()
         self._settings = settings
         self._views: dict[str, dict[str, Any]] = {}
-        for name, view in settings.decoded(KEY, dict[str, msgspec.Raw], {}).items():
+        for name, view in settings.decoded(VIEWS_KEY, dict[str, msgspec.Raw], {}).items():
             with contextlib.suppress(msgspec.MsgspecError, RecursionError):  # one, not all of them
                 self._views[name] = dict(msgspec.json.decode(view, type=View))
 
@@ -188,14 +187,14 @@ class SavedViews(QObject):
     def put(self, name: str, view: dict[str, Any]) -> None:
         """Keep a view, in the place of one of the same name."""
         kept = {other: old for other, old in self._views.items() if other != name}
-        self._keep({**dict(list(kept.items())[1 - MOST :]), name: view})
+        self._keep({**dict(list(kept.items())[1 - MOST_VIEWS :]), name: view})
 
     def drop(self, name: str) -> None:
         self._keep({other: view for other, view in self._views.items() if other != name})
 
     def _keep(self, views: dict[str, dict[str, Any]]) -> None:
         self._views = views
-        self._settings.set(KEY, json.dumps(views))
+        self._settings.set(VIEWS_KEY, json.dumps(views))
         self.changed.emit()
 
 
@@ -276,9 +275,6 @@ def _list(found: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-MOST_LETTERS = 60
-
-
 class ViewsDialog(QDialog):
     def __init__(
         self, parent: QWidget, views: SavedViews, save: Callable[[str], object], show: Callable[[str], object]
@@ -304,7 +300,7 @@ class ViewsDialog(QDialog):
         self.name.setObjectName("viewName")
         self.name.setAccessibleName(tr("Name of the view"))
         self.name.setPlaceholderText(tr("Name of the view"))
-        self.name.setMaxLength(MOST_LETTERS)
+        self.name.setMaxLength(MOST_NAME_LETTERS)
         self.name.textChanged.connect(lambda _: self._on_row())
         self.keep = button(tr("Save what is on show"), "saveViewButton", clicked=self._on_save)
         row.addWidget(self.name, 1)

@@ -112,7 +112,7 @@ class PlotLines:
         return True
 
     def shown_lines(self) -> list[tuple[int, str, str]]:
-        """(place, metric, name) of the lines that are drawn of the runs on show."""
+        """Return (place, metric, name) of the lines that are drawn of the runs on show."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
         has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
         if self.is_alone if has_bands else len(self.runs) <= MOST_WHOLE:
@@ -163,35 +163,31 @@ class PlotLines:
     # -- ranges -----------------------------------------------------------------------------
 
     def first_x(self, runs: list[Entry]) -> float:
-        """Where the axis begins: at zero, or with the first record by the clock."""
+        """Return where the axis begins: at zero, or with the first record by the clock."""
         if self.model.x_axis != CLOCK:
             return 0.0
         columns = [run.table.column(CLOCK) for run in runs]
         return min([float(x[0]) for x in columns if len(x)], default=0.0)
 
     def last_x(self, runs: list[Entry]) -> float:
-        """Where the longest of the runs is by now."""
+        """Return where the longest of the runs is by now."""
         columns = [run.table.column(self.model.x_axis) for run in runs]
         return max([float(x[-1]) for x in columns if len(x)], default=1.0)
 
     def y_range(self, further: list[Array], *, log: bool) -> tuple[float, float]:
-        """Room for every line and for `further` values."""
+        """Return (low, high) of an axis that has room for every line and for `further` values."""
         lines = [line for lines in self.by_run for line in lines]
-        extremes = [(line.low, line.high) for line in lines if line.low <= line.high]
         if log:
-            values = [line.y for line in lines]
-            values += [edge for line in lines if line.band for edge in line.band[1:]]
-            positive = (y[y > 0] for y in values)
-            extremes = [(float(y.min()), float(y.max())) for y in positive if len(y)]
-            further = [y[y > 0] for y in further]
-        if self.model.trims_outliers and lines and not log:
-            extremes = [_bulk(lines)] if any(len(line.y) for line in lines) else []
-        extremes += [(float(y.min()), float(y.max())) for y in further if len(y)]
+            return _log_range(lines, further)
+        measured = [line for line in lines if line.low <= line.high]
+        if self.model.trims_outliers and any(len(line.y) for line in measured):
+            extremes = [_bulk(measured)]
+        else:
+            extremes = [(line.low, line.high) for line in measured]
+        extremes += _extremes(further)
         if not extremes:
-            return (0.1, 1.0) if log else (0.0, 1.0)
+            return 0.0, 1.0
         low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
-        if log:
-            return low / 1.25, high * 1.25
         if self.spec.is_share:
             is_small = high <= SMALL_SHARE and not self.spec.is_fixed
             return padded(0.0, max(high, 1e-6) if is_small else 1.0)
@@ -200,7 +196,7 @@ class PlotLines:
     # -- values -----------------------------------------------------------------------------
 
     def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
-        """The measurement nearest to x, the newest for None; None where the run was not there.
+        """Return the measurement nearest to x, the newest for None; None where the run was not there.
 
         Past a run's end, or before its first record, nothing was measured.
         """
@@ -223,7 +219,7 @@ class PlotLines:
         return run
 
     def band_at(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
-        """Between what the runs of a group are there; None of one run, or where they are not."""
+        """Return (low, high) of what the runs of a group reach at x; None of one run, or where they are not."""
         if not isinstance(run, SeedGroup):
             return None
         places, low, high = run.band(metric, self.model.x_axis)
@@ -240,7 +236,7 @@ class PlotLines:
         return float(places[-1]), float(values[-1])
 
     def rows_at(self, x: float) -> list[tuple[int, int, str, float, tuple[float, float] | None]]:
-        """(run, line, name, value, band) of every line measured there, the highest first."""
+        """Return (run, line, name, value, band) of every line measured there, the highest first."""
         found = []
         runs = self.runs
         for index, run in enumerate(runs):
@@ -256,7 +252,7 @@ class PlotLines:
         return sorted(found, key=lambda row: -row[3])
 
     def to_csv(self) -> str:
-        """Every point of every run on show, not only what is drawn."""
+        """Return every point of every run on show, not only what is drawn."""
         names = [metric for metric, _ in self.spec.lines]
         rows = ["run," + self.model.x_axis + "," + ",".join(names)]
         entries = self.model.entries()
@@ -267,6 +263,21 @@ class PlotLines:
                 ",".join([run.run_id, *(_cell(value) for value in values)]) for values in zip(*columns, strict=True)
             ]
         return "\n".join(rows) + "\n"
+
+
+def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
+    """Room on a logarithmic axis for the positive values of the lines, their bands, and `further`."""
+    edges = [edge for line in lines if line.band for edge in line.band[1:]]
+    values = [*(line.y for line in lines), *edges, *further]
+    extremes = _extremes([y[y > 0] for y in values])
+    if not extremes:
+        return 0.1, 1.0
+    return min(low for low, _ in extremes) / 1.25, max(high for _, high in extremes) * 1.25
+
+
+def _extremes(values: list[Array]) -> list[tuple[float, float]]:
+    """Return (least, largest) of each that is not empty."""
+    return [(float(y.min()), float(y.max())) for y in values if len(y)]
 
 
 def _bulk(lines: list[Line]) -> tuple[float, float]:
@@ -301,7 +312,7 @@ def padded(low: float, high: float) -> tuple[float, float]:
 
 
 def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[float, float]:
-    """The old range while the new one fits well: a plot that breathes must be drawn anew."""
+    """Return the old range while the new one fits well: a plot that breathes must be drawn anew."""
     if old is None:
         return new
     fits = old[0] <= new[0] and new[1] <= old[1]
@@ -309,7 +320,7 @@ def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[
 
 
 def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
-    """Greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
+    """Return the greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
     the run's tasks together."""
     task = metric.partition("/")[2]
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -185,7 +186,7 @@ class CurvesView(QWidget):
         return [card for one in found if isinstance(one, PlotSection) for card in one.cards]
 
     def measured(self) -> list[str]:
-        """Every scalar of the runs on show."""
+        """Return every scalar of the runs on show."""
         runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
         return list({name: True for run in runs if run is not None for name in run.table.names})
 
@@ -203,76 +204,84 @@ class CurvesView(QWidget):
 
         Plots that were never shown are made in later turns once this one took long.
         """
-        measured, chosen, is_whole = self.measured(), [], True
+        measured = self.measured()
         deadline, most = time.perf_counter() + MAKE_S, len(self.board.cards) + 1
-        columns = max(1, self._scroll.viewport().width() // LEAST_WIDTH)
+
+        def is_late() -> bool:
+            return time.perf_counter() > deadline and len(self.board.cards) >= most
+
         groups = self._groups(measured)
-        for group in [*groups, *(group for group in self._sections if group not in groups)]:
-            by_name = {spec.metric: spec for spec in groups.get(group, ())}
-            wanted = list(by_name) if group == PINNED else self._choices.ordered(list(by_name))
-            shown = [name for name in wanted if not self._choices.is_hidden(name)]
-            is_folded = self._choices.is_folded(group)
-            drawn = [] if is_folded else shown
-            cards = []
-            for name in drawn:
-                is_late = time.perf_counter() > deadline and len(self.board.cards) >= most
-                if name in self.board.cards or not is_late:
-                    cards.append(self._card(by_name[name]))
-            section = self._section(group)
-            section.place(cards, columns)
-            section.show_count(len(shown), is_folded=is_folded)
-            chosen += shown
-            is_whole = is_whole and len(cards) == len(drawn)
+        groups |= {group: [] for group in self._sections if group not in groups}
+        shown = {group: self._unhidden(group, specs) for group, specs in groups.items()}
+        is_whole = all([self._fill_section(group, specs, is_late) for group, specs in shown.items()])
         self._keys.settle()
-        self._offer([name for name in measured if name not in chosen])
+        found = {spec.metric for specs in shown.values() for spec in specs}
+        self._offer([name for name in measured if name not in found])
         if not is_whole:
             self._later.start()
         if self.large is None:
-            self.compiling_card.refresh()
-            waiting = self._model.waits.get(self._model.focus) or tr(WAITING)
-            self._empty.setText(waiting if self._model.focus else tr(NOTHING))
-            if measured and self.search.text() and not chosen:
-                self._empty.setText(tr("No plot is called so"))
-                self._stack.setCurrentIndex(2)
-                return
-            self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
+            self._show_plots_or_why_none(measured, found)
+
+    def _unhidden(self, group: str, specs: list[PlotSpec]) -> list[PlotSpec]:
+        """Return a group's plots in the person's order, less those that were hidden."""
+        by_name = {spec.metric: spec for spec in specs}
+        wanted = list(by_name) if group == PINNED else self._choices.ordered(list(by_name))
+        return [by_name[name] for name in wanted if not self._choices.is_hidden(name)]
+
+    def _fill_section(self, group: str, specs: list[PlotSpec], is_late: Callable[[], bool]) -> bool:
+        """Place the group's plots in its section; return whether all are there by now."""
+        is_folded = self._choices.is_folded(group)
+        drawn = [] if is_folded else specs
+        cards = [self._card(spec) for spec in drawn if spec.metric in self.board.cards or not is_late()]
+        section = self._section(group)
+        section.place(cards, max(1, self._scroll.viewport().width() // LEAST_WIDTH))
+        section.show_count(len(specs), is_folded=is_folded)
+        return len(cards) == len(drawn)
+
+    def _show_plots_or_why_none(self, measured: list[str], found: set[str]) -> None:
+        self.compiling_card.refresh()
+        waiting = self._model.waits.get(self._model.focus) or tr(WAITING)
+        self._empty.setText(waiting if self._model.focus else tr(NOTHING))
+        if measured and self.search.text() and not found:
+            self._empty.setText(tr("No plot is called so"))
+            self._stack.setCurrentIndex(2)
+            return
+        self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
 
     def _groups(self, measured: list[str]) -> dict[str, list[PlotSpec]]:
-        """The plots that the filter finds by group, the groups in their order.
+        """Return the plots that the filter finds by group, the groups in their order."""
+        groups: dict[str, list[PlotSpec]] = {name: [] for name in SECTIONS if name != ADDED}
+        search = TextSearch(self.search.text().split())
+        for group, spec in self._grouped(measured):
+            if search.finds(_words(spec, group)):
+                groups.setdefault(group, []).append(spec)
+        found = {spec.metric: spec for specs in groups.values() for spec in specs}
+        pinned = [found[name] for name in self._choices.pinned if name in found]
+        for group, specs in groups.items():
+            groups[group] = [spec for spec in specs if found[spec.metric] not in pinned]
+        return {**groups, PINNED: pinned}
+
+    def _grouped(self, measured: list[str]) -> Iterator[tuple[str, PlotSpec]]:
+        """Yield (group, plot) of each plot with a line that is measured.
 
         Metrics of other trainers are grouped by what stands before their first slash.
         """
-        found, choices = set(measured), self._choices
+        found = set(measured)
         specs = [*every_spec(), *further_specs(measured)]
         specs = [spec for spec in specs if any(name in found for name, _ in spec.lines)]
-        added = [spec_by_name(name) for name in choices.added if name in found]
-        groups: dict[str, list[PlotSpec]] = {name: [] for name in SECTIONS if name != ADDED}
-        search = TextSearch(self.search.text().split())
+        added = [spec_by_name(name) for name in self._choices.added if name in found]
         for spec in (*specs, *added):
             group = ADDED if spec in added else spec.group
             if group == OTHER and "/" in spec.metric:
                 group = spec.metric.partition("/")[0] + "/"
-            if search.finds(_words(spec, group)):
-                groups.setdefault(group, []).append(spec)
-        pinned = {spec.metric: spec for group in groups.values() for spec in group}
-        order = [name for name in choices.pinned if name in pinned]
-        for group, own in groups.items():
-            groups[group] = [spec for spec in own if spec.metric not in order]
-        return {**groups, PINNED: [pinned[name] for name in order]}
+            yield group, spec
 
     def _on_page(self) -> list[tuple[str, list[str]]]:
-        """Title and plots of each group, less those that are hidden, closed or filtered out."""
-        shown = self._groups(self.measured()).items()
-        found = [
-            (_title(group), [spec.metric for spec in specs if not self._choices.is_hidden(spec.metric)])
-            for group, specs in shown
-            if not self._choices.is_folded(group)
-        ]
-        order = self._choices.ordered
-        pinned = self._choices.pinned
-        return [
-            (title, metrics if set(metrics) <= set(pinned) else order(metrics)) for title, metrics in found if metrics
-        ]
+        """Return title and plots of each group, less those that are hidden, closed or filtered out."""
+        groups = self._groups(self.measured()).items()
+        open_groups = [(group, specs) for group, specs in groups if not self._choices.is_folded(group)]
+        found = [(_title(group), self._unhidden(group, specs)) for group, specs in open_groups]
+        return [(title, [spec.metric for spec in specs]) for title, specs in found if specs]
 
     def _section(self, group: str) -> PlotSection:
         """The section of a group, made where it stands when it is first asked for."""

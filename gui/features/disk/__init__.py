@@ -13,7 +13,6 @@ from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
 from gui.state.context import Context, Feature
 from gui.state.telemetry import TelemetryModel
-from trainer_core.wire.run_record import RunRecord
 
 
 def feature(context: Context) -> Feature:
@@ -31,9 +30,7 @@ def define_disk(
     telemetry: TelemetryModel,
     window: QMainWindow,
 ) -> None:
-    def in_focus() -> list[RunRecord]:
-        return runs.in_focus()
-
+    in_focus = runs.in_focus
     follows = (telemetry.focus_changed, telemetry.run_told, archives.changed)
     registry.add(
         "archiveRun",

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.checkpoints.controller import CheckpointsController
 from gui.features.runs.model import RunList
+from gui.kit.dialogs import show_file
 from gui.kit.labels import size_text
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -25,6 +25,8 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import ARCHIVED, RunRecord, is_archived
 
 DAY_S = 86_400
+CLOSE_S = 3.0
+"""How long the end of a tool that was killed is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,11 @@ class DiskRow:
 
 
 def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None = None) -> list[DiskRow]:
-    """The rule of `dmglab archive --older-than DAYS --keep N`: the newest `keep` are spared."""
+    """Return the rows that `dmglab archive --older-than DAYS --keep N` would take: the newest `keep` are spared."""
     ended = sorted((row for row in rows if row.is_movable), key=lambda row: row.run.finished_at)
     spared = ended[: len(ended) - keep] if keep else ended
     limit = (now or time.time()) - days * DAY_S
     return [row for row in spared if row.run.finished_at < limit]
-
-
-CLOSE_S = 3.0
-"""How long the end of a tool that was killed is waited for."""
 
 
 class ArchivesController(QObject):
@@ -171,12 +169,12 @@ class ArchivesController(QObject):
 
     def open_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder)))
+        show_file(self.folder)
 
     # -- the run in focus -------------------------------------------------------------------
 
     def archive_refusal(self, runs: list[RunRecord]) -> str:
-        """Why these runs cannot be archived now; empty when they can."""
+        """Return why these runs cannot be archived now; empty when they can."""
         if not runs:
             return tr("Select a run first")
         if not all(run.state.is_end for run in runs):
@@ -186,7 +184,7 @@ class ArchivesController(QObject):
         return self.working
 
     def restore_refusal(self, runs: list[RunRecord]) -> str:
-        """Why these runs cannot be restored now; empty when the one can."""
+        """Return why these runs cannot be restored now; empty when the one can."""
         if len(runs) != 1 or not is_archived(runs[0]):
             return tr("It is not archived")
         return self.working

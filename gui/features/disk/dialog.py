@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.features.disk.controller import DiskRow, old_rows
+from gui.kit.containers import row_table
 from gui.kit.labels import ago, button, label, size_text, spin_box
 from gui.kit.words import tr
 from gui.state.run_words import WORDS
@@ -75,15 +76,9 @@ class DiskDialog(QDialog):
         self.renew()
 
     def _make_table(self) -> QTableWidget:
-        table = QTableWidget(0, len(COLUMNS))
-        table.setObjectName("diskTable")
-        table.setAccessibleName(tr("Runs by size"))
-        table.setHorizontalHeaderLabels([tr(name) for name in COLUMNS])
+        table = row_table("diskTable", tr("Runs by size"), [tr(name) for name in COLUMNS])
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setTabKeyNavigation(False)
-        table.setShowGrid(False)
-        table.verticalHeader().hide()
+        table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(24)
         header = table.horizontalHeader()
         header.setHighlightSections(False)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu
+from PySide6.QtWidgets import QMainWindow, QMenu
 
 from gui.features.games.controller import LibraryController
 from gui.features.games.model import RomCard, RomLibrary
@@ -14,7 +13,7 @@ from gui.features.games.view import GamesView
 from gui.features.play.ahead import PlayAhead
 from gui.features.play.controller import PlayController
 from gui.kit.actions import ActionRegistry
-from gui.kit.dialogs import begin_folder
+from gui.kit.dialogs import ask_file
 from gui.kit.words import tr
 from gui.state.context import RECENT, Context, Feature, TabSpec
 from gui.state.session import Place
@@ -52,7 +51,8 @@ def feature(context: Context) -> Feature:
 
 def define_games(registry: ActionRegistry, library: LibraryController, window: QMainWindow) -> None:
     add, chosen = registry.add, (library.library.selection_changed,)
-    library.file_wanted.connect(partial(_ask_rom, window))
+    roms = tr("Game Boy ROMs (*.gb *.gbc);;All files (*)")
+    library.file_wanted.connect(lambda title, then: ask_file(window, title, roms, then))
     add(
         "openRom",
         tr("Open ROM..."),
@@ -87,15 +87,6 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         refusal=library.locate_refusal,
         follows=chosen,
     )
-
-
-def _ask_rom(window: QMainWindow, title: str, then: object) -> None:
-    """Ask for a ROM file; `then` gets its path unless the person cancels."""
-    path, _ = QFileDialog.getOpenFileName(
-        window, title, begin_folder(), tr("Game Boy ROMs (*.gb *.gbc);;All files (*)")
-    )
-    if path:
-        then(Path(path))  # type: ignore[operator]
 
 
 def fill_recent(menu: QMenu, cards: Sequence[RomCard], play: Callable[[str], None]) -> None:

@@ -57,7 +57,7 @@ class LibraryController(QObject):
     # -- opening ----------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Somebody looks for a game to play."""
+        """Prepare for somebody who looks for a game to play."""
         self.looked_for.emit()
         self.take_pictures()
 
@@ -213,7 +213,7 @@ class LibraryController(QObject):
         self._bridge.spawn(work, title=tr("Pictures of the games"), then=self._on_pictures)
 
     def picture_of(self, card: RomCard) -> QImage | None:
-        """What a game shows of itself, in the screen's colours; None while there is none."""
+        """Return what a game shows of itself, in the screen's colours; None while there is none."""
         picture = self.library.thumbnail(card.key)
         found = QImage(str(picture)) if is_regular(picture) else QImage()  # a pipe is waited for
         if found.isNull():
@@ -242,7 +242,7 @@ class LibraryController(QObject):
 
 
 def why_no_rom(path: Path) -> str:
-    """What is wrong with a path at first sight; empty when it may be a ROM."""
+    """Return what is wrong with a path at first sight; empty when it may be a ROM."""
     if path.is_dir():
         return tr("a folder; choose a .gb file")
     if not path.is_file():

@@ -16,20 +16,22 @@ from trainer_core.wire.decoding import open_zip, parsing
 from trainer_core.wire.errors import LabError, shown
 from trainer_core.wire.regular_files import is_regular, open_regular
 
-MAGIC = b"PK\x03\x04"
+ZIP_MAGIC = b"PK\x03\x04"
+KEPT_GAMES = 100
+"""Games whose order of play is remembered."""
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file begins as a zip archive does, whatever it is called."""
+    """Return whether a file begins as a zip archive does, whatever it is called."""
     try:
         with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
     except OSError:
         return False
 
 
 def roms_in(path: Path) -> list[str]:
-    """Names of the ROMs in an archive; empty for one that cannot be read."""
+    """Return the names of the ROMs in an archive; empty for one that cannot be read."""
     try:
         with parsing(path), open_regular(path) as file, open_zip(file) as archive:
             return [
@@ -70,10 +72,6 @@ def unpack(path: Path, name: str) -> Path:
     return place
 
 
-KEPT = 100
-"""Games whose order of play is remembered."""
-
-
 @dataclass(frozen=True, slots=True)
 class RomCard:
     key: str
@@ -112,7 +110,7 @@ class RomLibrary(QObject):
         found += [_bad_card(name, reason) for name, (_, reason) in register.bad.items()]
         found += [_shipped(path) for path in sorted(ASSETS.glob("games/*/*.gb"))]
         recent = {key: place for place, key in enumerate(self._recent())}
-        self.cards = sorted(found, key=lambda card: (recent.get(card.key, KEPT), card.shipped))
+        self.cards = sorted(found, key=lambda card: (recent.get(card.key, KEPT_GAMES), card.shipped))
         if self.card(self.selected) is None:
             self.selected = self.cards[0].key if self.cards else ""
         self.changed.emit()
@@ -135,14 +133,14 @@ class RomLibrary(QObject):
             self.selection_changed.emit()
 
     def note_played(self, key: str) -> None:
-        """It comes first from now on."""
-        keys = [key, *(other for other in self._recent() if other != key)][:KEPT]
+        """Put the game first from now on."""
+        keys = [key, *(other for other in self._recent() if other != key)][:KEPT_GAMES]
         self._settings.set("library/recent", "\n".join(keys))
         self.selected = key
         self.reload()
 
     def thumbnail(self, key: str) -> Path:
-        """Where the picture of a game is kept, a PNG; it may not be there yet."""
+        """Return where the picture of a game is kept, a PNG; it may not be there yet."""
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         return self._home.root / "library" / f"{name}.png"
 

@@ -78,7 +78,7 @@ class LeagueController(QObject):
         return "" if self._checkpoints.selected is not None else tr("Pick a checkpoint first")
 
     def refusal(self) -> str:
-        """Why none can begin; empty while one can, or can be stopped."""
+        """Return why none can begin; empty while one can, or can be stopped."""
         if self._busy:
             return ""
         try:

@@ -167,7 +167,7 @@ class LeagueView(QWidget):
 
 
 def short_name(player: str) -> str:
-    """`kind=demos` of `kind=/a/b/demos`; of a checkpoint its run's last letters as well."""
+    """Return `kind=demos` of `kind=/a/b/demos`; of a checkpoint its run's last letters as well."""
     kind, _, where = player.partition("=")
     if "/" not in where or "://" in where:
         return player

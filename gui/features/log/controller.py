@@ -6,12 +6,12 @@ import re
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, QTimer
 
 from gui.features.checkpoints.controller import CheckpointsController
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, in_thread
 from gui.state.failures import failure_of
@@ -29,10 +29,9 @@ SHELL_WAY = re.compile(r", or [^,;:`]*`dmglab [^`]*`.*", re.DOTALL)
 """What a cause ends in that has named another way out, one of the app's own, before."""
 OFTEN = f"{records.VALIDATING} "
 """So begins a detail that comes every second: no lines for a log."""
-
-
-def open_folder(folder: Path) -> None:
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+SILENCE_LOOK_MS = 2000
+SILENCE = "silence"
+"""Subject of the notice about a run that says nothing."""
 
 
 class Journal(QObject):
@@ -68,7 +67,7 @@ class Journal(QObject):
                 tr("{path}: {count} files, no ROM, no weights", path=path, count=len(names)),
                 "good",
                 tr("Open folder"),
-                partial(open_folder, path.parent),
+                partial(show_file, path.parent),
             ),
         )
 
@@ -146,11 +145,6 @@ class Journal(QObject):
         )
 
 
-LOOK_MS = 2000
-SILENCE = "silence"
-"""Subject of the notice about a run that says nothing."""
-
-
 class Alerts(QObject):
     def __init__(
         self, telemetry: TelemetryModel, training: TrainingController, navigation: Navigation, notices: Notices
@@ -161,7 +155,7 @@ class Alerts(QObject):
         self._stalled = ""
         """The run whose silence was told."""
         telemetry.alerted.connect(self._on_alert)
-        self._clock = QTimer(self, interval=LOOK_MS)
+        self._clock = QTimer(self, interval=SILENCE_LOOK_MS)
         self._clock.timeout.connect(self._look)
         self._clock.start()
 

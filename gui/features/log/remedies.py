@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
 
 from gui.features.runs.controller import RunsController
 from gui.features.train.controller import TrainingController
+from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.failures import Failure, failure_of, install_line
@@ -46,7 +47,7 @@ class Remedies(QObject):
         return run.reason if failed and run is not None else ""
 
     def failure(self) -> Failure | None:
-        """The catalogue's entry for the run on show."""
+        """Return the catalogue's entry for the run on show."""
         return failure_of(self.cause) if self.cause else None
 
     # -- another order ----------------------------------------------------------------------
@@ -92,7 +93,7 @@ class Remedies(QObject):
         if (folder / STEPS).is_file():
             self._navigation.path_wanted.emit(folder)
             return
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+        show_file(folder)
 
     def receipt_refusal(self) -> str:
         return "" if self._receipt() else tr("The run left no receipt")

@@ -33,6 +33,11 @@ COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 """How a value is to stand to what it was at the search before."""
 EQUAL = "the value"
 """Or to a number that is given."""
+Kind = Literal["u8", "u16"]
+MAX_WATCHES_BYTES = 4 << 20
+MOST_WATCHES = 200
+"""Watches a game."""
+LOOK_MS = 100
 
 
 class MemorySearch:
@@ -47,7 +52,7 @@ class MemorySearch:
         self.restart()
 
     def restart(self) -> None:
-        """Every address of RAM may be the one again."""
+        """Let every address of RAM be the one again."""
         self.before = None
         self.left[:] = False
         for begin, end in RAM:
@@ -58,7 +63,7 @@ class MemorySearch:
         self.restart()
 
     def values(self, memory: np.ndarray) -> np.ndarray:
-        """`memory` u8[32768] as numbers i32[32768], one at each address."""
+        """Return `memory` u8[32768] as numbers i32[32768], one at each address."""
         low = memory.astype(np.int32)
         return low | np.roll(low, -1) << 8 if self.is_wide else low
 
@@ -79,12 +84,12 @@ class MemorySearch:
         return int(self.left.sum())
 
     def found(self, most: int) -> list[int]:
-        """The first addresses that are left, `most` at most."""
+        """Return the first addresses that are left, `most` at most."""
         return [BASE + int(place) for place in np.flatnonzero(self.left)[:most]]
 
 
 def parse_number(text: str, most: int | None = None) -> int:
-    """A decimal number, or hexadecimal with $ or 0x before it, between 0 and `most`.
+    """Return a decimal number, or hexadecimal with $ or 0x before it, between 0 and `most`.
 
     Raises ValueError in one line.
     """
@@ -101,19 +106,13 @@ def parse_number(text: str, most: int | None = None) -> int:
     return number
 
 
-Kind = Literal["u8", "u16"]
-MAX_BYTES = 4 << 20
-MOST = 200
-"""Watches a game."""
-
-
 class Watch(msgspec.Struct, frozen=True):
     address: int
     kind: Kind = "u8"
     name: str = ""
 
     def read(self, memory: np.ndarray) -> int:
-        """Its value in `memory` u8[32768]."""
+        """Return its value in `memory` u8[32768]."""
         place = self.address - BASE
         low = int(memory[place])
         return low | int(memory[(place + 1) % len(memory)]) << 8 if self.kind == "u16" else low
@@ -140,13 +139,13 @@ class MemoryWatches(QObject):
     def add(self, watch: Watch) -> None:
         """Watch an address; one that is watched already changes."""
         others = [each for each in self.shown if each.address != watch.address]
-        self._keep(sorted([*others, watch], key=lambda each: each.address)[:MOST])
+        self._keep(sorted([*others, watch], key=lambda each: each.address)[:MOST_WATCHES])
 
     def remove(self, address: int) -> None:
         self._keep([each for each in self.shown if each.address != address])
 
     def as_text(self, memory: np.ndarray | None) -> str:
-        """A line a watch, with tabs: address, kind, value, name."""
+        """Return a line a watch, with tabs: address, kind, value, name."""
         return "\n".join(
             f"{watch.address:04X}\t{watch.kind}\t{'' if memory is None else watch.read(memory)}\t{watch.name}"
             for watch in self.shown
@@ -162,13 +161,10 @@ class MemoryWatches(QObject):
 
     def _read(self) -> dict[str, list[Watch]]:
         try:
-            found = msgspec.json.decode(read_regular(self._path, MAX_BYTES), type=dict[str, list[Watch]])
+            found = msgspec.json.decode(read_regular(self._path, MAX_WATCHES_BYTES), type=dict[str, list[Watch]])
         except (OSError, *BAD_JSON):
             return {}
         return {rom: [each for each in watches if BASE <= each.address <= 0xFFFF] for rom, watches in found.items()}
-
-
-LOOK_MS = 100
 
 
 class MemoryController(QObject):
@@ -193,7 +189,7 @@ class MemoryController(QObject):
         playing.changed.connect(self._on_player)
 
     def watch(self, on: bool) -> None:
-        """Whether somebody looks."""
+        """Begin or end to read the memory: whether somebody looks."""
         if on == self._is_watched:
             return
         self._is_watched = on
@@ -205,7 +201,7 @@ class MemoryController(QObject):
         self._timer.start() if on else self._timer.stop()
 
     def refusal(self) -> str:
-        """Why there is nothing to see; empty when there is."""
+        """Return why there is nothing to see; empty when there is."""
         if self.memory is not None:
             return ""
         if self._playing.refusal():

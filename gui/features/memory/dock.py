@@ -36,7 +36,7 @@ from gui.features.memory.views import (
 )
 from gui.kit import object_names as names
 from gui.kit import theme
-from gui.kit.containers import Dock
+from gui.kit.containers import Dock, row_table
 from gui.kit.labels import button, label
 from gui.kit.screen import Mark, Palette, Screen
 from gui.kit.words import tr
@@ -58,17 +58,9 @@ TILES, BACKGROUND, WINDOW, SPRITES = "Tiles", "Background", "Window", "Sprites"
 
 
 def table(object_name: str, accessible: str, heads: list[str]) -> QTableWidget:
-    made = QTableWidget(0, len(heads))
-    made.setObjectName(object_name)
-    made.setAccessibleName(accessible)
-    made.setHorizontalHeaderLabels(heads)
-    made.verticalHeader().hide()
+    made = row_table(object_name, accessible, heads)
     made.verticalHeader().setDefaultSectionSize(22)
-    made.setShowGrid(False)
-    made.setTabKeyNavigation(False)
     made.setFont(theme.mono_font())
-    made.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-    made.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
     made.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     made.horizontalHeader().setStretchLastSection(True)
     made.horizontalHeader().setDefaultAlignment(
@@ -87,7 +79,7 @@ def number_field(object_name: str, accessible: str, example: str) -> QLineEdit:
 
 
 def write_rows(shown: QTableWidget, rows: list[tuple[str, ...]]) -> None:
-    """Only the cells that differ: what is selected or edited stays."""
+    """Write only the cells that differ: what is selected or edited stays."""
     if shown.rowCount() != len(rows):
         shown.setRowCount(len(rows))
     for row, texts in enumerate(rows):

@@ -16,6 +16,17 @@ from trainer_core.wire.frames import BASE
 
 OAM, LCDC, SCY, SCX, BGP, OBP0, WY, WX = (0xFE00, 0xFF40, 0xFF42, 0xFF43, 0xFF47, 0xFF48, 0xFF4A, 0xFF4B)
 TILES_A_ROW = 16
+BYTES_A_ROW = 8
+MARKED_LOOKS = 5
+"""A byte stays marked for so many looks after it changed: half a second."""
+MOVES = {
+    Qt.Key.Key_Left: -1,
+    Qt.Key.Key_Right: 1,
+    Qt.Key.Key_Up: -BYTES_A_ROW,
+    Qt.Key.Key_Down: BYTES_A_ROW,
+    Qt.Key.Key_PageUp: -16 * BYTES_A_ROW,
+    Qt.Key.Key_PageDown: 16 * BYTES_A_ROW,
+}
 
 
 class Sprite(NamedTuple):
@@ -31,25 +42,25 @@ def at(memory: np.ndarray, address: int) -> int:
 
 
 def tiles(memory: np.ndarray) -> np.ndarray:
-    """u8[384, 8, 8] of colour numbers 0 to 3: every tile from 8000 on."""
+    """Return u8[384, 8, 8] of colour numbers 0 to 3: every tile from 8000 on."""
     rows = memory[:0x1800].reshape(384, 8, 2)
     low, high = (np.unpackbits(rows[..., plane, None], axis=-1) for plane in (0, 1))
     return low | high << 1
 
 
 def shades_of(palette: int) -> np.ndarray:
-    """u8[4]: the shade of each colour number, as a palette register has them."""
+    """Return u8[4]: the shade of each colour number, as a palette register has them."""
     return np.array([palette >> 2 * number & 3 for number in range(4)], np.uint8)
 
 
 def tile_sheet(memory: np.ndarray) -> np.ndarray:
-    """u8[192, 128] of shades, sixteen tiles a row, by the background's palette."""
+    """Return u8[192, 128] of shades, sixteen tiles a row, by the background's palette."""
     sheet = tiles(memory).reshape(-1, TILES_A_ROW, 8, 8).swapaxes(1, 2)
     return shades_of(at(memory, BGP))[sheet.reshape(-1, TILES_A_ROW * 8)]
 
 
 def tile_map(memory: np.ndarray, is_window: bool) -> np.ndarray:
-    """u8[256, 256] of shades: the whole background or window as LCDC chooses map and tiles."""
+    """Return u8[256, 256] of shades: the whole background or window as LCDC chooses map and tiles."""
     lcdc = at(memory, LCDC)
     begin = 0x9C00 if lcdc & (0x40 if is_window else 0x08) else 0x9800
     numbers = memory[begin - BASE : begin - BASE + 0x400].astype(np.int32)
@@ -60,13 +71,13 @@ def tile_map(memory: np.ndarray, is_window: bool) -> np.ndarray:
 
 
 def sprites(memory: np.ndarray) -> list[Sprite]:
-    """The forty, in the order of OAM."""
+    """Return the forty sprites, in the order of OAM."""
     entries = memory[OAM - BASE : OAM - BASE + 160].reshape(40, 4).tolist()
     return [Sprite(x - 8, y - 16, tile, flags) for y, x, tile, flags in entries]
 
 
 def sprite_sheet(memory: np.ndarray) -> np.ndarray:
-    """u8[144, 160] of shades: the sprites where they are on the screen, the first on top.
+    """Return u8[144, 160] of shades: the sprites where they are on the screen, the first on top.
 
     Behind them is the shade that they have least of, so that white ones are seen as well.
     """
@@ -88,19 +99,6 @@ def sprite_sheet(memory: np.ndarray) -> np.ndarray:
     counts = np.bincount(sheet[sheet != empty], minlength=4)
     sheet[sheet == empty] = int(counts[:4].argmin())
     return sheet[16:160, 8:168]
-
-
-ACROSS = 8
-MARKED_LOOKS = 5
-"""A byte stays marked for so many looks after it changed: half a second."""
-MOVES = {
-    Qt.Key.Key_Left: -1,
-    Qt.Key.Key_Right: 1,
-    Qt.Key.Key_Up: -ACROSS,
-    Qt.Key.Key_Down: ACROSS,
-    Qt.Key.Key_PageUp: -16 * ACROSS,
-    Qt.Key.Key_PageDown: 16 * ACROSS,
-}
 
 
 class HexView(QAbstractScrollArea):
@@ -126,7 +124,7 @@ class HexView(QAbstractScrollArea):
         return QSize(240, 120)
 
     def show_memory(self, memory: np.ndarray | None) -> None:
-        """`memory` u8[32768] from 8000 on; None where there is nothing to see."""
+        """Show `memory` u8[32768] from 8000 on; None where there is nothing to see."""
         if memory is not None and self._memory is not None:
             self._fresh[self._fresh > 0] -= 1
             self._fresh[memory != self._memory] = MARKED_LOOKS
@@ -135,7 +133,7 @@ class HexView(QAbstractScrollArea):
         self.viewport().update()
 
     def show_region(self, begin: int, end: int) -> None:
-        """Addresses from `begin` to before `end`."""
+        """Show the addresses from `begin` to before `end`."""
         self._begin, self._end = begin, end
         self._fit()
         self.go_to(min(max(self.address, begin), end - 1))
@@ -143,7 +141,7 @@ class HexView(QAbstractScrollArea):
     def go_to(self, address: int) -> None:
         """Mark an address of the region on show, and have it in sight."""
         self.address = min(max(address, self._begin), self._end - 1)
-        bar, row = self.verticalScrollBar(), (self.address - self._begin) // ACROSS
+        bar, row = self.verticalScrollBar(), (self.address - self._begin) // BYTES_A_ROW
         if not bar.value() <= row < bar.value() + self._rows():
             bar.setValue(row - self._rows() // 2)
         self._describe()
@@ -163,7 +161,7 @@ class HexView(QAbstractScrollArea):
         return max(1, self.viewport().height() // self._metrics().height())
 
     def _fit(self) -> None:
-        bar, rows = self.verticalScrollBar(), -(-(self._end - self._begin) // ACROSS)
+        bar, rows = self.verticalScrollBar(), -(-(self._end - self._begin) // BYTES_A_ROW)
         bar.setRange(0, max(0, rows - self._rows()))
         bar.setPageStep(self._rows())
 
@@ -179,14 +177,14 @@ class HexView(QAbstractScrollArea):
             painter.setFont(theme.mono_font())
             metrics = self._metrics()
             high, wide = metrics.height(), metrics.horizontalAdvance("0")
-            first = self._begin + self.verticalScrollBar().value() * ACROSS
+            first = self._begin + self.verticalScrollBar().value() * BYTES_A_ROW
             for row in range(self._rows() + 1):
-                begin, base = first + row * ACROSS, row * high + metrics.ascent()
+                begin, base = first + row * BYTES_A_ROW, row * high + metrics.ascent()
                 if begin >= self._end:
                     break
                 painter.setPen(QColor(colors.muted))
                 painter.drawText(4, base, f"{begin:04X}")
-                for column in range(min(ACROSS, self._end - begin)):
+                for column in range(min(BYTES_A_ROW, self._end - begin)):
                     x = 4 + (6 + 3 * column) * wide
                     if begin + column == self.address:
                         painter.fillRect(x - 2, row * high, 2 * wide + 4, high, QColor(colors.accent_soft))
@@ -209,7 +207,7 @@ class HexView(QAbstractScrollArea):
         metrics = self._metrics()
         row = int(event.position().y()) // metrics.height() + self.verticalScrollBar().value()
         column = int((event.position().x() - 4) / metrics.horizontalAdvance("0") - 5.5) // 3
-        return self._begin + row * ACROSS + min(max(column, 0), ACROSS - 1)
+        return self._begin + row * BYTES_A_ROW + min(max(column, 0), BYTES_A_ROW - 1)
 
     def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.LeftButton:

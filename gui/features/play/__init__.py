@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gui.features.play.ahead import SETTING as PLAY_AHEAD
-from gui.features.play.ahead import PlayAhead
+from gui.features.play.ahead import PLAYER_AHEAD, PlayAhead
 from gui.features.play.controller import PlayController
 from gui.features.play.gamepad import Gamepad
 from gui.features.play.keys import PLAY_KEYS, GameKeys, GameKeysPage
@@ -56,7 +55,7 @@ def feature(context: Context) -> Feature:
         ends=[playing.end, playing.player.ahead.end],
         choices=[
             Choice(
-                PLAY_AHEAD,
+                PLAYER_AHEAD,
                 tr("Start a player while a checkpoint is selected or a ROM is looked for"),
                 tr(
                     "It loads torch and the kernels before you press Deploy, so that the agent is seen "
@@ -97,6 +96,14 @@ def define_playing(registry: ActionRegistry, playing: PlayController) -> None:
         refusal=playing.solo_refusal,
         follows=state,
     )
+    add(
+        "recordEpisode",
+        tr("Recordings end with the episode"),
+        lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
+        tip=tr("Else they go on until you stop them, ten minutes at most"),
+        is_on=lambda: playing.until == "episode",
+        follows=state,
+    )
 
 
 def define_slots(registry: ActionRegistry, slots: SlotsController, playing: PlayController) -> None:
@@ -118,14 +125,6 @@ def define_slots(registry: ActionRegistry, slots: SlotsController, playing: Play
         follows=changed,
     )
     add("undoLoad", tr("Take the load back"), slots.undo, "Shift+F9", refusal=slots.undo_refusal, follows=changed)
-    add(
-        "recordEpisode",
-        tr("Recordings end with the episode"),
-        lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
-        tip=tr("Else they go on until you stop them, ten minutes at most"),
-        is_on=lambda: playing.until == "episode",
-        follows=(playing.changed,),
-    )
 
 
 def define_sound(registry: ActionRegistry, sound: SoundController) -> None:

@@ -13,7 +13,7 @@ from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.checkpoints import CheckpointList
 
-SETTING = "play/start_ahead"
+PLAYER_AHEAD = "play/start_ahead"
 DELAY_MS = 2000
 """From a first selection to the start of a player: the click itself comes first."""
 IDLE_MS = 10 * 60 * 1000
@@ -40,16 +40,16 @@ class PlayAhead(QObject):
             self._soon.start()
 
     def prepare_for_person(self) -> None:
-        """Somebody looks for a game to play."""
-        if self._settings.flag(SETTING, True) and not self._bridge.closing:
+        """Load a player for somebody who looks for a game to play."""
+        if self._settings.flag(PLAYER_AHEAD, True) and not self._bridge.closing:
             self._idle.start()
             work = self._player.prepare(for_person=True)
             self._bridge.spawn(work, title=tr("The player"))
 
     def is_wanted(self) -> bool:
-        """Whether a checkpoint is selected that could play."""
+        """Return whether a checkpoint is selected that could play."""
         card = self._checkpoints.selected
-        is_allowed = self._settings.flag(SETTING, True) and not self._bridge.closing
+        is_allowed = self._settings.flag(PLAYER_AHEAD, True) and not self._bridge.closing
         return card is not None and card.is_usable and is_allowed
 
     def _prepare(self) -> None:
@@ -62,5 +62,5 @@ class PlayAhead(QObject):
         self._bridge.spawn(self._player.ahead.end(), title=tr("The player"))
 
     def on_setting(self) -> None:
-        """It was allowed, or no longer."""
+        """Follow the setting: it was allowed, or no longer."""
         self._prepare() if self.is_wanted() else self.end()

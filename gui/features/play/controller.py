@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,36 @@ ENDED_AFTER = 3
 """So many pictures that are not recorded mean that the player ended the recording itself."""
 
 
+@dataclass(slots=True)
+class PlayState:
+    """What holds for one player, from its first picture to its end."""
+
+    paused: bool = False
+    recording: bool = False
+    taken_over: bool = False
+    """Whether the person has the buttons of a game that policy and person share."""
+    rewinding: bool = False
+    is_turbo: bool = False
+    recorded_frames: int = 0
+    note: str = ""
+    """How the game stands, in its own words; empty for a Game Boy's."""
+    hung: str = ""
+    """Why the game's processor will never run again; empty while it may."""
+    is_color_only: bool = False
+    """Whether the ROM that plays was made for a Game Boy Color only."""
+    buttons: int = 0
+    """Mask of those that the person holds."""
+    picture: np.ndarray | None = None
+    """u8[H, W] that the live view shows; None before there is one."""
+    frame: int = 0
+    """Its number since the player began."""
+    unrecorded: int = 0
+    """Pictures since the last that was recorded; one may be on its way when it begins."""
+    record_asked: bool = False
+
+
 class PlayController(QObject):
-    """One player at a time. Widgets read `status`, `paused`, `recording` and call the verbs."""
+    """One player at a time. Widgets read `busy`, `error`, `state`, and call the verbs."""
 
     frames_changed = Signal(object)
     """Path of the frames.bin to show, or None."""
@@ -67,33 +96,16 @@ class PlayController(QObject):
         self.busy = ""
         """What is under way, for a person; empty when nothing is."""
         self.error = ""
-        self.paused = False
-        self.recording = False
-        self.taken_over = False
-        self.rewinding = self.is_turbo = False
+        self.state = PlayState()
+        """Another object for each player."""
         self.until: commands.RecordUntil = "stopped"
         """What ends a recording that is begun next."""
-        self.recorded_frames = 0
-        self.note = ""
-        """How the game stands, in its own words; empty for a Game Boy's."""
-        self.hung = ""
-        """Why the game's processor will never run again; empty while it may."""
-        self.is_color_only = False
-        """Whether the ROM that plays was made for a Game Boy Color only."""
         self.speed = 1.0
         self.checkpoint = ""
         self.policy_mode: PolicyMode = "leave_loops"
         self._starting: asyncio.Task[None] | None = None
         self._capturing = asyncio.Lock()
         """One at a time: each has to know whether the game was paused before it."""
-        self._mask = 0
-        self.picture: np.ndarray | None = None
-        """u8[H, W] that the live view shows; None before there is one."""
-        self.frame = 0
-        """Its number since the player began."""
-        self._unrecorded = 0
-        """Pictures since the last that was recorded; one may be on its way when it begins."""
-        self._record_asked = False
         session.mode_changed.connect(self._on_mode)
         session.task_changed.connect(self._on_task)
         session.rom_changed.connect(self._on_rom)
@@ -101,6 +113,19 @@ class PlayController(QObject):
     @property
     def is_active(self) -> bool:
         return self.player.is_active
+
+    @property
+    def paused(self) -> bool:
+        return self.state.paused
+
+    @property
+    def recording(self) -> bool:
+        return self.state.recording
+
+    @property
+    def picture(self) -> np.ndarray | None:
+        """u8[H, W] that the live view shows; None before there is one."""
+        return self.state.picture
 
     @property
     def request(self) -> PlayerConfig | None:
@@ -122,17 +147,17 @@ class PlayController(QObject):
         return self.request is not None and bool(self.request.rival)
 
     def refusal(self) -> str:
-        """Why nothing can be asked of a player; empty when one plays."""
+        """Return why nothing can be asked of a player; empty when one plays."""
         return "" if self.is_active else tr("Nothing plays")
 
     def solo_refusal(self) -> str:
-        """Why what is for one game is impossible; empty when one plays."""
+        """Return why what is for one game is impossible; empty when one plays."""
         return tr("Two policies play side by side") if self.is_versus else self.refusal()
 
     # -- starting ---------------------------------------------------------------------------
 
     def play_game(self) -> None:
-        """A person plays the task's game; when one does already, the game gets the keyboard."""
+        """Let a person play the task's game; when one does already, the game gets the keyboard."""
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
         if self.is_human and self.request and self.request.task == self._session.game:
@@ -141,7 +166,7 @@ class PlayController(QObject):
             self.play_human()
 
     def play_human(self) -> None:
-        """A person plays the session's ROM or task."""
+        """Start a player for a person, of the session's ROM or task."""
         self._start(PlayerConfig(task=self._session.game, mode="human", speed=self.speed))
 
     def deploy(self, task: str, checkpoint: Path, rival: str = "") -> None:
@@ -183,10 +208,7 @@ class PlayController(QObject):
         before = self.player.directory
         await self.player.start(request)
         was_recording = self.recording
-        self.paused = self.recording = self.taken_over = False
-        self.rewinding = self.is_turbo = False
-        self._mask, self.hung = 0, ""
-        self.is_color_only = self.is_rom and is_for_color_only(Path(request.task))
+        self.state = PlayState(is_color_only=self.is_rom and is_for_color_only(Path(request.task)))
         self._end_busy()
         self.frames_changed.emit(self.player.frames_path)
         self.started.emit()
@@ -201,7 +223,7 @@ class PlayController(QObject):
         self._forget_start()
         before, was_recording = self.player.directory, self.recording
         await self.player.stop()
-        self.paused = self.recording = self.taken_over = False
+        self.state = PlayState()
         self.busy = ""
         self.frames_changed.emit(None)
         self.changed.emit()
@@ -217,9 +239,9 @@ class PlayController(QObject):
     # -- while it plays ---------------------------------------------------------------------
 
     def toggle_pause(self) -> None:
-        """Stand still, or go on; a second press counts before the first is answered."""
+        """Pause, or go on; a second press counts before the first is answered."""
         if self.is_active:
-            self.paused = not self.paused
+            self.state.paused = not self.paused
             self.changed.emit()
             self.ask(commands.Pause if self.paused else commands.Unpause)
 
@@ -231,7 +253,7 @@ class PlayController(QObject):
 
     def set_speed(self, speed: float) -> None:
         self.speed = speed
-        if not self.is_turbo:  # else the key that is held would do nothing any more
+        if not self.state.is_turbo:  # else the key that is held would do nothing any more
             self.player.send(commands.SetSpeed, value=speed)
         self.changed.emit()
 
@@ -240,62 +262,64 @@ class PlayController(QObject):
         self.set_speed(SPEEDS[min(max(index + step, 0), len(SPEEDS) - 1)])
 
     def turbo(self, on: bool) -> None:
-        """As fast as possible for as long as a key is held."""
-        if on == self.is_turbo:
+        """Play as fast as possible for as long as a key is held."""
+        if on == self.state.is_turbo:
             return
-        self.is_turbo = on
+        self.state.is_turbo = on
         self.player.send(commands.SetSpeed, value=0.0 if on else self.speed)
 
     def restart(self) -> None:
         self.ask(commands.Restart)
 
     def rewind(self, on: bool) -> None:
-        """Backwards for as long as a key is held."""
-        if on != self.rewinding and (not self.solo_refusal() or not on):
-            self.rewinding = on
+        """Play backwards for as long as a key is held."""
+        if on != self.state.rewinding and (not self.solo_refusal() or not on):
+            self.state.rewinding = on
             self.player.send(commands.Rewind, on=on)
             self.changed.emit()
 
     def hold(self, mask: int) -> None:
-        """The buttons that a person holds now."""
-        if mask != self._mask:
-            self._mask = mask
+        """Tell the player the mask of the buttons that a person holds now."""
+        if mask != self.state.buttons:
+            self.state.buttons = mask
             self.player.send(commands.SetButtons, mask=mask)
 
     def click(self, x: int, y: int) -> None:
-        """A pixel of the picture; only ARC games take clicks."""
+        """Click on a pixel of the picture; only ARC games take clicks."""
         if self.request is not None and is_arc(self.request.task):
             self.ask(commands.Click, x=x, y=y)
 
     def take_over(self, human: bool) -> None:
-        """Hybrid: the person takes the buttons, or hands them back."""
+        """Give the person the buttons of a hybrid game, or take them back."""
         is_hybrid = self._session.mode is Mode.HYBRID and not self.solo_refusal()
-        if human != self.taken_over and is_hybrid:
-            self.taken_over = human
+        if human != self.state.taken_over and is_hybrid:
+            self.state.taken_over = human
             if not human:
                 self.hold(0)
             self.player.send(commands.Takeover, human=human)
             self.changed.emit()
 
     def note_frame(self, info: FrameInfo, picture: np.ndarray | None = None) -> None:
-        """What is on show now.
+        """Keep the picture that is on show now.
 
         A player ends a recording itself when its episode ends or it is full; fetch it then.
         """
-        self.picture, self.frame = picture, info.frame
-        self._unrecorded = 0 if info.flags & FLAG_RECORDING else self._unrecorded + 1
-        if self.recording and self._unrecorded >= ENDED_AFTER:
+        state = self.state
+        state.picture, state.frame = picture, info.frame
+        state.unrecorded = 0 if info.flags & FLAG_RECORDING else state.unrecorded + 1
+        if state.recording and state.unrecorded >= ENDED_AFTER:
             self.toggle_record()
         self.pictured.emit()
 
     def toggle_record(self) -> None:
-        if self._record_asked:
+        state = self.state
+        if state.record_asked:
             return
-        on, self._record_asked = not self.recording, True
+        on, state.record_asked = not state.recording, True
 
         def done(ack: records.AckEvent) -> None:
-            self._record_asked = False
-            self.recording, self.recorded_frames, self._unrecorded = on, 0, 0
+            state.record_asked = False
+            state.recording, state.recorded_frames, state.unrecorded = on, 0, 0
             if not on and ack.detail:
                 folder = Path(ack.detail)
                 if not folder.is_absolute() and self.player.directory is not None:
@@ -319,18 +343,18 @@ class PlayController(QObject):
         async with self._capturing:
             was_paused = self.paused
             await self._accepted(self.player.request(commands.Pause))
-            self.paused = True
+            self.state.paused = True
             try:
                 ack = await self._accepted(self.player.request(kind, **fields))
-                picture = self._picture()
+                picture = self._shown_shades()
             finally:
                 if not was_paused and not hold and self.is_active:
                     await self.player.request(commands.Unpause)
-                    self.paused = False
+                    self.state.paused = False
                 self.changed.emit()
         return ack, picture
 
-    def _picture(self) -> np.ndarray:
+    def _shown_shades(self) -> np.ndarray:
         """u8[144, 160] that the player showed last. Raises ProtocolError."""
         if self.player.frames_path is None:
             raise ProtocolError("nothing plays")
@@ -348,7 +372,7 @@ class PlayController(QObject):
         self.ask(commands.LoadState, lambda ack: then(), tr("The state was not loaded"), path=str(path))
 
     def play_on(self, about: Recording, folder: Path, frame: int, branch: bool = False) -> None:
-        """A person goes on from a frame of the recording in `folder`; the game waits there, paused.
+        """Let a person go on from a frame of the recording in `folder`; the game waits there, paused.
 
         As a `branch` it is recorded, the recording's beginning included.
         """
@@ -367,12 +391,12 @@ class PlayController(QObject):
             self._begin(tr("Starting the player"))
             await self._start_player(PlayerConfig(task=task, mode="human", speed=self.speed))
         await self._accepted(self.player.request(commands.Pause))
-        self.paused = True
+        self.state.paused = True
         asked = self.player.request(
             commands.PlayOn, timeout_s=120.0, recording=str(recording), frame=frame, branch=branch
         )
         await self._accepted(asked)
-        self.recording, self.recorded_frames = branch, frame + 1 if branch else 0
+        self.state.recording, self.state.recorded_frames = branch, frame + 1 if branch else 0
         self.changed.emit()
 
     def undo_load(self) -> None:
@@ -426,7 +450,7 @@ class PlayController(QObject):
         self.changed.emit()
 
     def _fail(self, reason: str, title: str = "") -> None:
-        self._record_asked = False
+        self.state.record_asked = False
         self.busy, self.error = "", reason
         self._bridge.problem.emit(title or tr("The player"), reason)
         self.changed.emit()
@@ -441,9 +465,10 @@ class PlayController(QObject):
 
     def _on_event(self, event: records.Event) -> None:
         if isinstance(event, records.PlayEvent):
-            self.recorded_frames, self.note = event.recording_frames, event.note
-            if event.hung != self.hung:
-                self.hung = event.hung
+            state = self.state
+            state.recorded_frames, state.note = event.recording_frames, event.note
+            if event.hung != state.hung:
+                state.hung = event.hung
                 self.changed.emit()
             self.played.emit(event)
         elif isinstance(event, records.PolicyEvent):
@@ -465,6 +490,6 @@ class PlayController(QObject):
         self._log.add_all([f"player: {line}" for line in lines[-MAX_LINES:]])
 
     def _on_end(self, reason: str) -> None:
-        self.paused = self.recording = self.taken_over = False
+        self.state = PlayState()
         self.frames_changed.emit(None)
         self._fail(reason)

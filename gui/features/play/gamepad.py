@@ -11,6 +11,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 STICK = 16_000
 """Of 32,767: further than this the left stick counts as the cross."""
+READ_MS = 8
+"""Twice a frame while a gamepad is there."""
+LOOK_MS = 500
+"""How often one is looked for while none is."""
 
 
 class SdlPads:
@@ -33,7 +37,7 @@ class SdlPads:
         }
 
     def name(self) -> str:
-        """Of the gamepad that is open; looks for one if none is. Empty where there is none."""
+        """Return the name of the gamepad that is open; look for one if none is. Empty where there is none."""
         sdl = self._sdl
         sdl.SDL_GameControllerUpdate()
         if self._pad is not None and not sdl.SDL_GameControllerGetAttached(self._pad):
@@ -49,7 +53,7 @@ class SdlPads:
         return (sdl.SDL_GameControllerName(self._pad) or b"gamepad").decode(errors="replace")
 
     def held(self) -> set[str]:
-        """SDL's names of the buttons that are held now; the left stick is the cross too."""
+        """Return SDL's names of the buttons that are held now; the left stick is the cross too."""
         sdl, pad = self._sdl, self._pad
         if pad is None:
             return set()
@@ -68,12 +72,6 @@ class SdlPads:
             self._sdl.SDL_GameControllerClose(self._pad)
             self._pad = None
         self._sdl.SDL_QuitSubSystem(self._sdl.SDL_INIT_GAMECONTROLLER)
-
-
-READ_MS = 8
-"""Twice a frame while a gamepad is there."""
-LOOK_MS = 500
-"""How often one is looked for while none is."""
 
 
 class Pads(Protocol):
@@ -107,7 +105,7 @@ class Gamepad(QObject):
         self._timer.timeout.connect(self._look)
 
     def listen(self) -> None:
-        """A game is on show. The library is loaded in a thread: the window goes on meanwhile."""
+        """Read the gamepad: a game is on show. The library is loaded in a thread, the window goes on meanwhile."""
         if self.why_not or self._timer.isActive():
             return
         if self._opening is None:
@@ -116,7 +114,7 @@ class Gamepad(QObject):
         self._timer.start()
 
     def rest(self) -> None:
-        """No game is on show: buttons are let go, nothing is read."""
+        """Let every button go and read nothing: no game is on show."""
         self._timer.stop()
         self._release_all()
 

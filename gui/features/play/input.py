@@ -43,7 +43,7 @@ class PlayInput(QObject):
         keys.changed.connect(self.release_all)
 
     def release_all(self) -> None:
-        """Nothing is held any more."""
+        """Let every button go."""
         self._joypad.release_all()
         self._playing.hold(0)
 
@@ -69,7 +69,7 @@ class PlayInput(QObject):
         """What a function key does while Shift is held for turbo: its own with Shift, if there is
         such a command, else what it does by itself."""
         is_function = Qt.Key.Key_F1 <= event.key() <= Qt.Key.Key_F35
-        if not (self._playing.is_turbo and is_function):
+        if not (self._playing.state.is_turbo and is_function):
             return None
         if event.modifiers() != Qt.KeyboardModifier.ShiftModifier:
             return None

@@ -9,12 +9,29 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from gui.features.play.gamepad import Gamepad
+from gui.kit.containers import row_table
 from gui.kit.labels import button, label, set_role
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from trainer_core.wire.buttons import MASK_BITS
 
 _KEY = Qt.Key
+PLAY_KEYS = (
+    ("Arrows", "direction"),
+    ("Z, X", "A, B"),
+    ("Enter", "START"),
+    ("Backspace", "SELECT"),
+    ("Space", "pause"),
+    (".", "one step while paused"),
+    ("+  -  0", "faster, slower, normal"),
+    ("Shift", "hold for full speed"),
+    ("R", "hold to rewind"),
+    ("Tab", "hold to take over (Hybrid)"),
+    ("Esc", "leave the screen"),
+)
+"""Keys that are the game's while its screen has the focus, as they come."""
+KEY_SETTING, PAD_SETTING = "play/key/", "play/pad/"
+"""Where settings keep a choice, before the act's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +73,6 @@ PLAY_ACTS = (
 """A gamepad's right-hand button is A and its lower one B, as on a Game Boy."""
 ACT_OF_NAME = {act.name: act for act in PLAY_ACTS}
 
-PLAY_KEYS = (
-    ("Arrows", "direction"),
-    ("Z, X", "A, B"),
-    ("Enter", "START"),
-    ("Backspace", "SELECT"),
-    ("Space", "pause"),
-    (".", "one step while paused"),
-    ("+  -  0", "faster, slower, normal"),
-    ("Shift", "hold for full speed"),
-    ("R", "hold to rewind"),
-    ("Tab", "hold to take over (Hybrid)"),
-    ("Esc", "leave the screen"),
-)
-"""Keys that are the game's while its screen has the focus, as they come."""
-
 
 class Joypad:
     """Which buttons are held. Opposite directions cannot both be held, as on the real cross."""
@@ -89,7 +91,7 @@ class Joypad:
         return sum(1 << MASK_BITS.index(name) for name in held)
 
     def press(self, name: str, by: object = None) -> None:
-        """`name` is one of MASK_BITS."""
+        """Hold the button `name`, one of MASK_BITS, by the key or gamepad button `by`."""
         if (name, by) not in self._held:
             self._held.append((name, by))
 
@@ -99,10 +101,6 @@ class Joypad:
 
     def release_all(self) -> None:
         self._held.clear()
-
-
-KEYS, PAD = "play/key/", "play/pad/"
-"""Where settings keep a choice, before the act's name."""
 
 
 class GameKeys(QObject):
@@ -118,11 +116,11 @@ class GameKeys(QObject):
         self._read()
 
     def act_of_key(self, key: int) -> str:
-        """Name of the PlayAct that a Qt.Key stands for; empty for none."""
+        """Return the name of the PlayAct that a Qt.Key stands for; empty for none."""
         return next((name for name, keys in self._keys.items() if key in keys), "")
 
     def act_of_pad(self, button: str) -> str:
-        """The same for SDL's name of a gamepad button."""
+        """Return the name of the PlayAct that SDL's name of a gamepad button stands for; empty for none."""
         return next((name for name, buttons in self._pad.items() if button in buttons), "")
 
     def key_words(self, act: str) -> str:
@@ -136,20 +134,20 @@ class GameKeys(QObject):
         holder = self.act_of_key(key)
         if holder and holder != act:
             raise ValueError(holder)
-        self._keep(KEYS, act, str(int(key)), (int(key),) == ACT_OF_NAME[act].keys[:1])
+        self._keep(KEY_SETTING, act, str(int(key)), (int(key),) == ACT_OF_NAME[act].keys[:1])
 
     def set_pad(self, act: str, button: str) -> None:
-        """The same for a button of the gamepad."""
+        """Give an act another gamepad button. Raises ValueError when the button is another act's."""
         holder = self.act_of_pad(button)
         if holder and holder != act:
             raise ValueError(holder)
-        self._keep(PAD, act, button, (button,) == ACT_OF_NAME[act].pad)
+        self._keep(PAD_SETTING, act, button, (button,) == ACT_OF_NAME[act].pad)
 
     def reset(self) -> None:
-        """Everything as it came."""
+        """Give every act the keys and buttons it came with."""
         for act in PLAY_ACTS:
-            self._settings.remove(KEYS + act.name)
-            self._settings.remove(PAD + act.name)
+            self._settings.remove(KEY_SETTING + act.name)
+            self._settings.remove(PAD_SETTING + act.name)
         self._read()
 
     def _keep(self, kind: str, act: str, value: str, is_default: bool) -> None:
@@ -164,11 +162,11 @@ class GameKeys(QObject):
         chosen_keys, chosen_pad = set(), set()
         self._keys, self._pad = {}, {}
         for act in PLAY_ACTS:
-            key = _key_of(self._settings.text(KEYS + act.name))
+            key = _key_of(self._settings.text(KEY_SETTING + act.name))
             if key and key not in chosen_keys:
                 self._keys[act.name] = (key,)
                 chosen_keys.add(key)
-            if (button := self._settings.text(PAD + act.name)) and button not in chosen_pad:
+            if (button := self._settings.text(PAD_SETTING + act.name)) and button not in chosen_pad:
                 self._pad[act.name] = (button,)
                 chosen_pad.add(button)
         for act in PLAY_ACTS:
@@ -184,7 +182,7 @@ def _key_of(text: str) -> int:
 
 
 def is_bindable(key: int) -> bool:
-    """Whether a key can be given to an act: a lone Control or Alt belongs to shortcuts."""
+    """Return whether a key can be given to an act: a lone Control or Alt belongs to shortcuts."""
     return key not in (Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown, 0)
 
 
@@ -198,15 +196,9 @@ class GameKeysPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        self.table = QTableWidget(len(PLAY_ACTS), 3)
-        self.table.setObjectName("gameKeysTable")
-        self.table.setAccessibleName(tr("Keys and gamepad buttons of the game"))
-        self.table.setHorizontalHeaderLabels([tr("Does"), tr("Key"), tr("Gamepad")])
-        self.table.verticalHeader().hide()
-        self.table.setShowGrid(False)
-        self.table.setTabKeyNavigation(False)
-        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        heads = [tr("Does"), tr("Key"), tr("Gamepad")]
+        self.table = row_table("gameKeysTable", tr("Keys and gamepad buttons of the game"), heads)
+        self.table.setRowCount(len(PLAY_ACTS))
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         column.addWidget(self.table, 1)

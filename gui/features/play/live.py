@@ -101,7 +101,7 @@ class LiveView(QWidget):
             return
         info, pictures = found
         self.screen_view.show_picture(self._arranged(pictures))
-        if info.who == 1 or self._playing.rewinding:
+        if info.who == 1 or self._playing.state.rewinding:
             self.screen_view.show_overlay(None)  # what the policy looked at was another picture
         self._playing.note_frame(info, pictures[0])
         if (
@@ -163,7 +163,7 @@ class LiveView(QWidget):
             return ""
         if request.mode == "human":
             name = Path(request.task).name if self._playing.is_rom else request.task
-            if self._playing.is_color_only:
+            if self._playing.state.is_color_only:
                 return tr("For the Game Boy Color only; {name}, you play", name=name)
             return tr("{value}, you play", value=name)
         if request.rival:
@@ -205,10 +205,10 @@ class LiveView(QWidget):
             if self._session.mode is Mode.HUMAN:
                 return tr("Press Human again, or Play > Play the game, to start")
             return tr("Pick a checkpoint and press Deploy")
-        if playing.rewinding:
+        if playing.state.rewinding:
             return tr("Rewinding")
-        if playing.hung:
-            return tr("The game has crashed: {why}. R rewinds", why=playing.hung)
+        if playing.state.hung:
+            return tr("The game has crashed: {why}. R rewinds", why=playing.state.hung)
         if playing.paused:
             return tr("Paused: Space goes on, . steps")
         human = self._session.mode is Mode.HUMAN

@@ -21,6 +21,7 @@ from trainer_core.lab.roms import ROM_SUFFIXES, sha256_of_rom
 from trainer_core.wire import commands
 
 SLOTS = range(1, 10)
+SLOT_PICTURE = QSize(80, 72)
 
 
 class SlotsController(QObject):
@@ -46,7 +47,7 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def path(self, slot: int) -> Path:
-        """Where a slot of the game that plays is kept; its picture has the suffix .png."""
+        """Return where a slot of the game that plays is kept; its picture has the suffix .png."""
         request = self._playing.request
         return self._folder(request.task if request else "") / f"slot_{slot}.npz"
 
@@ -104,17 +105,14 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def undo(self) -> None:
-        """Back to where the game was before the last load; again, forth."""
+        """Go back to where the game was before the last load; again, forth."""
         self._playing.undo_load()
-
-
-PICTURE = QSize(80, 72)
 
 
 class _LargeIcons(QProxyStyle):
     def pixelMetric(self, metric, option=None, widget=None) -> int:  # type: ignore[no-untyped-def]
         if metric == QStyle.PixelMetric.PM_SmallIconSize:
-            return PICTURE.width()
+            return SLOT_PICTURE.width()
         return super().pixelMetric(metric, option, widget)
 
 

@@ -17,7 +17,7 @@ from trainer_core.wire import commands
 from trainer_core.wire.records import SoundEvent
 
 CHANNELS = ("pulse 1", "pulse 2", "wave", "noise")
-ALL = 0b1111
+ALL_CHANNELS = 0b1111
 
 
 class SoundController(QObject):
@@ -30,14 +30,14 @@ class SoundController(QObject):
         self._playing, self._settings = playing, settings
         self.volume = min(1.0, max(0.0, settings.number("sound/volume", 0.5)))
         self.is_muted = settings.flag("sound/muted", False)
-        self.channels = int(settings.number("sound/channels", ALL)) & ALL
+        self.channels = int(settings.number("sound/channels", ALL_CHANNELS)) & ALL_CHANNELS
         self.reason = ""
         """Why nothing is heard though it should be; empty where it is, or nobody knows yet."""
         playing.started.connect(self._on_started)
         playing.sounded.connect(self._on_sounded)
 
     def set_volume(self, volume: float) -> None:
-        """`volume` 0 to 1; moving it ends the silence."""
+        """Set the volume, 0 to 1; moving it ends the silence."""
         self.volume = volume
         self._settings.set("sound/volume", volume)
         self._set_muted(volume <= 0)
@@ -46,7 +46,7 @@ class SoundController(QObject):
         self._set_muted(not self.is_muted)
 
     def toggle_channel(self, channel: int) -> None:
-        """`channel` 0 to 3."""
+        """Turn a channel, 0 to 3, on or off."""
         self.channels ^= 1 << channel
         self._settings.set("sound/channels", self.channels)
         self._send()
@@ -55,13 +55,13 @@ class SoundController(QObject):
         return bool(self.channels >> channel & 1)
 
     def name(self) -> str:
-        """For the button: without a device it must not look as if it were on."""
+        """Return the button's words: without a device it must not look as if it were on."""
         if self.is_muted:
             return tr("Sound off")
         return tr("No sound") if self.reason else tr("Sound")
 
     def words(self) -> str:
-        """For the button's tooltip."""
+        """Return the button's tooltip."""
         if self.is_muted:
             return tr("The sound is off")
         if self.reason:

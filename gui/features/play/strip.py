@@ -22,11 +22,18 @@ from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS, action_name
 from trainer_core.wire.frames import FLAG_SUCCESS, FrameInfo
 from trainer_core.wire.records import PolicyEvent, VersusEvent, VersusSide
 
-HEIGHT, TIGHT_HEIGHT, NAMES = 40, 28, 14
+BARS_HEIGHT, TIGHT_BARS_HEIGHT, NAMES_HEIGHT = 40, 28, 14
 """The names lie under the bars."""
 VALUE_WIDTH = 104
 NAME_WIDTH, ONE_NAME_WIDTH = 22, 72
 """Columns narrower than the first name the chosen action alone, in the room of the second."""
+TRANSPORT = {
+    "playPause": "playPauseButton",
+    "playStep": "playStepButton",
+    "playRestart": "playRestartButton",
+    "endPlayer": "playStopButton",
+}
+"""objectNames of the buttons with pictures, by their action."""
 
 
 class PolicyBars(QWidget):
@@ -35,7 +42,7 @@ class PolicyBars(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.event_shown: PolicyEvent | None = None
-        self._height = HEIGHT
+        self._height = BARS_HEIGHT
         self.setObjectName(names.POLICY_BARS)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.show_thought(None)
@@ -44,12 +51,12 @@ class PolicyBars(QWidget):
         return QSize(280, self._height)
 
     def set_tight(self, is_tight: bool) -> None:
-        """Lower bars, for a low window."""
-        self._height = TIGHT_HEIGHT if is_tight else HEIGHT
+        """Draw lower bars, for a low window."""
+        self._height = TIGHT_BARS_HEIGHT if is_tight else BARS_HEIGHT
         self.updateGeometry()
 
     def show_thought(self, event: PolicyEvent | None) -> None:
-        """None while no policy plays, or one that does not tell."""
+        """Show the bars of a step; None while no policy plays, or one that does not tell."""
         self.event_shown = event
         self.setAccessibleName(self.words())
         self.setToolTip(self.words())
@@ -78,7 +85,7 @@ class PolicyBars(QWidget):
             painter.setFont(theme.ui_font(8))
             width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
             named = width >= NAME_WIDTH
-            bar = self.height() - NAMES
+            bar = self.height() - NAMES_HEIGHT
             for index, (name, share) in enumerate(zip(ALL_ACTIONS, told.probabilities, strict=False)):
                 gap = min(2.0, width / 8)
                 box = QRectF(index * width + gap, 0, width - 2 * gap, bar)
@@ -90,7 +97,7 @@ class PolicyBars(QWidget):
                 if named or index == told.action:
                     room = max(width, ONE_NAME_WIDTH)
                     left = min(index * width, self.width() - VALUE_WIDTH - room)
-                    text = QRectF(index * width if named else left, bar, width if named else room, NAMES)
+                    text = QRectF(index * width if named else left, bar, width if named else room, NAMES_HEIGHT)
                     painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
             painter.setPen(QColor(colors.text))
             right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, bar)
@@ -121,7 +128,7 @@ class VersusBoard(QWidget):
         grid.addWidget(self.rounds, 2, 0, 1, 4)
 
     def set_names(self, left: str, right: str) -> None:
-        """What the two are called."""
+        """Show what the two are called."""
         for shown, name in zip(self.names, (left, right), strict=True):
             shown.setText(name)
 
@@ -141,22 +148,13 @@ class VersusBoard(QWidget):
 
 
 def way_words(side: VersusSide) -> str:
-    """How far one of them is."""
+    """Return how far one of them is."""
     if side.success:
         return tr("goal after {steps} steps", steps=side.steps)
     if side.over:
         return tr("cut off after {steps} steps", steps=side.steps)
     action = action_name(side.action) if side.action >= 0 else ""
     return tr("step {steps}   distance {dist:.3f}   {action}", steps=side.steps, dist=side.dist, action=action)
-
-
-TRANSPORT = {
-    "playPause": "playPauseButton",
-    "playStep": "playStepButton",
-    "playRestart": "playRestartButton",
-    "endPlayer": "playStopButton",
-}
-"""objectNames of the buttons with pictures, by their action."""
 
 
 def speed_text(speed: float) -> str:
@@ -212,7 +210,7 @@ class PlayStrip(QWidget):
         row = QHBoxLayout()
         row.setSpacing(4)
         for action_id, name in TRANSPORT.items():
-            made = action_icon_button(actions.command(action_id), name)
+            made = action_icon_button(actions[action_id], name)
             made.setProperty("transport", True)
             row.addWidget(made)
         self.speed = QSlider(Qt.Orientation.Horizontal)
@@ -254,7 +252,7 @@ class PlayStrip(QWidget):
             self._playing.set_speed(SPEEDS[index])
 
     def write(self, info: FrameInfo, mode: Mode) -> None:
-        """What the picture on show came with."""
+        """Write what the picture on show came with."""
         human = info.who == 1
         self.who.setText(tr("HUMAN") if human else tr("AGENT"))
         set_role(self.who, "role", "warn" if human and mode is Mode.HYBRID else "")
@@ -262,8 +260,8 @@ class PlayStrip(QWidget):
         if human and self.thoughts.event_shown is not None:
             self.thoughts.show_thought(None)  # the policy chooses nothing now
         parts = []
-        if self._playing.note:
-            parts = [self._playing.note]
+        if self._playing.state.note:
+            parts = [self._playing.state.note]
         elif not self._playing.is_rom:
             parts = [tr("distance {dist:.3f}", dist=info.dist), tr("reward {reward:+.3f}", reward=info.reward)]
         if not human:
@@ -275,7 +273,7 @@ class PlayStrip(QWidget):
         self._write_clock()
 
     def refresh(self) -> None:
-        """Something about the player changed."""
+        """Show what the player does now."""
         playing, active = self._playing, self._playing.is_active
         self.speed.setEnabled(active)
         nearest = min(SPEEDS, key=lambda speed: abs(speed - playing.speed))
@@ -296,5 +294,5 @@ class PlayStrip(QWidget):
     def _write_clock(self) -> None:
         """How long the recording is by now, in seconds of the game."""
         playing = self._playing
-        seconds = playing.recorded_frames / FRAMES_PER_SECOND
+        seconds = playing.state.recorded_frames / FRAMES_PER_SECOND
         self.clock.setText(f"{seconds // 60:.0f}:{seconds % 60:04.1f}" if playing.recording else "")

@@ -7,7 +7,7 @@ import shutil
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QMainWindow
+from PySide6.QtWidgets import QMainWindow
 
 from gui.features.play.controller import PlayController
 from gui.features.replay.controller import CLIP_SUFFIXES, ReplayController
@@ -16,7 +16,7 @@ from gui.features.replay.export_sheet import ExportSheet
 from gui.features.replay.pictures import PicturesController
 from gui.features.replay.view import ReplayView
 from gui.kit.actions import ActionRegistry
-from gui.kit.dialogs import begin_folder
+from gui.kit.dialogs import ask_file, ask_folder
 from gui.kit.words import tr
 from gui.state.appearance import Appearance
 from gui.state.context import Context, Feature, TabSpec
@@ -63,10 +63,15 @@ def define_replay(registry: ActionRegistry, replay: ReplayController, window: QM
     def refusal() -> str:
         return tr("{name} is still being opened", name=replay.opening) if replay.opening else ""
 
+    def ask_rom(movie: Path) -> None:
+        title, roms = tr("The game of {name}", name=movie.name), tr("Game Boy ROMs (*.gb *.gbc);;All files (*)")
+        ask_file(window, title, roms, lambda rom: replay.open(movie, str(rom)))
+
+    kinds = tr("Pictures and movies (*.gif *.apng *.png *.replay *.vbm *.json *.jsonl);;All files (*)")
     add(
         "openReplay",
         tr("Open a recording, GIF or movie..."),
-        partial(_ask_clip, window, replay),
+        partial(ask_file, window, tr("Open in the replay"), kinds, replay.open),
         "Ctrl+Shift+Y",
         short=tr("Open..."),
         tip=tr("Rollouts, recordings, GIF and APNG, input movies of PyBoy and VisualBoyAdvance"),
@@ -76,12 +81,22 @@ def define_replay(registry: ActionRegistry, replay: ReplayController, window: QM
     add(
         "openReplayFolder",
         tr("Open a folder in the replay..."),
-        partial(_ask_folder, window, replay),
+        partial(ask_folder, window, tr("Open in the replay"), replay.open),
         tip=tr("A recording, a rollout, or the receipt of a failed run"),
         refusal=refusal,
         follows=changed,
     )
-    replay.rom_wanted.connect(partial(_ask_rom_of, window, replay))
+    add(
+        "playOn",
+        tr("Play on from this frame"),
+        replay.play_on,
+        "Ctrl+Shift+R",
+        short=tr("Play on"),
+        tip=tr("Take over where the recording was in the frame on show"),
+        refusal=replay.replay_refusal,
+        follows=changed,
+    )
+    replay.rom_wanted.connect(ask_rom)
 
 
 def define_demonstrations(
@@ -132,16 +147,6 @@ def define_export(
         refusal=replay.export_refusal,
         follows=(replay.changed,),
     )
-    registry.add(
-        "playOn",
-        tr("Play on from this frame"),
-        replay.play_on,
-        "Ctrl+Shift+R",
-        short=tr("Play on"),
-        tip=tr("Take over where the recording was in the frame on show"),
-        refusal=replay.replay_refusal,
-        follows=(replay.changed,),
-    )
 
     def ask() -> None:
         if replay.replay is not None:
@@ -164,34 +169,6 @@ def define_export(
 
 
 def has_mp4() -> bool:
-    """Whether there is a program that encodes MP4."""
+    """Return whether there is a program that encodes MP4."""
     found = importlib.util.find_spec("imageio_ffmpeg") is not None
     return shutil.which("ffmpeg") is not None or found
-
-
-def _ask_clip(window: QMainWindow, replay: ReplayController) -> None:
-    path, _ = QFileDialog.getOpenFileName(
-        window,
-        tr("Open in the replay"),
-        begin_folder(),
-        tr("Pictures and movies (*.gif *.apng *.png *.replay *.vbm *.json *.jsonl);;All files (*)"),
-    )
-    if path:
-        replay.open(Path(path))
-
-
-def _ask_folder(window: QMainWindow, replay: ReplayController) -> None:
-    path = QFileDialog.getExistingDirectory(window, tr("Open in the replay"), begin_folder())
-    if path:
-        replay.open(Path(path))
-
-
-def _ask_rom_of(window: QMainWindow, replay: ReplayController, movie: Path) -> None:
-    rom, _ = QFileDialog.getOpenFileName(
-        window,
-        tr("The game of {name}", name=movie.name),
-        begin_folder(),
-        tr("Game Boy ROMs (*.gb *.gbc);;All files (*)"),
-    )
-    if rom:
-        replay.open(movie, rom)

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.play.controller import PlayController
 from gui.features.replay.model import Replay, recording_name
+from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.log_buffer import LogBuffer
@@ -178,7 +178,7 @@ class ReplayController(QObject):
         )
 
     def note_seen(self) -> None:
-        """The replay is looked at: nobody has to be told that there is one."""
+        """Withdraw the notice of a replay: it is looked at."""
         self._notices.withdraw(tr("Recorded"))
 
     def play_on(self) -> None:
@@ -208,7 +208,7 @@ class ReplayController(QObject):
             self._run_export("export", path, ["--palette", f"screen-{screen}"])
 
     def export_as(self, path: Path, options: list[str]) -> None:
-        """Any format of `dmglab export`, in a process of its own, with its options.
+        """Export in any format of `dmglab export`, in a process of its own, with its options.
 
         A cancelled or failed one leaves no file.
         """
@@ -267,8 +267,3 @@ class ReplayController(QObject):
         self.changed.emit()
         if reason != "cancelled":
             self._bridge.problem.emit(tr("Nothing was exported"), reason)
-
-
-def show_file(path: Path) -> None:
-    """Open a file or folder with the desktop's own program."""
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

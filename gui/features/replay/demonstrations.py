@@ -23,7 +23,7 @@ class Demonstrations(QObject):
         self._bridge, self._replay, self._notices = bridge, replay, notices
 
     def tasks(self) -> list[str]:
-        """Ids of this home's own tasks of the game that was recorded; shipped ones stay as is."""
+        """Return the ids of this home's own tasks of the game that was recorded; shipped ones stay as is."""
         replay, home = self._replay.replay, self._bridge.home
         if replay is None or not replay.can_play_on:
             return []

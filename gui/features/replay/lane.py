@@ -10,11 +10,13 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui.features.replay.model import Replay
 from gui.kit import theme
 from gui.kit.painting import guarded
-from gui.kit.screen import Palette
+from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from trainer_core.wire.buttons import ALL_ACTIONS
 
-HEIGHT = 36
+STRIP_HEIGHT = 36
+ACTION, BUTTONS, REWARD, CURVES = (0, 16), (18, 34), (35, 47), (49, 63)
+"""Top and bottom of each band, in pixels."""
 
 
 class FilmStrip(QWidget):
@@ -34,10 +36,10 @@ class FilmStrip(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, HEIGHT)
+        return QSize(200, STRIP_HEIGHT)
 
     def show_replay(self, replay: Replay | None, frames: int) -> None:
-        """`frames` is how long the whole strip is; the clip may be shorter."""
+        """Show a replay; `frames` is how long the whole length is, which may be longer than the clip."""
         self._replay, self._frames = replay, frames
         self.update()
 
@@ -67,7 +69,7 @@ class FilmStrip(QWidget):
             for left, image in self._small:
                 painter.drawImage(left, 0, image)
             place = self._frame * self.width() // self._frames
-            painter.fillRect(QRect(place, 0, 2, HEIGHT), QColor(colors.accent))
+            painter.fillRect(QRect(place, 0, 2, STRIP_HEIGHT), QColor(colors.accent))
 
     def _draw_small(self, replay: Replay) -> None:
         key = (replay, self._frames, self.width(), self._palette.table.tobytes())
@@ -75,28 +77,14 @@ class FilmStrip(QWidget):
             return
         self._drawn_for, self._small = key, []
         about = replay.recording
-        wide = max(8, HEIGHT * about.width // about.height)
+        wide = max(8, STRIP_HEIGHT * about.width // about.height)
         for left in range(0, self.width(), wide + 2):
             frame = left * self._frames // self.width()
             if frame < len(replay):
-                image = _image(replay.picture(frame), self._palette)
-                self._small.append((left, image.scaled(wide, HEIGHT, mode=Qt.TransformationMode.SmoothTransformation)))
-
-
-def _image(picture: np.ndarray, palette: Palette) -> QImage:
-    """A picture of shades or of colours; it owns its pixels."""
-    height, width = picture.shape[:2]
-    if picture.ndim == 3:
-        colors = np.ascontiguousarray(picture)
-        made = QImage(colors.data, width, height, 3 * width, QImage.Format.Format_RGB888)
-        return made.copy()
-    pixels = np.empty((height, width), np.uint32)
-    palette.paint(picture, pixels)
-    return QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32).copy()
-
-
-ACTION, BUTTONS, REWARD, CURVES = (0, 16), (18, 34), (35, 47), (49, 63)
-"""Top and bottom of each band, in pixels."""
+                image = image_of(self._palette, replay.picture(frame))
+                self._small.append(
+                    (left, image.scaled(wide, STRIP_HEIGHT, mode=Qt.TransformationMode.SmoothTransformation))
+                )
 
 
 class ActionLane(QWidget):
@@ -120,7 +108,7 @@ class ActionLane(QWidget):
         return QSize(200, CURVES[1] + 2)
 
     def show_replay(self, replay: Replay | None, frames: int = 0) -> None:
-        """`frames` is how long the whole lane is, at least the clip's."""
+        """Show a replay; `frames` is how long the whole length is, which may be longer than the clip."""
         self._replay, self._frame = replay, 0
         self._frames = max(frames, len(replay) if replay is not None else 0)
         self.update()

@@ -53,7 +53,7 @@ class Replay:
         return not self.recording.task.lower().endswith(ROM_SUFFIXES)
 
     def picture(self, frame: int) -> np.ndarray:
-        """u8[H, W] shades 0..3, or u8[H, W, 3] colours."""
+        """Return a frame's picture: u8[H, W] shades 0..3, or u8[H, W, 3] colours."""
         number = frame if self._shown is None else bisect.bisect_right(self._shown, frame) - 1
         packed, about = self._pictures[number], self.recording
         if about.format == "rgb888":
@@ -62,14 +62,14 @@ class Replay:
         return shades.reshape(about.height, about.width)
 
     def step_at(self, frame: int) -> int:
-        """Index of the agent step that a frame belongs to, -1 where it belongs to none."""
+        """Return the index of the agent step that a frame belongs to, -1 where it belongs to none."""
         index = bisect.bisect_left(self._last_frames, frame)
         if index == len(self.steps) or frame < self.steps[index].first_frame:
             return -1
         return index
 
     def describe(self, frame: int) -> str:
-        """The step that a frame belongs to: what was pressed in it and what it came to."""
+        """Return the step that a frame belongs to: what was pressed in it and what it came to."""
         index = self.step_at(frame)
         if index < 0:
             return ""
@@ -99,7 +99,7 @@ def _terms(step: RecordedStep) -> str:
 
 @functools.lru_cache(maxsize=256)  # a finished recording does not change
 def recording_name(folder: Path) -> str:
-    """Its folder's name where it cannot be read."""
+    """Return a recording's name; its folder's where it cannot be read."""
     try:
         about = read_recording(folder)
         when = time.localtime(about.created_at)

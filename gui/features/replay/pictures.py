@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication
 
 from gui.features.play.controller import PlayController
-from gui.features.replay.controller import ReplayController, show_file
+from gui.features.replay.controller import ReplayController
+from gui.kit.dialogs import show_file
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -51,7 +52,7 @@ class PicturesController(QObject):
         return self._navigation.place is Place.REPLAY and self._replay.replay is not None
 
     def save(self) -> None:
-        """The replay's frame while its tab is in front, else the game that plays."""
+        """Save the replay's frame while its tab is in front, else that of the game that plays."""
         found = self._on_show()
         if found is None:
             return
@@ -64,7 +65,7 @@ class PicturesController(QObject):
             if not path.exists():
                 break
             path = folder / f"{stem}-{number}.png"
-        image = self._image(picture)
+        image = image_of(self._palette, picture)
         QGuiApplication.clipboard().setImage(image)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -98,11 +99,4 @@ class PicturesController(QObject):
         request, picture = self._playing.request, self._playing.picture
         if request is None or picture is None:
             return None
-        return request.task, self._playing.frame, picture
-
-    def _image(self, picture: np.ndarray) -> QImage:
-        if picture.ndim == 2:
-            return image_of(self._palette, picture)
-        height, width = picture.shape[:2]
-        pixels = np.ascontiguousarray(picture)
-        return QImage(pixels.data, width, height, width * 3, QImage.Format.Format_RGB888).copy()
+        return request.task, self._playing.state.frame, picture

@@ -63,7 +63,7 @@ class Beside(QWidget):
         self.hide()
 
     def show_frame(self, replay: Replay, frame: int) -> None:
-        """Its last frame stays where the others are longer."""
+        """Show a frame; the last one stays where the others are longer."""
         frame = min(frame, len(replay) - 1)
         self.screen_view.show_picture(replay.picture(frame))
         said = replay.describe(frame)

@@ -96,7 +96,7 @@ class RollController(QObject):
     # -- opening ----------------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Why the recording on show cannot be edited; empty when it can."""
+        """Return why the recording on show cannot be edited; empty when it can."""
         replay = self._replay.replay
         if replay is None:
             return tr("Record something first")
@@ -188,7 +188,7 @@ class RollController(QObject):
         self._edit(Edit(first, bytes(self.masks[first : first + len(masks)]), masks))
 
     def insert(self) -> None:
-        """A frame without a button before the one on show."""
+        """Insert a frame without a button before the one on show."""
         self._edit(Edit(self.frame, b"", b"\0"))
 
     def delete(self) -> None:
@@ -275,7 +275,7 @@ class RollController(QObject):
         self.seek(self.frame)
 
     def play_on(self) -> None:
-        """A person plays on from the frame on show; all of it becomes a branch."""
+        """Let a person play on from the frame on show; all of it becomes a branch."""
         if self._source is None:
             return
         if not self.is_changed:

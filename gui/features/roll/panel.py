@@ -29,7 +29,7 @@ class Branch:
 
 
 def branch_trees(folders: list[Path]) -> list[Branch]:
-    """The roots in the order of `folders`; whose parent is not among them is a root itself."""
+    """Return the roots in the order of `folders`; whose parent is not among them is a root itself."""
     found: dict[str, Branch] = {}
     for folder in folders:
         try:

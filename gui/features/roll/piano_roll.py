@@ -33,8 +33,6 @@ MOVES = {
     Qt.Key.Key_Home: -(10**6),
     Qt.Key.Key_End: 10**6,
 }
-
-
 NOTHING = "."
 """A frame without a button, on the clipboard."""
 
@@ -44,7 +42,7 @@ def bit_of(name: str) -> int:
 
 
 def masks_as_text(masks: bytes) -> str:
-    """A line a frame with the titles of what is held, as `R A`."""
+    """Return a line a frame with the titles of what is held, as `R A`."""
     held = dict(zip(COLUMNS, TITLES, strict=True))
     return "\n".join(
         " ".join(title for name, title in held.items() if mask & bit_of(name)) or NOTHING for mask in masks
@@ -52,7 +50,7 @@ def masks_as_text(masks: bytes) -> str:
 
 
 def masks_from_text(text: str) -> bytes:
-    """What `masks_as_text` made; nothing of any other text."""
+    """Return the masks that `masks_as_text` wrote; nothing of any other text."""
     bits = {title: bit_of(name) for name, title in zip(COLUMNS, TITLES, strict=True)} | {NOTHING: 0}
     lines = [line.split() for line in text.splitlines()]
     if not all(line and all(word in bits for word in line) for line in lines):
@@ -97,7 +95,7 @@ class PianoRoll(QAbstractScrollArea):
         return QSize(NUMBER + len(COLUMNS) * LEAST_CELL + 20, 120)
 
     def show_masks(self, masks: bytes, known: int, fork: int) -> None:
-        """`masks`, one a frame; rows from `known` on are still to be played, from `fork` new."""
+        """Show `masks`, one a frame; rows from `known` on are still to be played, from `fork` new."""
         self._masks, self._known, self._fork = masks, known, fork
         self._fit()
         self.viewport().update()

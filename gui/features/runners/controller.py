@@ -37,7 +37,7 @@ class RunnersController(QObject):
         return self._session.runner.installation(self._bridge.home)
 
     def refusal(self) -> str:
-        """Why nothing can be installed now; empty when the chosen trainer can be."""
+        """Return why nothing can be installed now; empty when the chosen trainer can be."""
         if self.installing is not None:
             return tr("{title} is being installed", title=self.installing.title)
         return "" if self.wanted else tr("{title} is ready", title=self._session.runner.title)
@@ -58,7 +58,7 @@ class RunnersController(QObject):
             self._job.cancel()
 
     def remove_refusal(self) -> str:
-        """Why the chosen trainer's environment cannot be removed now; empty when it can."""
+        """Return why the chosen trainer's environment cannot be removed now; empty when it can."""
         runner, live = self._session.runner, self._bridge.service.runs.values()
         if self.installing is not None:
             return tr("{trainer} is being installed", trainer=self.installing.title)

@@ -33,6 +33,12 @@ from trainer_core.lab.task_lists import SEPARATOR, split_tasks
 from trainer_core.wire.spec import NATIVE_ID
 
 SEVERAL_TASKS = "severalTasksButton"
+_TIP = Qt.ItemDataRole.ToolTipRole
+_HINTS = {
+    Mode.HUMAN: "You hold the buttons.",
+    Mode.HYBRID: "The agent plays; hold Tab to take the buttons.",
+    Mode.AGENT: "",
+}
 
 
 class SeveralTasks(QToolButton):
@@ -73,14 +79,6 @@ class SeveralTasks(QToolButton):
     def _on_toggled(self) -> None:
         if found := tuple(task for task, box in self.boxes.items() if box.isChecked()):
             self.picked.emit(found)
-
-
-_TIP = Qt.ItemDataRole.ToolTipRole
-_HINTS = {
-    Mode.HUMAN: "You hold the buttons.",
-    Mode.HYBRID: "The agent plays; hold Tab to take the buttons.",
-    Mode.AGENT: "",
-}
 
 
 class Missing(QWidget):

@@ -21,7 +21,7 @@ MOST_PIXELS = 10_000
 
 
 def differing(told: Iterable[dict[str, str]]) -> list[str]:
-    """Fields with two values or more; one that another kind of run lacks is not told otherwise."""
+    """Return the fields with two values or more; one that another kind of run lacks is not told otherwise."""
     values: dict[str, set[str]] = {}
     for one in told:
         for name, text in one.items():
@@ -37,18 +37,18 @@ class RunConfigs:
         self._known: dict[str, dict[str, str]] = {}
 
     def peek(self, run_id: str, name: str) -> str:
-        """A field of a run that was read; empty for one that was not, or that lacks it."""
+        """Return a field of a run that was read; empty for one that was not, or that lacks it."""
         return self._known.get(run_id, {}).get(name, "")
 
     def find(self, run_id: str, name: str) -> str:
-        """`peek` by small letters, and by the last part of a dotted name."""
+        """Return what `peek` does by small letters, and by the last part of a dotted name."""
         for field, text in self._known.get(run_id, {}).items():
             if name in (field.lower(), field.lower().rpartition(".")[2]):
                 return text
         return ""
 
     def read(self, run_id: str) -> dict[str, str]:
-        """Text by field. A run that is not configured yet is looked at again."""
+        """Return the text by field. A run that is not configured yet is looked at again."""
         known = self._known.get(run_id)
         if known is None:
             known = self._read(run_id)
@@ -71,7 +71,7 @@ class RunConfigs:
             yield
 
     def differing(self, run_ids: Iterable[str]) -> list[str]:
-        """Fields that some of these runs were told differently, in the order of the first."""
+        """Return the fields that some of these runs were told differently, in the order of the first."""
         return differing([self.read(run_id) for run_id in run_ids])
 
 
@@ -129,7 +129,7 @@ class RunColumns(QObject):
 
 
 def by_value(text: str) -> tuple[int, float, str]:
-    """What texts of a configuration are sorted by: numbers first, as numbers."""
+    """Return what texts of a configuration are sorted by: numbers first, as numbers."""
     try:
         return 0, float(text), ""
     except ValueError:

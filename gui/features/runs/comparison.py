@@ -24,171 +24,15 @@ from gui.kit import theme
 from gui.kit.labels import button, label
 from gui.kit.painting import guarded
 from gui.kit.words import tr
-from gui.state.run_words import shortened
+from gui.state.run_words import without_middle
 
 LOG_FROM = 50.0
 """Positive numbers whose greatest is so many times the least stand on a logarithmic axis."""
 SUCCESS = "success"
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One parameter. `places` are 0 (foot) to 1 (head), one a run; None where it has no value."""
-
-    name: str
-    places: tuple[float | None, ...]
-    ticks: tuple[tuple[float, str], ...]
-    """(place, words): every value of a few, else the ends."""
-
-
-def axis_of(name: str, values: Sequence[str | None]) -> Axis:
-    """An axis from texts, as a configuration shows them: numbers in order, other words apart."""
-    numbers = [_number(value) for value in values]
-    told = [value for value in values if value is not None]
-    known = [number for number in numbers if number is not None]
-    if known and len(known) == len(told):
-        return _number_axis(name, numbers, known)
-    words = sorted(set(told))
-    step = {word: _share(place, len(words)) for place, word in enumerate(words)}
-    places = tuple(None if value is None else step[value] for value in values)
-    return Axis(name, places, tuple((place, word) for word, place in step.items()))
-
-
-def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[float]) -> Axis:
-    low, high = min(known), max(known)
-    is_log = low > 0 and high / low >= LOG_FROM
-
-    def place(number: float) -> float:
-        if high == low:
-            return 0.5
-        if is_log:
-            return math.log(number / low) / math.log(high / low)
-        return (number - low) / (high - low)
-
-    few = sorted(set(known))
-    shown = few if len(few) <= 6 else [low, high]
-    places = tuple(None if number is None else place(number) for number in numbers)
-    return Axis(name, places, tuple((place(number), f"{number:.6g}") for number in shown))
-
-
-def success_axis(rates: Sequence[float]) -> Axis:
-    """The last axis, always from 0 to 1."""
-    return Axis(SUCCESS, tuple(rates), ((0.0, "0"), (0.5, "0.5"), (1.0, "1")))
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text) if text is not None else None
-    except ValueError:
-        return None
-    return number if number is None or math.isfinite(number) else None
-
-
-def _share(place: int, count: int) -> float:
-    return 0.5 if count == 1 else place / (count - 1)
-
-
 LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
 NEAR = 8.0
 """Pixels from a line within which the pointer means it."""
-
-
-class ParallelView(QWidget):
-    def __init__(self, names: list[str], axes: list[Axis]) -> None:
-        """`names` of the runs, in the order of every axis' places; the last axis is success."""
-        super().__init__()
-        self.names, self.axes = names, axes
-        self.hovered = -1
-        """Index of the run under the pointer, -1 for none."""
-        self.setObjectName("parallelView")
-        self.setAccessibleName(tr("{count} runs over {value} parameters", count=len(names), value=len(axes) - 1))
-        self.setMouseTracking(True)
-        self.setMinimumSize(320, 200)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-
-    def lines(self) -> list[QPolygonF]:
-        """One a run, in the widget's coordinates; axes without its value are passed over."""
-        return [
-            QPolygonF(
-                [
-                    QPointF(self._across(number), self._down(place))
-                    for number, axis in enumerate(self.axes)
-                    if (place := axis.places[run]) is not None
-                ]
-            )
-            for run in range(len(self.names))
-        ]
-
-    def _across(self, number: int) -> float:
-        room = self.width() - LEFT - RIGHT
-        return LEFT + room * number / max(1, len(self.axes) - 1)
-
-    def _down(self, place: float) -> float:
-        return TOP + (self.height() - TOP - BOTTOM) * (1.0 - place)
-
-    # -- painting ---------------------------------------------------------------------------
-
-    @guarded
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colors = theme.current()
-        with QPainter(self) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            lines, success = self.lines(), self.axes[-1].places
-            order = sorted(range(len(lines)), key=lambda run: (run == self.hovered, success[run] or 0))
-            for run in order:
-                color = QColor(colors.accent if success[run] else colors.muted)
-                color.setAlphaF(0.2 + 0.8 * (success[run] or 0.0))
-                if run == self.hovered:
-                    color = QColor(colors.text)
-                painter.setPen(QPen(color, 2.0 if run == self.hovered else 1.2))
-                painter.drawPolyline(lines[run])
-            for number, axis in enumerate(self.axes):
-                self._paint_axis(painter, colors, self._across(number), axis)
-
-    def _paint_axis(self, painter: QPainter, colors: theme.Colors, x: float, axis: Axis) -> None:
-        painter.setPen(QPen(QColor(colors.border), 1))
-        painter.drawLine(QPointF(x, self._down(1.0)), QPointF(x, self._down(0.0)))
-        painter.setFont(theme.ui_font(8.5))
-        painter.setPen(QColor(colors.text))
-        room = (self.width() - LEFT - RIGHT) / max(1, len(self.axes) - 1)
-        words = painter.fontMetrics().elidedText(axis.name, Qt.TextElideMode.ElideMiddle, int(min(room, 160)))
-        painter.drawText(QRectF(x - 80, 4, 160, 18), Qt.AlignmentFlag.AlignCenter, words)
-        painter.setFont(theme.ui_font(7.5))
-        painter.setPen(QColor(colors.muted))
-        for place, text in axis.ticks:
-            short = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, 70)
-            box = QRectF(x + 4, self._down(place) - 8, 72, 16)
-            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, short)
-
-    # -- the mouse --------------------------------------------------------------------------
-
-    def run_at(self, point: QPointF) -> int:
-        """The run whose line passes nearest, -1 when none is near."""
-        best, nearest = -1, NEAR
-        for run, line in enumerate(self.lines()):
-            for place in range(line.size() - 1):
-                first, last = line.at(place), line.at(place + 1)
-                if first.x() <= point.x() <= last.x() and last.x() > first.x():
-                    share = (point.x() - first.x()) / (last.x() - first.x())
-                    gap = abs(first.y() + share * (last.y() - first.y()) - point.y())
-                    if gap < nearest:
-                        best, nearest = run, gap
-        return best
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        run = self.run_at(event.position())
-        if run != self.hovered:
-            self.hovered = run
-            self.update()
-            words = ""
-            if run >= 0:
-                words = tr(
-                    "{value}: {value2:.2f} success", value=self.names[run], value2=self.axes[-1].places[run] or 0.0
-                )
-            QToolTip.showText(event.globalPosition().toPoint(), words, self)
-
-
-LEAST, WIDEST, LETTERS = 84, 168, 20
+LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
 """Pixels of a run's column, whatever its name, and letters of that."""
 
 
@@ -244,10 +88,162 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
             item.setToolTip(value)
             table.setItem(row, place, item)
     for place, name in enumerate(runs):
-        head = QTableWidgetItem(shortened(name, LETTERS))
+        head = QTableWidgetItem(without_middle(name, HEAD_LETTERS))
         head.setToolTip(name)
         table.setHorizontalHeaderItem(place, head)
     table.resizeColumnsToContents()
     for place in range(len(runs)):
-        table.setColumnWidth(place, min(max(table.columnWidth(place), LEAST), WIDEST))
+        table.setColumnWidth(place, min(max(table.columnWidth(place), LEAST_COLUMN), WIDEST_COLUMN))
     return table
+
+
+class ParallelView(QWidget):
+    def __init__(self, names: list[str], axes: list[Axis]) -> None:
+        """`names` of the runs, in the order of every axis' places; the last axis is success."""
+        super().__init__()
+        self.names, self.axes = names, axes
+        self.hovered = -1
+        """Index of the run under the pointer, -1 for none."""
+        self.setObjectName("parallelView")
+        self.setAccessibleName(tr("{count} runs over {value} parameters", count=len(names), value=len(axes) - 1))
+        self.setMouseTracking(True)
+        self.setMinimumSize(320, 200)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def lines(self) -> list[QPolygonF]:
+        """Return one polyline a run, in the widget's coordinates; axes without its value are passed over."""
+        return [
+            QPolygonF(
+                [
+                    QPointF(self._across(number), self._down(place))
+                    for number, axis in enumerate(self.axes)
+                    if (place := axis.places[run]) is not None
+                ]
+            )
+            for run in range(len(self.names))
+        ]
+
+    def _across(self, number: int) -> float:
+        room = self.width() - LEFT - RIGHT
+        return LEFT + room * number / max(1, len(self.axes) - 1)
+
+    def _down(self, place: float) -> float:
+        return TOP + (self.height() - TOP - BOTTOM) * (1.0 - place)
+
+    # -- painting ---------------------------------------------------------------------------
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colors = theme.current()
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            lines, success = self.lines(), self.axes[-1].places
+            order = sorted(range(len(lines)), key=lambda run: (run == self.hovered, success[run] or 0))
+            for run in order:
+                color = QColor(colors.accent if success[run] else colors.muted)
+                color.setAlphaF(0.2 + 0.8 * (success[run] or 0.0))
+                if run == self.hovered:
+                    color = QColor(colors.text)
+                painter.setPen(QPen(color, 2.0 if run == self.hovered else 1.2))
+                painter.drawPolyline(lines[run])
+            for number, axis in enumerate(self.axes):
+                self._paint_axis(painter, colors, self._across(number), axis)
+
+    def _paint_axis(self, painter: QPainter, colors: theme.Colors, x: float, axis: Axis) -> None:
+        painter.setPen(QPen(QColor(colors.border), 1))
+        painter.drawLine(QPointF(x, self._down(1.0)), QPointF(x, self._down(0.0)))
+        painter.setFont(theme.ui_font(8.5))
+        painter.setPen(QColor(colors.text))
+        room = (self.width() - LEFT - RIGHT) / max(1, len(self.axes) - 1)
+        words = painter.fontMetrics().elidedText(axis.name, Qt.TextElideMode.ElideMiddle, int(min(room, 160)))
+        painter.drawText(QRectF(x - 80, 4, 160, 18), Qt.AlignmentFlag.AlignCenter, words)
+        painter.setFont(theme.ui_font(7.5))
+        painter.setPen(QColor(colors.muted))
+        for place, text in axis.ticks:
+            short = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, 70)
+            box = QRectF(x + 4, self._down(place) - 8, 72, 16)
+            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, short)
+
+    # -- the mouse --------------------------------------------------------------------------
+
+    def run_at(self, point: QPointF) -> int:
+        """Return the run whose line passes nearest, -1 when none is near."""
+        best, nearest = -1, NEAR
+        for run, line in enumerate(self.lines()):
+            for place in range(line.size() - 1):
+                first, last = line.at(place), line.at(place + 1)
+                if first.x() <= point.x() <= last.x() and last.x() > first.x():
+                    share = (point.x() - first.x()) / (last.x() - first.x())
+                    gap = abs(first.y() + share * (last.y() - first.y()) - point.y())
+                    if gap < nearest:
+                        best, nearest = run, gap
+        return best
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        run = self.run_at(event.position())
+        if run != self.hovered:
+            self.hovered = run
+            self.update()
+            words = ""
+            if run >= 0:
+                words = tr(
+                    "{value}: {value2:.2f} success", value=self.names[run], value2=self.axes[-1].places[run] or 0.0
+                )
+            QToolTip.showText(event.globalPosition().toPoint(), words, self)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One parameter. `places` are 0 (foot) to 1 (head), one a run; None where it has no value."""
+
+    name: str
+    places: tuple[float | None, ...]
+    ticks: tuple[tuple[float, str], ...]
+    """(place, words): every value of a few, else the ends."""
+
+
+def axis_of(name: str, values: Sequence[str | None]) -> Axis:
+    """Return an axis from texts, as a configuration shows them: numbers in order, other words apart."""
+    numbers = [_number(value) for value in values]
+    told = [value for value in values if value is not None]
+    known = [number for number in numbers if number is not None]
+    if known and len(known) == len(told):
+        return _number_axis(name, numbers, known)
+    words = sorted(set(told))
+    step = {word: _share(place, len(words)) for place, word in enumerate(words)}
+    places = tuple(None if value is None else step[value] for value in values)
+    return Axis(name, places, tuple((place, word) for word, place in step.items()))
+
+
+def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[float]) -> Axis:
+    low, high = min(known), max(known)
+    is_log = low > 0 and high / low >= LOG_FROM
+
+    def place(number: float) -> float:
+        if high == low:
+            return 0.5
+        if is_log:
+            return math.log(number / low) / math.log(high / low)
+        return (number - low) / (high - low)
+
+    few = sorted(set(known))
+    shown = few if len(few) <= 6 else [low, high]
+    places = tuple(None if number is None else place(number) for number in numbers)
+    return Axis(name, places, tuple((place(number), f"{number:.6g}") for number in shown))
+
+
+def success_axis(rates: Sequence[float]) -> Axis:
+    """Return the last axis, always from 0 to 1."""
+    return Axis(SUCCESS, tuple(rates), ((0.0, "0"), (0.5, "0.5"), (1.0, "1")))
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return number if number is None or math.isfinite(number) else None
+
+
+def _share(place: int, count: int) -> float:
+    return 0.5 if count == 1 else place / (count - 1)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, QTimer
 
 from gui.features.runs.columns import RunColumns, differing
 from gui.features.runs.comparison import Axis, axis_of, success_axis
-from gui.features.runs.model import RunList
+from gui.features.runs.model import RunList, sweep_of
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.metric_series import Array
@@ -31,18 +31,11 @@ from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
 """Records tell the steps of a live run more often than a table needs to show them."""
-
-
 NO_CHECKPOINT = "it has no checkpoint to go on from"
 MOST_OTHER = 60
 """Metrics of other trainers that a table of outcomes has rows for."""
 MOST_COMPARED = 8
 """Columns of a comparison that still fit a window."""
-
-
-def sweep_of(run: RunRecord | None) -> str:
-    """Name of the sweep that a run is a trial of, empty for any other."""
-    return str(getattr(run, "tags", {}).get("sweep", ""))
 
 
 class RunsController(QObject):
@@ -113,7 +106,7 @@ class RunsController(QObject):
             )
 
     def take_in(self, run: RunRecord) -> None:
-        """A run that was made elsewhere than by a trainer: a row of the table, in focus."""
+        """Add a run that was made elsewhere than by a trainer: a row of the table, in focus."""
         self._bridge.service.runs[run.run_id] = run
         self._model.put(run)
         self.show(run.run_id)
@@ -156,7 +149,7 @@ class RunsController(QObject):
             self._load_history(run_id)
 
     def color(self) -> int | None:
-        """Number of the colour that was chosen for the run in focus."""
+        """Return the number of the colour that was chosen for the run in focus."""
         return self._telemetry.chosen_slots.get(self._telemetry.focus)
 
     def set_color(self, slot: int | None) -> None:
@@ -165,7 +158,7 @@ class RunsController(QObject):
             self._telemetry.choose_slot(run.run_id, slot)
 
     def known(self, run_ids: Sequence[object]) -> list[str]:
-        """Those of these runs that are in the home."""
+        """Return those of these runs that are in the home."""
         return [str(run_id) for run_id in run_ids if run_id in self._bridge.service.runs]
 
     def annotate(self, name: str, note: Note) -> None:
@@ -179,7 +172,7 @@ class RunsController(QObject):
             self._bridge.problem.emit(tr("The run was not described"), cause_of(error))
 
     def note(self) -> Note:
-        """What a person wrote on the run in focus."""
+        """Return what a person wrote on the run in focus."""
         return self._notes[self._telemetry.focus]
 
     def hide_others(self) -> None:
@@ -187,7 +180,7 @@ class RunsController(QObject):
         self._telemetry.set_pinned([])
 
     def differences(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
-        """(field, value by run) where these runs, or the compared ones, were told otherwise."""
+        """Return (field, value by run) where these runs, or the compared ones, were told otherwise."""
         metas = [run.meta for run in runs or self.compared()]
         configs = [flat(meta.config) if meta is not None else {} for meta in metas]
         names = list({name: True for config in configs for name in config})
@@ -195,7 +188,7 @@ class RunsController(QObject):
         return [(name, values) for name, values in rows if len(set(values)) > 1]
 
     def outcomes(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
-        """(words, value by run): how far these runs, or the compared ones, came, and their newest
+        """Return (words, value by run): how far these runs, or the compared ones, came, and their newest
         measurements."""
         runs, service = runs or self.compared(), self._bridge.service.runs
         records = [service.get(run.run_id) for run in runs]
@@ -214,7 +207,7 @@ class RunsController(QObject):
         return rows
 
     def parallel(self) -> tuple[list[str], list[Axis]]:
-        """Names of the runs on show, and axes of what they were told differently; success last."""
+        """Return the names of the runs on show, and axes of what they were told differently; success last."""
         runs = [run for run in self.on_show() if run.meta is not None]
         configs = [flat(run.meta.config) if run.meta else {} for run in runs]
         axes = [axis_of(name, [config.get(name) for config in configs]) for name in differing(configs)]
@@ -223,18 +216,18 @@ class RunsController(QObject):
         return [self._telemetry.label(run.run_id) for run in runs], [*axes, success_axis(rates)]
 
     def on_show(self) -> list[RunTelemetry]:
-        """The runs on show whose logs were read, the focus first."""
+        """Return the runs on show whose logs were read, the focus first."""
         found = (self._telemetry.runs.get(run_id) for run_id in self._telemetry.shown())
         return [run for run in found if run is not None]
 
     def sweep(self) -> list[str]:
-        """The runs of the sweep that the focus is a trial of, in the order of their beginning."""
+        """Return the runs of the sweep that the focus is a trial of, in the order of their beginning."""
         name = sweep_of(self.current)
         runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
         return [run.run_id for run in runs if name and sweep_of(run) == name]
 
     def in_focus(self) -> list[RunRecord]:
-        """The run in focus and those that are picked with it; every trial of a folded sweep."""
+        """Return the run in focus and those that are picked with it; every trial of a folded sweep."""
         known, focus = self._bridge.service.runs, self._telemetry.focus
         picked = self.selected if focus in self.selected else [focus]
         rows = [self._model.row_of(run_id) for run_id in picked]
@@ -257,7 +250,7 @@ class RunsController(QObject):
         return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
 
     def compared(self) -> list[RunTelemetry]:
-        """Those of the runs on show that a table has room for."""
+        """Return those of the runs on show that a table has room for."""
         return self.on_show()[:MOST_COMPARED]
 
     def compare_refusal(self) -> str:
@@ -317,17 +310,16 @@ class RunsController(QObject):
         self._model.set_places([entry.run_id for entry in entries])
 
     def open_folder(self) -> None:
-        folder = self._bridge.home.run(self._telemetry.focus).root
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+        show_file(self._bridge.home.run(self._telemetry.focus).root)
 
     def _log_file(self) -> Path:
         return self._bridge.home.run(self._telemetry.focus).worker_log
 
     def open_log(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._log_file())))
+        show_file(self._log_file())
 
     def log_refusal(self) -> str:
-        """Why there is no log file to open."""
+        """Return why there is no log file to open."""
         if refusal := self.refusal():
             return refusal
         return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
@@ -339,7 +331,7 @@ class RunsController(QObject):
     # -- what is possible -------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Why there is no run to speak of; empty when one is in focus."""
+        """Return why there is no run to speak of; empty when one is in focus."""
         return "" if self.current is not None else tr("Select a run first")
 
     def resume_refusal(self) -> str:
@@ -362,7 +354,7 @@ class RunsController(QObject):
         return ""
 
     def error_refusal(self) -> str:
-        """Why there is no error to show of the run in focus."""
+        """Return why there is no error to show of the run in focus."""
         run = self.current
         failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
         return "" if failed else tr("The run did not fail")
@@ -376,11 +368,11 @@ class RunsController(QObject):
         return ""
 
     def waits(self) -> bool:
-        """Whether the run in focus is in the queue."""
+        """Return whether the run in focus is in the queue."""
         return self._telemetry.focus in self._model.places
 
     def move_refusal(self, by: int) -> str:
-        """Why the run in focus cannot change places with the one before (-1) or behind it (1)."""
+        """Return why the run in focus cannot change places with the one before (-1) or behind it (1)."""
         place = self._model.places.get(self._telemetry.focus, 0)
         if not place:
             return self.refusal() or tr("It does not wait")
@@ -389,7 +381,7 @@ class RunsController(QObject):
         return tr("It is the first that waits") if by < 0 else tr("It is the last that waits")
 
     def curves_refusal(self) -> str:
-        """Why there is nothing to export of the run in focus."""
+        """Return why there is nothing to export of the run in focus."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or not len(run.table):
             return self.refusal() or tr("It has no curves yet")
@@ -462,7 +454,7 @@ class RunsController(QObject):
         self._queued = waiting
 
     def waiting_for(self, run: RunRecord) -> str:
-        """What has the device of a run that waits, or that it waits for others."""
+        """Return what has the device of a run that waits, or that it waits for others."""
         known = [self._bridge.service.runs[run_id] for run_id in self._moving]
         before = next((one for one in known if one.device == run.device and one.state is not RunState.QUEUED), None)
         if before is not None:

@@ -173,7 +173,7 @@ class RunsDock(Dock):
             self._columns.set_sort(name, order == Qt.SortOrder.DescendingOrder)
 
     def column_menu(self) -> QMenu:
-        """Which columns there are; fields of the configuration that differ come first."""
+        """Build the menu of columns; fields of the configuration that differ come first."""
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         for place, name in enumerate(COLUMNS):
@@ -250,7 +250,7 @@ class RunsDock(Dock):
             self.table.scrollTo(index)
 
     def current(self) -> RunRecord | None:
-        """The run of the row that was picked last, if it still is."""
+        """Return the run of the row that was picked last, if it still is."""
         picked, rows = self.table.currentIndex(), self.table.selectionModel().selectedRows()
         last = [row for row in rows if row.row() == picked.row()]
         return (last or rows)[0].data(RUN_ROLE) if rows else None

@@ -37,6 +37,8 @@ OWN_TEXTS: dict[str, Callable[[RunRecord], str]] = {
     "run": lambda run: run.name or run.run_id,
 }
 """What a run says of itself; every other name is a field of its configuration."""
+MOST_INSERTED = 64
+"""Runs that come at once and get a row each; for more the whole order is made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Bound:
         return self.name not in OWN and (self.sign not in _SAME or self.name not in OWN_TEXTS)
 
     def holds(self, run: RunRecord, field: Callable[[str, str], str]) -> bool:
-        """Whether a run is within; `field` gives a field's text by run and name, "" for none."""
+        """Return whether a run is within; `field` gives a field's text by run and name, "" for none."""
         if isinstance(self.value, str):
             own = OWN_TEXTS.get(self.name) or OWN.get(self.name)
             text = str(own(run)) if own else field(run.run_id, self.name)
@@ -77,7 +79,7 @@ def _same_number(a: str, b: str) -> bool:
 
 
 def parse(words: list[str]) -> tuple[list[str], list[Bound]]:
-    """The plain words, and those that compare; one half typed is a plain word."""
+    """Return the plain words, and those that compare; one half typed is a plain word."""
     plain: list[str] = []
     bounds: list[Bound] = []
     for word in words:
@@ -90,10 +92,6 @@ def parse(words: list[str]) -> tuple[list[str], list[Bound]]:
         except ValueError:
             plain.append(word)
     return plain, bounds
-
-
-MOST_INSERTED = 64
-"""Runs that come at once and get a row each; for more the whole order is made anew."""
 
 
 class RunFilter(QAbstractTableModel):
@@ -140,7 +138,7 @@ class RunFilter(QAbstractTableModel):
         return self._source.run(self._source_row(row))
 
     def row_of(self, run_id: str) -> int:
-        """The row of a run, -1 when it is not on show."""
+        """Return the row of a run, -1 when it is not on show."""
         source = self._source.row_of(run_id)
         place = self._place(source) if source >= 0 else -1
         return self._mirrored(place) if place >= 0 else -1
@@ -150,7 +148,7 @@ class RunFilter(QAbstractTableModel):
         return bool(self._search or self.bounds)
 
     def run_ids(self) -> list[str]:
-        """Ids of the runs on show, from the top; of a folded sweep every trial."""
+        """Return the ids of the runs on show, from the top; of a folded sweep every trial."""
         behind, rows = self._source.sweeps.behind, range(len(self._order))
         if self.is_filtered:  # then nothing is folded
             return [self.run(row).run_id for row in rows]
@@ -275,5 +273,5 @@ class RunFilter(QAbstractTableModel):
 
 
 def asks_archived(search: TextSearch) -> bool:
-    """Whether archived runs are looked for: by that word, whole."""
+    """Return whether archived runs are looked for: by that word, whole."""
     return tr("Archived").lower() in search.plain

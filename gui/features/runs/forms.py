@@ -13,12 +13,13 @@ from gui.kit.labels import button, label
 from gui.kit.words import tr
 from gui.state.run_notes import Note
 
-COLORS = 12
-SIZE = 14
+COLOR_CHOICES = 12
+SWATCH = 14
+MOST_NOTE_CHARACTERS = 4000
 
 
 def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | None], None]) -> QMenu:
-    """A menu; `current` and what `choose` gets are numbers of `theme.curve_color`, None for the
+    """Return a menu; `current` and what `choose` gets are numbers of `theme.curve_color`, None for the
     colour that a run comes by."""
     menu = QMenu(parent)
     free = menu.addAction(tr("As it comes"))
@@ -26,17 +27,14 @@ def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | Non
     free.setChecked(current is None)
     free.triggered.connect(lambda: choose(None))
     menu.addSeparator()
-    for number in range(COLORS):
-        swatch = QPixmap(SIZE, SIZE)
+    for number in range(COLOR_CHOICES):
+        swatch = QPixmap(SWATCH, SWATCH)
         swatch.fill(theme.curve_color(number))
         action = menu.addAction(QIcon(swatch), tr("Colour {number}", number=number + 1))
         action.setCheckable(True)
         action.setChecked(number == current)
         action.triggered.connect(lambda _=False, number=number: choose(number))
     return menu
-
-
-MOST_CHARACTERS = 4000
 
 
 class RunNoteForm(QDialog):
@@ -79,6 +77,6 @@ class RunNoteForm(QDialog):
 
     def accept(self) -> None:
         tags = tuple(dict.fromkeys(self.tags.text().replace("#", " ").split()))
-        text = self.notes.toPlainText().strip()[:MOST_CHARACTERS]
+        text = self.notes.toPlainText().strip()[:MOST_NOTE_CHARACTERS]
         self._then(self.name.text().strip(), Note(tags, text))
         super().accept()

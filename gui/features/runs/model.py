@@ -18,11 +18,21 @@ from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
 """What a trial's name says after the sweep's."""
+SHOWN = "Shown"
+"""The column of the eye: whether a run's curves are on show, and in which colour."""
+COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
+NUMERIC = {"Steps", "Best"}
+RUN_ROLE = Qt.ItemDataRole.UserRole
+
+
+def sweep_of(run: RunRecord | None) -> str:
+    """Return the id of the sweep that a run is a trial of, empty for any other."""
+    return run.tags.get("sweep", "") if run is not None else ""
 
 
 def sweep_title(run: RunRecord) -> str:
-    """What people call the sweep that a run is a trial of: its name, else the end of its id."""
-    sweep_id = run.tags.get("sweep", "")
+    """Return what people call the sweep that a run is a trial of: its name, else the end of its id."""
+    sweep_id = sweep_of(run)
     title = _VARIED.sub("", run.name)
     return title if title and title != sweep_id else sweep_id.rsplit("-", 1)[-1]
 
@@ -37,44 +47,37 @@ class SweepGroups:
         self._open: set[str] = set()
 
     def note(self, row: int) -> None:
-        """A row came."""
-        if name := self._runs[row].tags.get("sweep", ""):
+        """Note that a row came."""
+        if name := sweep_of(self._runs[row]):
             self._rows.setdefault(name, []).append(row)
 
     def toggle(self, name: str) -> None:
         self._open ^= {name} & self._rows.keys()
 
     def is_folded_sweep(self, run: RunRecord) -> bool:
-        """Whether the run is of a sweep that is one row now."""
-        name = run.tags.get("sweep", "")
+        """Return whether the run is of a sweep that is one row now."""
+        name = sweep_of(run)
         return len(self._rows.get(name, ())) > 1 and name not in self._open
 
     def folded_rows(self) -> set[int]:
-        """Rows that are hidden behind the first of their sweep."""
+        """Return the rows that are hidden behind the first of their sweep."""
         groups = (rows for name, rows in self._rows.items() if name not in self._open)
         return {row for rows in groups for row in rows[1:]}
 
     def led_by(self, row: int) -> list[RunRecord]:
-        """Every trial of the sweep whose first row this is; empty for any other row."""
-        rows = self._rows.get(self._runs[row].tags.get("sweep", ""), [])
+        """Return every trial of the sweep whose first row this is; empty for any other row."""
+        rows = self._rows.get(sweep_of(self._runs[row]), [])
         return [self._runs[one] for one in rows] if len(rows) > 1 and rows[0] == row else []
 
     def behind(self, row: int) -> list[str]:
-        """Ids of all runs that a row stands for: a folded sweep's, else its own."""
+        """Return the ids of all runs that a row stands for: a folded sweep's, else its own."""
         is_folded = self.is_folded_sweep(self._runs[row])
         return [run.run_id for run in (self.led_by(row) if is_folded else ()) or [self._runs[row]]]
 
     def leader_of(self, run: RunRecord) -> int:
-        """The row that speaks for the run's sweep, -1 where none does."""
-        rows = self._rows.get(run.tags.get("sweep", ""), [])
+        """Return the row that speaks for the run's sweep, -1 where none does."""
+        rows = self._rows.get(sweep_of(run), [])
         return rows[0] if len(rows) > 1 else -1
-
-
-SHOWN = "Shown"
-"""The column of the eye: whether a run's curves are on show, and in which colour."""
-COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
-NUMERIC = {"Steps", "Best"}
-RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
 class RunList(QAbstractTableModel):
@@ -134,7 +137,7 @@ class RunList(QAbstractTableModel):
         return self.value(index.row(), index.column(), role)
 
     def value(self, row: int, column_number: int, role: int, *, is_alone: bool = False) -> object:
-        """What `data` says, without an index to make: a view of views asks often.
+        """Return what `data` says, without an index to make: a view of views asks often.
 
         `is_alone`: every trial has its row, so that the first speaks for none but itself.
         """
@@ -223,7 +226,7 @@ class RunList(QAbstractTableModel):
                 return self._further.configs.read(run.run_id).get(name, "") if self._further else ""
 
     def sort_key(self, row: int, column_number: int) -> Any:
-        """What rows are sorted by in a column."""
+        """Return what rows are sorted by in a column."""
         run = self._runs[row]
         match self.columns[column_number]:
             case name if name not in COLUMNS and self._further:
@@ -238,7 +241,7 @@ class RunList(QAbstractTableModel):
                 return self._text(run, column)
 
     def words(self, row: int) -> str:
-        """Everything a filter looks at, in small letters."""
+        """Return everything a filter looks at, in small letters."""
         found = self._words[row]
         if not found:
             run = self._runs[row]
@@ -294,19 +297,19 @@ class RunList(QAbstractTableModel):
             self.endInsertRows()
 
     def renew(self, run_id: str) -> None:
-        """What a person wrote on a run, or its place in the queue, changed."""
+        """Write a row anew: what a person wrote on a run, or its place in the queue, changed."""
         row = self._rows.get(run_id)
         if row is not None:
             self._words[row] = ""
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.columns) - 1))
 
     def label(self, run_id: str) -> str:
-        """What a run is called where there is little room: its name, else the end of its id."""
+        """Return what a run is called where there is little room: its name, else the end of its id."""
         row = self._rows.get(run_id)
         return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
 
     def field(self, run_id: str, name: str) -> str:
-        """A field of what a run was told, by its last name too, as far as that was read."""
+        """Return a field of what a run was told, by its last name too, as far as that was read."""
         return self._further.configs.find(run_id, name) if self._further else ""
 
     def run(self, row: int) -> RunRecord:

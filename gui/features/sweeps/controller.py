@@ -10,7 +10,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.features.runs.controller import RunsController, sweep_of
+from gui.features.runs.controller import RunsController
+from gui.features.runs.model import sweep_of
 from gui.features.train.controller import TrainingController
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -30,6 +31,8 @@ RULES = {
     "median": "Worse than the median ends",
     "none": "None ends early",
 }
+END_S = 20.0
+"""Longest that the end of the app waits for trials to save."""
 
 
 @dataclass(slots=True)
@@ -126,10 +129,6 @@ class SweepDraft(QObject):
         return words
 
 
-END_S = 20.0
-"""Longest that the end of the app waits for trials to save."""
-
-
 class SweepController(QObject):
     changed = Signal()
 
@@ -167,7 +166,7 @@ class SweepController(QObject):
         return ""
 
     def refusal(self) -> str:
-        """Why the sweep of the form cannot begin; empty when it can."""
+        """Return why the sweep of the form cannot begin; empty when it can."""
         if self.is_busy:
             return tr("A sweep runs already")
         return self.form_refusal() or self.draft.problem

@@ -65,7 +65,7 @@ class TaskDraft(QObject):
     # -- capturing --------------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Why nothing can be captured now; empty when it can."""
+        """Return why nothing can be captured now; empty when it can."""
         request = self._playing.request
         if request is None:
             return tr("Play the game first")
@@ -125,7 +125,7 @@ class TaskDraft(QObject):
             self.start_over()
 
     def start_over(self, base: str = "", rom: str = "") -> None:
-        """An empty draft."""
+        """Begin an empty draft."""
         self._cancel_job()
         self._cancel_play()
         self._drop_kept()
@@ -206,7 +206,7 @@ class TaskDraft(QObject):
         return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[model.step]
 
     def task_id(self) -> str:
-        """Under `mine/`, in the letters that a task's id may have."""
+        """Return an id under `mine/`, in the letters that a task's id may have."""
         plain = re.sub(r"[^a-z0-9_]+", "_", self.model.name.lower()).strip("_")
         return f"mine/{plain or self.model.folder.name}"
 
@@ -259,7 +259,7 @@ class TaskDraft(QObject):
         return "" if self.model.made else tr("Make the task first")
 
     def train(self) -> None:
-        """To the form of a new run on the task, with what the task wants for a default."""
+        """Turn to the form of a new run on the task, with what the task wants for a default."""
         self._notices.withdraw(tr("Task made"))  # its button offered this
         self._training.train_new()
         draft = self._training.draft
@@ -324,7 +324,7 @@ class TaskDraft(QObject):
 
 
 def in_the_app(reason: str) -> str:
-    """A tool's reason with the way out that the app has, in place of the command's options."""
+    """Return a tool's reason with the way out that the app has, in place of the command's options."""
     if "different start pictures were found" in reason:
         return tr(
             "Too few different pictures lie around this way: save another start state elsewhere "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QIcon, QKeyEvent, QPixmap
 from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -37,6 +37,19 @@ FINDING_LINES = 3
 """Of text below the goal: what it says grows and shrinks while it is measured."""
 TOO_EASY = 0.5
 """When at least this share of random players meets a goal, it is told as a warning."""
+
+
+class StartList(QListWidget):
+    """The start states in a row, of which Delete removes the current one."""
+
+    removed = Signal(int)
+    """Row of the start state that is to go."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Delete and self.currentRow() >= 0:
+            self.removed.emit(self.currentRow())
+        else:
+            super().keyPressEvent(event)
 
 
 class TaskDock(Dock):
@@ -72,7 +85,8 @@ class TaskDock(Dock):
 
     def _start_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
         self._start_title = self._heading(column, actions, "saveStart", names.SAVE_STATE_BUTTON)
-        self.starts = QListWidget()
+        self.starts = StartList()
+        self.starts.removed.connect(self._draft.remove_start)
         self.starts.setObjectName(names.START_LIST)
         self.starts.setAccessibleName(tr("Start states; Delete removes one"))
         self.starts.setViewMode(QListWidget.ViewMode.IconMode)
@@ -81,7 +95,6 @@ class TaskDock(Dock):
         self.starts.setMovement(QListWidget.Movement.Static)
         self.starts.setIconSize(THUMBNAIL)
         self.starts.setFixedHeight(THUMBNAIL.height() + 16)
-        self.starts.keyPressEvent = self._on_start_key  # type: ignore[method-assign]
         column.addWidget(self.starts)
 
     def _goal_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
@@ -177,7 +190,7 @@ class TaskDock(Dock):
     # -- showing ----------------------------------------------------------------------------
 
     def note_picture(self) -> None:
-        """The live view shows another picture: its distance, many times a second."""
+        """Show the distance of the picture on show, many times a second."""
         model, picture = self._model, self._playing.picture
         if picture is None or not self.isVisible():
             return
@@ -252,12 +265,6 @@ class TaskDock(Dock):
             item.setData(Qt.ItemDataRole.AccessibleTextRole, tr("Start state {number}", number=number))
             self.starts.addItem(item)
 
-    def _on_start_key(self, event) -> None:  # type: ignore[no-untyped-def]
-        if event.key() == Qt.Key.Key_Delete and self.starts.currentRow() >= 0:
-            self._draft.remove_start(self.starts.currentRow())
-        else:
-            QListWidget.keyPressEvent(self.starts, event)
-
     def _finding(self) -> str:
         model = self._model
         if model.goal is None:
@@ -310,7 +317,7 @@ def _way_lines(model: DraftModel) -> list[str]:
 
 
 def audit_lines(model: DraftModel) -> list[str]:
-    """What `dmglab task audit` found, for a person."""
+    """Return what `dmglab task audit` found, for a person."""
     audit = model.audit
     if audit is None:
         return []

@@ -47,7 +47,7 @@ class MaskPainter(QWidget):
         return QSize(WIDTH * SCALE, HEIGHT * SCALE)
 
     def show_goal(self, template: np.ndarray | None, mask: np.ndarray) -> None:
-        """`template` u8[72, 80] shades or None, `mask` bool[72, 80] pixels that count."""
+        """Show `template` u8[72, 80] shades or None, and `mask` bool[72, 80] pixels that count."""
         self._template, self._mask = template, mask
         self.update()
 

@@ -21,13 +21,13 @@ LEAST_DISTANCE = 0.001
 
 
 def observe(picture: np.ndarray) -> np.ndarray:
-    """u8[72, 80] as the agent sees `picture` u8[144, 160]: (a + b + c + d + 2) >> 2 of 2x2."""
+    """Return u8[72, 80] as the agent sees `picture` u8[144, 160]: (a + b + c + d + 2) >> 2 of 2x2."""
     blocks = picture.reshape(OBSERVATION[0], 2, OBSERVATION[1], 2).astype(np.uint16)
     return (blocks.sum((1, 3)) + 2 >> 2).astype(np.uint8)
 
 
 def distance(observation: np.ndarray, template: np.ndarray, mask: np.ndarray) -> float:
-    """L1 distance of two u8[72, 80] over the pixels of `mask` bool[72, 80], 0 to 1.
+    """Return the L1 distance of two u8[72, 80] over the pixels of `mask` bool[72, 80], 0 to 1.
 
     The number that play.judge.goal_distance finds; that room loads the emulator.
     """
@@ -182,7 +182,7 @@ class DraftModel(QObject):
         return self.moved >= max(self.tau, LEAST_DISTANCE)
 
     def nearest_start(self, observation: np.ndarray) -> tuple[int, float]:
-        """(number from 1, distance) of the start state most like u8[72, 80]; (0, 1) without any."""
+        """Return (number from 1, distance) of the start state most like u8[72, 80]; (0, 1) without any."""
         found = [
             (distance(observation, observe(start.picture), self.mask), number)
             for number, start in enumerate(self.starts, 1)
@@ -192,7 +192,7 @@ class DraftModel(QObject):
         return number, apart
 
     def distance_of(self, picture: np.ndarray) -> float | None:
-        """How far a screen u8[144, 160] is from the goal; None without a goal."""
+        """Return how far a screen u8[144, 160] is from the goal; None without a goal."""
         if self.goal is None or picture.shape != (144, 160):
             return None
         return distance(observe(picture), self.goal.template, self.mask)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gui.features.train.ahead import SETTING as START_AHEAD
-from gui.features.train.ahead import StartAhead
+from gui.features.train.ahead import WORKER_AHEAD, StartAhead
 from gui.features.train.controller import TrainingController
 from gui.features.train.dock import TrainingDock
 from gui.features.train.status import RunStatus
@@ -42,7 +41,7 @@ def feature(context: Context) -> Feature:
         finish=finish,
         choices=[
             Choice(
-                START_AHEAD,
+                WORKER_AHEAD,
                 tr("Start a worker while the form is open"),
                 tr(
                     "It loads torch and the kernels before you press Start, so that the first curve "

@@ -16,7 +16,7 @@ from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.session import Mode, Operation, Session
 
-SETTING = "training/start_ahead"
+WORKER_AHEAD = "training/start_ahead"
 IDLE_MS = 10 * 60 * 1000
 """So long it waits for a person who does nothing more."""
 
@@ -37,11 +37,11 @@ class StartAhead(QObject):
         session.operation_changed.connect(lambda operation: self._follow())
 
     def is_wanted(self) -> bool:
-        """Whether somebody is at the form of a run that could start at once, or about to be."""
+        """Return whether somebody is at the form of a run that could start at once, or about to be."""
         at_form = self._session.mode is Mode.AGENT and self._session.operation is Operation.TRAIN
         at_form = at_form or self.is_task_near()
         idle = self._training.record is None or self._training.state.is_end
-        allowed = self._settings.flag(SETTING, True) and not self._bridge.closing
+        allowed = self._settings.flag(WORKER_AHEAD, True) and not self._bridge.closing
         return at_form and idle and allowed and not self._training.starting
 
     def on_task(self) -> None:
@@ -60,7 +60,7 @@ class StartAhead(QObject):
         self._bridge.spawn(self._bridge.service.ahead.end(), title=tr("Worker"))
 
     def on_setting(self) -> None:
-        """It was allowed, or no longer."""
+        """Follow the setting: it was allowed, or no longer."""
         if self.is_wanted():
             self.prepare()
         else:

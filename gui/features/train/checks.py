@@ -84,7 +84,7 @@ class ChecksView(QWidget):
         self.show_checks([], False)
 
     def set_compact(self, compact: bool) -> None:
-        """With little room only what needs a look keeps its line."""
+        """Keep the lines of what needs a look only, where there is little room."""
         if compact != self._compact:
             self._compact = compact
             self._fold()
@@ -121,7 +121,7 @@ class ChecksView(QWidget):
             self.fix.setAccessibleName(tr("Fix {name}: {fix}", name=remedy.name, fix=remedy.fix))
 
     def summary(self) -> tuple[str, str]:
-        """A few words and the role to colour them with."""
+        """Return a few words and the role to colour them with."""
         if self._checking:
             return tr("{count} of {check_count}", count=len(self._checks), check_count=CHECK_COUNT), "muted"
         if not self._checks:

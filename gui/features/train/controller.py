@@ -34,8 +34,6 @@ DEMO = Preset(
     {**PRESETS["laptop"].fields, "seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95},
     {**PRESETS["laptop"].why, "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
 )
-
-
 _CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
@@ -166,7 +164,7 @@ class TrainingController(QObject):
         self.start(is_demo=True)
 
     def reason(self) -> str:
-        """Why Start is disabled, for a person; empty when it is not."""
+        """Return why Start is disabled, for a person; empty when it is not."""
         if self.draft.spec is None:
             return self.draft.reason
         if self.starting:
@@ -412,7 +410,7 @@ class TrainingController(QObject):
         return unconfirmed_words(self.notice.detail) if self.notice else ""
 
     def stalled_for(self) -> float:
-        """Seconds without a word from a run that should be talking, 0 while all is well."""
+        """Return the seconds without a word from a run that should be talking, 0 while all is well."""
         if self.state is not RunState.RUNNING or not self.last_record_at:
             return 0.0
         silent = time.monotonic() - self.last_record_at

@@ -15,7 +15,7 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.spec import NEUTRAL, RunSpec
 
-FIRST_TASK = RunConfig().task
+DEFAULT_TASK = RunConfig().task
 """Of every runner that has none of its own."""
 FIRST_PRESET = "laptop"
 
@@ -84,9 +84,9 @@ class ConfigDraft(QObject):
             if name in before and name in self._texts and name != "task":
                 self._texts[name] = before[name] if name in typed else defaults[name]
         with_its_task = dict(self._texts)
-        if "task" in typed or before["task"] == FIRST_TASK:
+        if "task" in typed or before["task"] == DEFAULT_TASK:
             ours, theirs = before["task"].split("/")[0], defaults["task"].split("/")[0]
-            if defaults["task"] == FIRST_TASK or ours == theirs:  # else it has tasks of its own
+            if defaults["task"] == DEFAULT_TASK or ours == theirs:  # else it has tasks of its own
                 self._texts["task"] = before["task"]
         self._follow_task(with_its_task)
         self._check()
@@ -115,17 +115,17 @@ class ConfigDraft(QObject):
         self.changed.emit("")
 
     def holds(self, values: dict[str, Any]) -> bool:
-        """Whether these values, of a preset for one, are what the form says."""
+        """Return whether these values, of a preset for one, are what the form says."""
         return all(
             self._texts[spec.name] == spec.show(values[spec.name]) for spec in self.fields if spec.name in values
         )
 
     def state(self) -> dict[str, dict[str, str]]:
-        """Texts by field, for each runner that was written to: what `put_state` brings back."""
+        """Return the texts by field, for each runner that was written to: what `put_state` brings back."""
         return {**{one: dict(texts) for one, texts in self._kept.items()}, self.runner.id: dict(self._texts)}
 
     def changes(self) -> dict[str, dict[str, str]]:
-        """Of `state` what is no default: short enough to be kept with every letter typed."""
+        """Return of `state` what is no default: short enough to be kept with every letter typed."""
         changed = {name: text for name, text in self._texts.items() if self.is_changed(name)}
         return {**self.state(), self.runner.id: changed}
 
@@ -145,7 +145,7 @@ class ConfigDraft(QObject):
         return self._texts[name] != self._defaults()[name]
 
     def differences(self) -> dict[str, Any]:
-        """Values by name that are not the runner's own defaults; the task always."""
+        """Return the values by name that are not the runner's own defaults; the task always."""
         if self._spec is None:
             return {}
         values = self._spec.to_dict()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -90,7 +91,7 @@ class ConfigForm(QWidget):
         return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
 
     def editor(self, name: str) -> QWidget:
-        """The widget that edits a field, objectName `field_<name>`."""
+        """Return the widget that edits a field, objectName `field_<name>`."""
         return self._rows[name].editor
 
     def set_options(self, name: str, options: Sequence[str]) -> None:
@@ -120,6 +121,13 @@ class ConfigForm(QWidget):
             set_role(section.note, "role", "error" if wrong else "muted")
 
 
+class ChoiceBox(QComboBox):
+    """A list to choose from that the wheel passes by: scrolling the form must not edit it."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
 class _Row(QObject):
     """One field: label, editor, unit, and a dot that resets it once it was changed."""
 
@@ -137,13 +145,12 @@ class _Row(QObject):
             self.editor = QCheckBox()
             self.editor.toggled.connect(lambda on: self._send("true" if on else "false"))
         elif options:
-            self.editor = QComboBox()
+            self.editor = ChoiceBox()
             self.editor.setEditable(not spec.choices)
             self.editor.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             self.editor.setMinimumContentsLength(6)
             self.set_options(options)
             self.editor.currentTextChanged.connect(self._send)
-            self.editor.wheelEvent = lambda event: event.ignore()  # scrolling must not edit
         else:
             self.editor = QLineEdit()
             self.editor.textEdited.connect(self._send)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.features.train.controller import TrainingController
 from gui.kit.words import tr
-from gui.state.run_words import WORDS, shortened
+from gui.state.run_words import WORDS, without_middle
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunState
 
@@ -33,7 +33,7 @@ class RunStatus(QObject):
         self.renew()
 
     def elapsed_s(self) -> float:
-        """Seconds that the run on show has trained: of all its lives, without the time between."""
+        """Return the seconds that the run on show has trained: of all its lives, without the time between."""
         run = self._training.record
         if run is None:
             return 0.0
@@ -49,7 +49,7 @@ class RunStatus(QObject):
         self.run = (
             tr(
                 "Run {value} {lower}",
-                value=shortened(self._telemetry.label(run.run_id), LONGEST),
+                value=without_middle(self._telemetry.label(run.run_id), LONGEST),
                 lower=tr(WORDS[state]).lower(),
             )
             if run

@@ -23,6 +23,8 @@ from trainer_core.wire.run_record import RunState
 SORTS = ("env", "success", "dist")
 SETTLE_S = 2.0
 """Tiles keep their places for this long: a wall that is sorted anew all the time shows nothing."""
+WATCH_ENVS = (4, 16, 64)
+FRAME_MS = 33
 
 
 class WallOrder:
@@ -37,15 +39,15 @@ class WallOrder:
         self._next = 0.0
 
     def forget(self) -> None:
-        """Another run, or another number of envs, is watched."""
+        """Forget all that was told: another run, or another number of envs, is watched."""
         self.told, self.frozen, self._order, self._next = None, {}, [], 0.0
 
     def sort_by(self, by: str) -> None:
-        """`by` one of SORTS: the number, most successes first, least distance first."""
+        """Sort by one of SORTS: the number, most successes first, least distance first."""
         self.by, self._next = by, 0.0
 
     def order(self, count: int) -> list[int]:
-        """Env at each place of a wall of `count`."""
+        """Return the env at each place of a wall of `count`."""
         now = time.monotonic()
         if len(self._order) != count or now >= self._next:
             self._next = now + SETTLE_S
@@ -57,7 +59,7 @@ class WallOrder:
             self.frozen[env] = picture.copy()
 
     def pictures(self, pictures: np.ndarray) -> np.ndarray:
-        """`pictures` u8[N, H, W(, 3)] in the wall's order, frozen ones as they were."""
+        """Return `pictures` u8[N, H, W(, 3)] in the wall's order, frozen ones as they were."""
         order = self.order(len(pictures))
         shown = pictures[order]
         for place, env in enumerate(order):
@@ -67,7 +69,7 @@ class WallOrder:
         return shown
 
     def words(self, env: int) -> str:
-        """Distance and successes of an env; empty where the trainer tells none."""
+        """Return the distance and successes of an env; empty where the trainer tells none."""
         told = self.told
         if told is None or env >= len(told.dist):
             return ""
@@ -83,10 +85,6 @@ class WallOrder:
             case "dist":
                 return told.dist[env], env
         return 0.0, env
-
-
-WATCH_ENVS = (4, 16, 64)
-FRAME_MS = 33
 
 
 class EnvWall(QWidget):
@@ -293,43 +291,45 @@ class EnvWall(QWidget):
         self._refresh()
 
     def _refresh(self) -> None:
-        watching = bool(self._watched)
-        starting = self._training.state in (RunState.PREFLIGHT, RunState.STARTING)
-        queued, ended = self._training.state is RunState.QUEUED, self._training.state.is_end
-        self.screen_view.hint = ""
-        if not watching and not self.screen_view.has_picture:
-            self.screen_view.hint = (
-                tr("The run is starting")
-                if starting
-                else tr("The run waits in the queue")
-                if queued
-                else tr("This run has ended")
-                if ended
-                else tr("Start a run to see its Game Boys here")
-            )
-        elif watching and not self.source.seq:
-            self.screen_view.hint = tr("Waiting for the first picture")
-        text = tr("This run has ended") if ended else tr("Nothing is training")
-        if starting or queued:
-            text = tr("The run is starting") if starting else tr("The run waits in the queue")
-        if watching:
-            text = tr("Run {value}", value=self._watched[-4:])
-        elif self.screen_view.has_picture:
-            text = tr("The last pictures of the run")
-        is_zoomed, frozen = self._zoomed >= 0, self._zoomed in self.order.frozen
+        is_zoomed = self._zoomed >= 0
         self.back.setVisible(is_zoomed)
         self.freeze.setVisible(is_zoomed)
-        self.freeze.setChecked(frozen)
+        self.freeze.setChecked(self._zoomed in self.order.frozen)
         self.sort.setVisible(not is_zoomed)
-        if is_zoomed:
-            text += tr(", Game Boy {zoomed}", zoomed=self._zoomed)
-            if frozen:
-                text += tr(", frozen")
-            elif words := self.order.words(self._zoomed):
-                text += tr(", distance and goals {words}", words=words)
-        elif watching:
-            text += tr(", click one to see it large")
-            if self.order.by != "env" and self.order.told is None:
-                text += tr("; its trainer tells nothing to sort by")
-        self.caption.setText(text)
+        self.caption.setText(self._caption() + (self._zoomed_words() if is_zoomed else self._wall_words()))
+        self.screen_view.hint = self._hint()
         self.screen_view.update()
+
+    def _why_no_pictures(self) -> str:
+        """Return what the run on show does in place of training; empty while it trains, or without one."""
+        state = self._training.state
+        if state in (RunState.PREFLIGHT, RunState.STARTING):
+            return tr("The run is starting")
+        if state is RunState.QUEUED:
+            return tr("The run waits in the queue")
+        return tr("This run has ended") if state.is_end else ""
+
+    def _hint(self) -> str:
+        if not self._watched and not self.screen_view.has_picture:
+            return self._why_no_pictures() or tr("Start a run to see its Game Boys here")
+        return tr("Waiting for the first picture") if self._watched and not self.source.seq else ""
+
+    def _caption(self) -> str:
+        if self._watched:
+            return tr("Run {value}", value=self._watched[-4:])
+        if self.screen_view.has_picture:
+            return tr("The last pictures of the run")
+        return self._why_no_pictures() or tr("Nothing is training")
+
+    def _zoomed_words(self) -> str:
+        text = tr(", Game Boy {zoomed}", zoomed=self._zoomed)
+        if self._zoomed in self.order.frozen:
+            return text + tr(", frozen")
+        words = self.order.words(self._zoomed)
+        return text + tr(", distance and goals {words}", words=words) if words else text
+
+    def _wall_words(self) -> str:
+        if not self._watched:
+            return ""
+        is_told = self.order.by == "env" or self.order.told is not None
+        return tr(", click one to see it large") + ("" if is_told else tr("; its trainer tells nothing to sort by"))
