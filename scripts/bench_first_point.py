@@ -23,6 +23,7 @@ from PySide6.QtTest import QTest
 
 from gui.app import create_app, create_application
 from gui.features.curves.dock import TelemetryDock
+from gui.features.train.ahead import WORKER_AHEAD
 from gui.features.train.controller import TrainingController
 from gui.kit.settings import Settings
 
@@ -40,8 +41,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ahead", action="store_true")
     is_ahead = parser.parse_args().ahead
-    from gui.features.train.ahead import WORKER_AHEAD
-
     application = create_application()
     app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
     app[Settings].set(WORKER_AHEAD, is_ahead)
