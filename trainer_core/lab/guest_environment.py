@@ -39,7 +39,7 @@ from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.process_guard import FAMILY, end_family, family, kill_group
 
 PROBE_PATIENCE_S = 30.0
-"""Time limit of `probe`. It takes a tenth of a second, more on a busy computer; nothing blocks meanwhile, as the app
+"""Seconds that `probe` waits. It takes a tenth of a second, more on a busy computer; nothing blocks meanwhile, as the app
 shows that it checks."""
 
 PROBE = """

@@ -33,7 +33,7 @@ REMEMBERED_BYTES = 256 * (16 + 9)
 ACTING_BYTES = {"small": (25_760, 11_520), "nature": (136_064, 41_344)}
 """Bytes of acting by matrix products: columns and values of a picture, and the further bytes of each plane."""
 LEARNING_BYTES = {"small": 22_432, "nature": 90_960}
-"""Bytes of the gradients."""
+"""Bytes of a picture's gradients when learning by matrix products."""
 ACTING_CHUNK = 8192
 """Pictures in one pass of acting: more take memory and save no time."""
 

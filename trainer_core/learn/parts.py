@@ -52,7 +52,7 @@ class PartsLearner(Learner):
         self.config, self.parts = config, parts
         on_tiles = policy.kind == "small" and not self.use_bf16
         self.tiles = TileNetwork(policy) if on_tiles else None
-        self._pool = ThreadPoolExecutor(parts)  # its threads begin when needed
+        self._pool = ThreadPoolExecutor(parts)  # threads start when needed
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         if torch.is_grad_enabled():

@@ -1,6 +1,7 @@
 """Import of a checkpoint from elsewhere: copied, verified, registered as a run of its own.
 
-Of the original run only the checkpoint's manifest is known.
+Of the original run only the checkpoint's manifest is known. The import writes a run around it: config.json, a log of
+two lines, and its lines of the index.
 """
 
 from __future__ import annotations

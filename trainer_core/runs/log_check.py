@@ -208,7 +208,7 @@ class LogChecker:
             yield f"run_id {record.run_id!r} differs from {self._run_id!r}"
 
     def _reach(self, env_steps: int, *, recorded: bool = False) -> Iterator[str]:
-        """Yield findings unless env_steps is at or after the process's last, and no due record is missing."""
+        """Yield findings if env_steps goes back, is no multiple of the batch, or passes a missing update record."""
         life = self._life
         if env_steps < life.env_steps:
             yield f"env_steps went back from {life.env_steps} to {env_steps}"

@@ -161,7 +161,7 @@ def _detached_host_comes(home: HomePaths, entry: QueueEntry) -> bool:
 
 
 def started(home: HomePaths, run_id: str) -> None:
-    """Remove a run from the queue whose process has started."""
+    """Remove a run whose process has started from the queue."""
     with contextlib.suppress(LabError):  # otherwise the next reconcile finds it running, or lost
         RunQueue(home).remove(run_id)
 

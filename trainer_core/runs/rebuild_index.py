@@ -1,7 +1,7 @@
 """Recovery of runs whose folders exist and whose lines of the index are lost or damaged.
 
-A folder describes its run by its config.json and its log; the log only tells how the run ended if its last record is a
-checkpoint.
+A folder describes its run by its config.json and its log; how the run ended is only known by
+the reason of its last checkpoint.
 """
 
 from __future__ import annotations

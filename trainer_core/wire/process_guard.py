@@ -3,9 +3,9 @@
 The parent gives a child the variables of `family()`: the parent's process id, and a mark that all descendants inherit.
 The child calls `die_with_parent` first of all. Then:
 - The kernel sends SIGTERM when the parent dies; a parent that died before this was set is detected by its process id.
-- A guard, a small process forked before anything heavy is loaded, waits for both. `GRACE_S` after the parent's end it
-  kills the child if it is still there, even one that is busy in C and runs no Python. At the child's own end it kills
-  the processes that the child left.
+- A guard, a small process forked before anything heavy is loaded, waits for the end of parent and child. `GRACE_S`
+  after the parent's end it kills the child, even if that is busy in C and runs no Python. At the child's own end it
+  kills the processes that the child left.
 - The mark finds descendants in sessions of their own; one that clears its environment is not found.
 
 `python -m trainer_core.wire.process_guard COMMAND...` runs a tool that does not read its standard input in the same

@@ -94,7 +94,7 @@ class ArcGame:
         self._turns: tuple[Turn, ...] = ()
         self._begin(0)
 
-    # -- what it shows ------------------------------------------------------------------------
+    # -- shown pictures -----------------------------------------------------------------------
 
     def picture(self) -> np.ndarray:
         """Return u8[64, 64], colours 0 to 15."""
