@@ -36,7 +36,7 @@ def hash_pictures(pictures: Tensor, weights: Tensor) -> Tensor:
 
 
 def _hash_on_host(pictures: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Compute the same in NumPy, i64[N], in a quarter of torch's time on a CPU."""
+    """Compute `hash_pictures` in NumPy, i64[N], in a quarter of torch's time on a CPU."""
     words = np.ascontiguousarray(pictures).reshape(len(pictures), 4 * len(weights)).view(np.uint32)
     mixed = words * np.uint32(SPREAD & 0xFFFFFFFF)
     mixed ^= mixed >> np.uint32(16)

@@ -37,7 +37,7 @@ def draw(pictures: Tensor, presses: Tensor) -> None:
 
 
 def _draw_on_device(pictures: Tensor, presses: Tensor) -> None:
-    """Do the work of `draw` on any device."""
+    """Draw marks as `draw` does, on any device."""
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high = len(board)
@@ -57,7 +57,7 @@ def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
 
 
 def _marked_on_device(pictures: Tensor, num_actions: int) -> Tensor:
-    """Do the work of `presses_marked` on any device."""
+    """Read marks as `presses_marked` does, on any device."""
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high, in_a_row = len(board), width // WIDTH
@@ -85,14 +85,14 @@ def _bands(pictures: np.ndarray, num_actions: int) -> Iterator[tuple[np.ndarray,
 
 
 def _draw_on_host(pictures: np.ndarray, presses: np.ndarray) -> None:
-    """Do the work of `draw` on a host."""
+    """Draw marks as `draw` does, on a host."""
     rows = np.arange(ROWS * MOST, 0, -1)[:, None]
     for words, some in _bands(pictures, presses.shape[1]):
         np.copyto(words, _board_words(), where=rows <= ROWS * presses[:, None, some])
 
 
 def _marked_on_host(pictures: np.ndarray, num_actions: int) -> np.ndarray:
-    """Do the work of `presses_marked` on a host."""
+    """Read marks as `presses_marked` does, on a host."""
     found = [(words == _board_words()).sum(1) for words, _ in _bands(pictures, num_actions)]
     return np.concatenate(found, 1).astype(np.float32) / ROWS
 

@@ -1,4 +1,4 @@
-"""Observations in which a recurring picture shows the buttons that were pressed at it before.
+"""Observations in which a recurring picture shows the buttons that were pressed there before.
 
 A policy that sees one picture always answers it alike. On a deterministic console greedy play presses into a wall until
 its episode ends, and sampled play hardly learns better: a press without effect costs only a step. Here a picture that

@@ -39,8 +39,8 @@ from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.process_guard import FAMILY, end_family, family, kill_group
 
 PROBE_PATIENCE_S = 30.0
-"""Seconds that `probe` waits. It takes a tenth of a second, more on a busy computer; nothing blocks meanwhile, as the app
-shows that it checks."""
+"""Seconds that `probe` waits. It takes a tenth of a second, more on a busy computer; nothing blocks meanwhile: the
+app shows that it checks."""
 
 PROBE = """
 import ctypes, importlib.util as util, json, platform, sys
@@ -88,7 +88,7 @@ MANAGED = (".pyenv/versions/*", ".local/share/uv/python/*")
 VERSION_S = 20.0
 """Time limit for an interpreter to print its version."""
 LEASH = "trainer_core.wire.process_guard"
-"""Module that runs a tool and ends it with us; it runs as a process and is not imported here."""
+"""Module that runs a tool and ends it with this process; it runs as a process and is not imported here."""
 NEEDED_BYTES, NEEDED_WITHOUT_TORCH = 3 << 30, 1 << 30
 
 Tell = Callable[[float, str], None]
@@ -133,7 +133,7 @@ class RunnerEnvironment:
         return self.python.exists()
 
     def stale(self) -> str:
-        """Return why it must be installed again; empty when it matches this version."""
+        """Return why the environment must be installed again; empty when it matches this version."""
         path = self.folder / ENVIRONMENT
         try:
             require_own_environment(self.python)
@@ -151,7 +151,7 @@ class RunnerEnvironment:
         return ""
 
     def probe(self) -> dict[str, Any]:
-        """Return the answer of its interpreter within `PROBE_PATIENCE_S`. Raises LabError."""
+        """Return the answer of the environment's interpreter within `PROBE_PATIENCE_S`. Raises LabError."""
         require_own_environment(self.python)
         said = ""
         try:
@@ -174,7 +174,7 @@ class RunnerEnvironment:
             raise LabError(f"{self.python}: {last}; {self.advice}") from None
 
     def check(self) -> dict[str, Any]:
-        """Return its versions. Raises LabError naming the fault and the command that repairs it."""
+        """Return the versions of its Python and modules. Raises LabError naming the fault and the command that repairs it."""
         if not self.exists:
             raise LabError(f"{self.runner} has no environment at {self.folder}; {self.advice}")
         if reason := self.stale():
@@ -187,7 +187,7 @@ class RunnerEnvironment:
 
     @property
     def needed_bytes(self) -> int:
-        """Free space needed to install it."""
+        """Bytes of free disk space needed for an installation."""
         return NEEDED_BYTES if self.torch else NEEDED_WITHOUT_TORCH
 
     @property
@@ -195,7 +195,7 @@ class RunnerEnvironment:
         return f"run: {install_command(self.runner)}"
 
     def install(self, tell: Tell, python: str = sys.executable) -> None:
-        """Install it, replacing an older one once the new one is complete.
+        """Install the environment, replacing an older one once the new one is complete.
 
         Raises LabError; then, and on KeyboardInterrupt, the old one stays unchanged.
         """
@@ -221,7 +221,7 @@ class RunnerEnvironment:
             self._retire()
 
     def discard(self) -> None:
-        """Remove what a killed installation left. Raises LabError while an installation is running."""
+        """Remove the partial folder of a killed installation. Raises LabError while an installation is running."""
         if self.partial.exists():
             with self._claimed():
                 _delete(self.partial)
@@ -289,7 +289,7 @@ class RunnerEnvironment:
 
     @contextlib.contextmanager
     def _claimed(self) -> Iterator[int]:
-        """Hold the lock for changing it; yield its descriptor. Raises LabError while another process has it.
+        """Hold the lock for changing the environment; yield its descriptor. Raises LabError if another process has it.
 
         The kernel releases it when this process and all tools that inherited the descriptor have ended.
         """
@@ -413,7 +413,7 @@ def _link_packages(environment: Path, more: tuple[Path, ...]) -> None:
 
 
 def _run(argv: list[str], on_line: Callable[[str], None], claim: int) -> None:
-    """Run one tool to its end, passing each line to `on_line`; it ends with us. Raises LabError in one line.
+    """Run one tool to its end, passing each line to `on_line`; the tool ends with this process. Raises LabError in one line.
 
     It runs under `process_guard`, so that its children end too, and inherits the descriptor `claim`: until the last of
     them has ended no other process gets the lock.

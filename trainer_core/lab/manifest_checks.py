@@ -29,7 +29,7 @@ RANGES: dict[str, tuple[float, float]] = {
 """Least and greatest value of each number, inclusive. Ten seconds a step and 100,000 steps an episode are far beyond
 what can be learned; rewards are far below where float32 loses a step's cost."""
 TRAINING_RANGES: dict[str, tuple[float, float]] = {"gamma": (0, 1), "stack_k": (1, 8)}
-"""The same of a task's suggested training options; RunConfig accepts all of these values."""
+"""Least and greatest values of a task's suggested training options; RunConfig accepts all of these."""
 
 LONGEST_KEY = 40
 """Characters of an unknown key that are compared and shown: ours have 20 at most."""

@@ -227,7 +227,7 @@ def find_task(task_id: str, home: HomePaths) -> Task:
 
 
 def known_task(task_id: str, home: HomePaths) -> Task | None:
-    """Return the same, or None if there is none, without reading all the others."""
+    """Return the task of that id or folder, or None if there is none, without reading all the others."""
     for root in task_roots(home):
         # An id is a relative path without "..": any other text is a folder, or unknown.
         if is_task_id(task_id) and (root / task_id / "task.toml").is_file():
@@ -248,7 +248,7 @@ def list_tasks(home: HomePaths) -> list[Task]:
 
 
 def broken_tasks(home: HomePaths) -> dict[str, str]:
-    """Return the reason by folder for every task that cannot be read."""
+    """Return, by folder, the reason why a task cannot be read, for every such task."""
     return dict(found for found in _scan(home) if not isinstance(found, Task))
 
 

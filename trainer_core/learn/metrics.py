@@ -49,7 +49,7 @@ def _number(reduction: Reduction, samples: float, sums: list[float]) -> float:
 
 
 class MetricsAccumulator:
-    """Reducer: `add` includes one update, `emit` returns the record's scalars and starts again."""
+    """Reducer: `add` adds one update, `emit` returns the record's scalars and starts again."""
 
     def __init__(self, device: torch.device, tasks: Sequence[str] = (), num_actions: int = len(ACTIONS)) -> None:
         """Start a record; with several `tasks` some metrics are also reported for each."""
@@ -77,7 +77,7 @@ class MetricsAccumulator:
         self._opt_steps = 0
 
     def add(self, rollout: Storage, losses: LossSums) -> None:
-        """Include one complete rollout, and the update made from it."""
+        """Add one complete rollout, and the update made from it, to the sums."""
         if not self._measures:
             self._measure(rollout, losses)
         sums: list[Tensor] = []

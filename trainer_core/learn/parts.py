@@ -175,7 +175,7 @@ class PartsEpoch:
         return losses.sum(0), gradients
 
     def _in_parts(self, ready: Prepared) -> Learned:
-        """Compute the same, each thread with some of the pictures and their samples."""
+        """Compute losses and gradients, each thread with some of the pictures and their samples."""
 
         def work(part: Tensor) -> Learned:
             """Return losses and gradients of the pictures at the positions `part`."""

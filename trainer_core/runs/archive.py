@@ -298,7 +298,7 @@ def way_back(home: HomePaths, run_id: str) -> Path:
 
 @contextlib.contextmanager
 def alone(home: HomePaths) -> Iterator[None]:
-    """Hold the lock for moving runs of a home, after cleaning up what a killed process left.
+    """Hold the lock for moving runs of a home, after cleaning up the folders of a killed process.
 
     Waits while another process holds it. Raises DiskError.
     """

@@ -40,7 +40,7 @@ class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     priority: int = 0
     """Priority; an entry is added before those with less, behind those with as much."""
     held: bool = False
-    """True if the run waits until it is released."""
+    """True if the entry is on hold, even when a device is free."""
     added_at: float = 0.0
     detached: bool = False
     """True if the run must outlive the process that queued it: it is left to the detached host while there is one."""
@@ -92,7 +92,7 @@ class RunQueue:
             self.put(entries, entry)
 
     def put(self, entries: list[QueueEntry], entry: QueueEntry, *, first: bool = False) -> None:
-        """Do the same for a caller that holds the lock; synced to the disk on return."""
+        """Add an entry, or move it to the front, for a caller that holds the lock; synced to the disk on return."""
         others = [other for other in entries if other.run_id != entry.run_id]
         at = next((i for i, other in enumerate(others) if other.priority < entry.priority), len(others))
         if first:

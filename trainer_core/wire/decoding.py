@@ -74,7 +74,7 @@ def read_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
 
 
 def read_loose_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
-    """Return the same for JSON that may hold NaN and Infinity, as Python's `json` writes it."""
+    """Return a file's JSON, which may hold NaN and Infinity as Python's `json` writes them, as `kind`."""
     return msgspec.convert(plain(json.loads(read_regular(path, most_bytes))), kind)
 
 
