@@ -174,7 +174,7 @@ class RunnerEnvironment:
             raise LabError(f"{self.python}: {last}; {self.advice}") from None
 
     def check(self) -> dict[str, Any]:
-        """Return the versions of its Python and modules. Raises LabError naming the fault and the command that repairs it."""
+        """Return the versions of its Python and modules. Raises LabError naming the fault and the repairing command."""
         if not self.exists:
             raise LabError(f"{self.runner} has no environment at {self.folder}; {self.advice}")
         if reason := self.stale():
@@ -413,10 +413,10 @@ def _link_packages(environment: Path, more: tuple[Path, ...]) -> None:
 
 
 def _run(argv: list[str], on_line: Callable[[str], None], claim: int) -> None:
-    """Run one tool to its end, passing each line to `on_line`; the tool ends with this process. Raises LabError in one line.
+    """Run one tool to its end, passing each line to `on_line`. Raises LabError in one line.
 
-    It runs under `process_guard`, so that its children end too, and inherits the descriptor `claim`: until the last of
-    them has ended no other process gets the lock.
+    It runs under `process_guard`, so that it and its children end with this process, and inherits `claim`: until the
+    last of them has ended no other process gets the lock.
     """
     owned = family()
     process = subprocess.Popen(
