@@ -1,4 +1,4 @@
-"""From a configuration to an environment, and the facts about its task that records carry."""
+"""Construction of a run's environment, and the facts about its task in records."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ from trainer_core.wire.buttons import CODEC_ID
 from trainer_core.wire.config import RunConfig
 
 StartSet = Literal["train", "validation", "test", "heldout"]
-"""Start states that a run learns on, those that steer it, those that judge it; heldout: the last
-two together."""
+"""Set of start states. train: for learning; validation: for decisions during the run; test: for the final figure;
+heldout: the last two together."""
 
 
 HOT_CODE_AFTER = {"cuda": 15.0, "cpu": 120.0}
-"""Seconds of training after which a device looks for hot code: shorter runs need no such process.
-On a CPU it takes of the cores that learn: a run pays 4 s and has them back 75 s later, or sooner if
-its game computes much."""
+"""Seconds of training after which a device searches for hot code: shorter runs need no such process. On a CPU the
+search uses cores that learn: a run pays 4 s and gains them back 75 s later, or sooner if its game computes much."""
 
 
 def hot_code_after(device: str) -> float:
-    """As HOT_CODE_AFTER, by a device like `cuda:0`."""
+    """Return the value of HOT_CODE_AFTER for a device like `cuda:0`."""
     return HOT_CODE_AFTER[device.partition(":")[0]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """What meta records and checkpoints say about a task; of several, hashes with commas between
-    them, in the order of the tasks."""
+    """Facts about a task in meta records and checkpoints; of several tasks, hashes joined by commas, in the order of
+    the tasks."""
 
     id: str
     rom_sha256: str = ""
@@ -56,7 +55,7 @@ class TaskFacts:
     release_after_frames: int = 8
 
     held_out: int = toy.HELD_OUT
-    """Start states that training never sees."""
+    """Number of start states that are not used in training."""
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -100,7 +99,7 @@ def task_facts(task_id: str, home: HomePaths, tasks: Mapping[str, Task] | None =
 
 
 def _facts_of_several(parts: list[TaskFacts]) -> TaskFacts:
-    """Codec and observation are one for all: preflight sees to it."""
+    """Return the facts of several tasks; preflight ensures that they share codec and observation."""
     return replace(
         parts[0],
         id=SEPARATOR.join(part.id for part in parts),
@@ -112,11 +111,10 @@ def _facts_of_several(parts: list[TaskFacts]) -> TaskFacts:
 
 
 def chosen_starts(start_set: Tensor, starts: StartSet) -> Tensor:
-    """Those of the held-out start states `start_set`, i64[S], that `starts` names.
+    """Return the part of the held-out start states `start_set`, i64[S], that `starts` names.
 
-    Held-out states are dealt out in turns, so that both halves are of the same kind: validation
-    decides when a run ends and which checkpoint is its best, the test gives the figure that is
-    reported. A single held-out state has to be both.
+    Held-out states alternate between both halves, so that these are alike: validation decides when a run ends and which
+    checkpoint is its best, the test gives the reported figure. A single held-out state serves as both.
     """
     if starts == "heldout" or len(start_set) < 2:
         return start_set
@@ -134,14 +132,13 @@ def make_env(
     tasks: Mapping[str, Task] | None = None,
     tell: Preparing | None = None,
 ) -> VecEnv:
-    """The environment of a run, or one that plays start states which training never sees.
+    """Return the environment of a run, or one with the held-out start states.
 
-    Only training pays a novelty bonus: other returns compare across runs. A task that holds no
-    state out has one set for everything. `demo_share`: see GameOptions. Training of few consoles on a
-    GPU looks for the ROM's hot code after a while (ADR 17). Several tasks train side by
-    side; validation and tests play one after another, each in an environment of its own. `tasks`
-    are the run's, as `game_tasks` finds them. `tell` hears how far that has come, for a task that
-    takes minutes.
+    Only training pays a novelty bonus, so that other returns compare across runs. A task without held-out states has
+    one set for everything. `demo_share`: see GameOptions. Training of few consoles on a GPU searches for the ROM's hot
+    code after a while (ADR 17). Several tasks train side by side; validation and tests play one after another, each in
+    an environment of its own. `tasks` are the run's, as `game_tasks` finds them. `tell` receives the progress, for a
+    task that takes minutes.
     """
     held_out = starts != "train"
     count = config.num_envs if num_envs is None else num_envs
@@ -187,7 +184,7 @@ def make_env(
 
 
 def _observed(env: VecEnv, config: RunConfig, seed: int) -> VecEnv:
-    """`env` as `obs_source` has its pictures."""
+    """Return `env` with the pictures that `obs_source` names."""
     if config.obs_source == "noise":
         return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
     if config.obs_source == "marked" and has_room(env.obs_shape, env.num_actions):

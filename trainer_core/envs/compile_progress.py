@@ -1,4 +1,4 @@
-"""What compiles in this process: the detail and progress of a StateEvent, or lines on stderr."""
+"""Progress of compiling kernels in this process, as detail of a StateEvent or lines on stderr."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from emulator.launch.compile_watch import CompileWatch
 from trainer_core.wire.records import COMPILING
 
 SECONDS = {"executors.native": 41.0, "ppu.render_parallel": 6.0}
-"""Of the modules that a first native run on the CPU compiles, on two busy cores (docs/app.md):
-their ratio is the progress. Of others nothing is known beforehand."""
+"""Seconds of the modules that a first native run on the CPU compiles, on two busy cores (docs/app.md); progress is
+computed from their ratio. The times of other modules are unknown."""
 Tell = Callable[[str, float], None]
-"""Gets the detail, and the progress from 0 to 1 or -1."""
+"""Type of a listener, which receives the detail, and the progress from 0 to 1 or -1."""
 
 
 LINE_AFTER_S, LINE_EVERY_S = 2.0, 10.0
-"""Shorter compiling is not worth a line; longer compiling says that it goes on."""
+"""Seconds after which compiling is reported, and between further lines."""
 
 
 class _Lines:
-    """Says on standard error what takes long to compile, where nobody else listens."""
+    """Listener that reports long compiling on standard error."""
 
     def __init__(self) -> None:
         self._under_way: set[str] = set()
@@ -49,7 +49,7 @@ class _Lines:
 
 
 class _Story:
-    """Turns parts into words for whoever listens last."""
+    """Converter of compiled parts to text for the present listener."""
 
     def __init__(self) -> None:
         self.tell: Tell = _Lines()
@@ -73,11 +73,11 @@ _story = _Story()
 
 
 def tell_on_stderr() -> None:
-    """From now on standard error says what takes long to compile, unless somebody listens."""
+    """Report long compiling on standard error from now on, unless there is another listener."""
     _story.watch.install()
 
 
 def tell_what_compiles(tell: Tell) -> None:
-    """From now on `tell` hears of each module, before and after it; who listened hears no more."""
+    """Call `tell` before and after each compiled module from now on, in place of the former listener."""
     _story.tell = tell
     _story.watch.install()

@@ -1,12 +1,13 @@
-"""Where training episodes begin: along the demonstrations where it can be learned next, at the
-task's own starts, the more often the more of them are solved, and a few random presses after them.
+"""Choice of the start states of training episodes.
 
-Reverse curricula: Salimans and Chen 2018 (arXiv:1812.03381) move the start back along a
-demonstration as success rises; Florensa et al. 2017 (arXiv:1707.05300) keep starts that are neither
-solved nor hopeless. Here each start state keeps an estimate of success from it, and a state is
-drawn the more often, the surer the states just after it are and the less sure it is itself. The
-random walks make many starts of few, so that what is learned from them holds on others too. Device
-tensors only, nothing is read by the host.
+They lie along the demonstrations where the policy can learn next; at the task's own starts, the more often the more of
+them are solved; and a few random presses after own starts.
+
+Reverse curricula: Salimans and Chen 2018 (arXiv:1812.03381) move the start back along a demonstration as success rises;
+Florensa et al. 2017 (arXiv:1707.05300) keep starts that are neither solved nor hopeless. Here each start state keeps an
+estimate of success from it, and is drawn the more often, the higher the estimates of the states just after it are and
+the lower its own is. The random walks make many starts of few, so that the policy generalises. All data is in device
+tensors, and none is read by the host.
 """
 
 from __future__ import annotations
@@ -19,38 +20,37 @@ from torch import Tensor
 MEMORY = 0.1
 """Weight of the newest episode in the estimate of its start state."""
 AHEAD = 4
-"""States nearer to the goal whose estimates say whether a state is within reach."""
+"""Number of states nearer to the goal whose estimates tell whether a state is within reach."""
 ANYWHERE = 0.02
-"""Weight that a state has while nothing after it succeeds, or when it always succeeds."""
+"""Weight of a state while no state after it succeeds, or when it always succeeds."""
 SOLVED_OWN = 0.25
-"""Weight of an own start that always succeeds, where one that always fails has 1 + this."""
+"""Weight of an own start that always succeeds; one that always fails has 1 + this."""
 WALKED = 0.1
 """Weight of a walked start that always or never succeeds: the walk may have led to a dead end."""
 MOST_WALKED = 8
-"""Walked starts for each own one that weigh as said; of more, all together weigh no more."""
+"""Number of walked starts for each own one with full weights; the weights of more are scaled down to this total."""
 LIMIT_TIMES, LIMIT_LEAST = 4, 32
-"""An episode along a demonstration is cut off after so many times the steps that the demonstration
-takes from there, and not before so many: what comes later says little about the way back."""
+"""Limit of an episode along a demonstration: a factor of the remaining steps of the demonstration, and the least limit.
+Later steps tell little about the way back."""
 
 
 class Along(NamedTuple):
-    """The states along the demonstrations that episodes may begin at."""
+    """States along the demonstrations at which episodes may begin."""
 
     start: Tensor
     """i64[D] start indices, each demonstration's in its order."""
     demo: Tensor
-    """i64[D] the demonstration's number."""
+    """i64[D] number of the demonstration."""
     togo: Tensor
-    """i64[D] steps that the demonstration takes from there to the goal, 1 or more."""
+    """i64[D] steps of the demonstration from there to the goal, 1 or more."""
 
     def where(self, wanted: Tensor) -> Along:
-        """Those of `wanted` bool[D]."""
+        """Return the states where `wanted`, bool[D], is true."""
         return Along(self.start[wanted], self.demo[wanted], self.togo[wanted])
 
 
 def states_to_go(steps: list[int], first: int, device: torch.device) -> Along:
-    """The states before and after each step of demonstrations of `steps` steps, from index `first`
-    on."""
+    """Return the states before and after each step of demonstrations of `steps` steps, numbered from `first`."""
     togo = [left for count in steps for left in range(count, -1, -1)]
     numbers = [number for number, count in enumerate(steps) for _ in range(count + 1)]
     index = torch.arange(first, first + len(togo), device=device)
@@ -58,9 +58,9 @@ def states_to_go(steps: list[int], first: int, device: torch.device) -> Along:
 
 
 def successors(along: Along) -> Tensor:
-    """i64[D, AHEAD] positions of the next states of the same demonstration; D stands for the goal.
+    """Return i64[D, AHEAD], positions of the next states of the same demonstration; D is the goal.
 
-    Near the end the goal fills the rows up.
+    Near the end the rows are filled with the goal.
     """
     count = len(along.start)
     rows = torch.full((count, AHEAD), count, dtype=torch.int64)
@@ -74,12 +74,14 @@ def successors(along: Along) -> Tensor:
 
 
 class StartCurriculum:
-    """Draws start states; `fold` tells it how the episodes from them ended."""
+    """Sampler of start states; `fold` tells it how the episodes from them ended."""
 
     def __init__(self, own: Tensor, walked: Tensor, along: Along, share: float, count: int, horizon: int) -> None:
-        """`own` i64[S'] the task's own starts, `walked` i64[W] those a random walk after them,
-        `share` of the episodes that begin along the demonstrations while no own start is solved,
-        `count` of all start states there are."""
+        """Make the sampler.
+
+        `own` i64[S'] are the task's own starts, `walked` i64[W] those a random walk after them, `share` of the episodes
+        begin along the demonstrations while no own start is solved, `count` is the number of all start states.
+        """
         device = own.device
         self.own, self.walked, self.along, self.share = own, walked, along, share
         self.success = torch.zeros(count, device=device)
@@ -93,7 +95,7 @@ class StartCurriculum:
         self._goal = torch.ones(1, device=device)
 
     def fold(self, starts: Tensor, ended: Tensor, success: Tensor) -> None:
-        """Episodes that began at `starts` i64[N] and ended now where `ended` bool[N]."""
+        """Update the estimates by the episodes begun at `starts` i64[N] that ended now, where `ended` bool[N]."""
         zeros = torch.zeros_like(self.success)
         tried = zeros.index_add(0, starts, ended.float())
         won = zeros.index_add(0, starts, (ended & success).float())
@@ -102,7 +104,7 @@ class StartCurriculum:
         self.success.mul_(kept).add_(found * (1 - kept))
 
     def weights(self) -> Tensor:
-        """f32[S' + W + D] what `draw` draws in proportion to."""
+        """Return f32[S' + W + D], the weights of `draw`."""
         known = self.success[self.along.start]
         reach = torch.cat([known, self._goal])[self._after].mean(1)
         along = reach * (1 - known) + ANYWHERE
@@ -113,7 +115,7 @@ class StartCurriculum:
         return torch.cat([own / own.sum() * (1 - share), along / along.sum() * share])
 
     def draw(self, count: int, rng: torch.Generator) -> Tensor:
-        """i64[count] start indices."""
+        """Return i64[count] start indices, drawn at random."""
         sums = self.weights().cumsum(0)
         at = torch.rand(count, generator=rng, device=sums.device) * sums[-1]
         drawn = torch.searchsorted(sums, at, right=True).clamp(max=len(sums) - 1)

@@ -1,11 +1,11 @@
-"""Ways to the goal that are kept with a task, and the consoles they pass: demo.npz.
+"""Demonstrations stored with a task, and the states that they pass: demo.npz.
 
 demo.npz   the start states of all demonstrations (emulator.state.snapshot), `masks` u8[F] the
            joypad mask of each frame, one demonstration after another, `frames` i64[D] their lengths
 
-Training begins a share of its episodes at states along them (Salimans and Chen 2018,
-arXiv:1812.03381): those near the goal teach first, and what they teach reaches back. Policy and
-reward see no more than before, validation and tests begin at the task's own starts only.
+Training begins a share of its episodes at states along them (Salimans and Chen 2018, arXiv:1812.03381): those near the
+goal are learned first, then earlier ones. Policy and reward use no other data than before; validation and tests begin
+at the task's own starts only.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from trainer_core.lab.tasks import Codec, Task, verify_file
 from trainer_core.wire.errors import TaskError
 
 MAX_DEMO_FRAMES = 216_000
-"""An hour of play."""
+"""Frames of one demonstration: an hour of play."""
 MOST_FRAMES = 4 * MAX_DEMO_FRAMES
-"""Of all demonstrations of a task together: they are played when a run begins."""
+"""Frames of all demonstrations of a task together: they are played when a run begins."""
 MOST_STATES = 10_000
-"""Along them: one a step, each of up to 40 KiB. An hour of play has 9,000 steps of 24 frames."""
+"""States along them: one a step, each of up to 40 KiB. An hour of play has 9,000 steps of 24 frames."""
 ARRAYS = {"masks": Wanted("u", (1,), 32 << 20), "frames": Wanted("i", (1,), 8 << 12)}
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """From `start`, one joypad mask a frame."""
+    """A start state and one joypad mask a frame."""
 
     start: Snapshot
     masks: np.ndarray
@@ -42,14 +42,14 @@ class Demonstration:
 
 
 def play_actions(actions: np.ndarray, codec: Codec) -> np.ndarray:
-    """u8[F] masks of `actions` i64[S] as an agent presses them."""
+    """Return u8[F] masks of `actions` i64[S], held and released as an agent's."""
     frames = np.zeros((len(actions), codec.frames_per_step), np.uint8)
     frames[:, : codec.release_after_frames] = np.array(codec.masks, np.uint8)[actions][:, None]
     return frames.reshape(-1)
 
 
 def load_demonstrations(path: Path) -> list[Demonstration]:
-    """Raises TaskError naming the file and what is wrong with it."""
+    """Return the demonstrations in a file. Raises TaskError naming the file and the fault."""
     try:
         starts = load_snapshots(path)
         data = read_arrays(path, ARRAYS)
@@ -73,7 +73,7 @@ def load_demonstrations(path: Path) -> list[Demonstration]:
 
 
 def task_demonstrations(task: Task) -> list[Demonstration]:
-    """Those of the task, none where it has none. Raises TaskError for a file that is not its."""
+    """Return the task's demonstrations, if any. Raises TaskError if the file's hash does not match."""
     demo = task.manifest.demo
     if demo is None or task.demo_path is None:
         return []
@@ -84,7 +84,7 @@ def task_demonstrations(task: Task) -> list[Demonstration]:
 def states_along(
     cartridge: Cartridge, demos: list[Demonstration], codec: Codec, device: str, tell: Preparing | None = None
 ) -> list[Snapshot]:
-    """The consoles at the beginning of each whole step of `demos`, and at their ends; none of none.
+    """Return the states at the beginning of each complete step of `demos`, and at their ends.
 
     Raises TaskError for a demonstration of another ROM, and for more steps than fit into memory.
     """
@@ -100,7 +100,7 @@ def states_along(
             "with --demo-starts 0"
         )
     emulator = Emulator(cartridge, len(demos), device)
-    for env, demo in enumerate(demos):  # side by side: a GPU takes as long for one as for all
+    for env, demo in enumerate(demos):  # in one batch: a GPU takes as long for one as for all
         try:
             emulator.restore(demo.start, env)
         except EmulatorError as error:

@@ -1,6 +1,6 @@
-"""Goal distance, episodes and the choice of start states: what all our batches share.
+"""Goal distance, episodes and the choice of start states, for all batches.
 
-Pure bookkeeping on device tensors, no emulator in it, no read by the host.
+Pure bookkeeping on device tensors, without an emulator and without reads by the host.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from trainer_core.envs.vec_env import StepInfo, StepStats
 from trainer_core.wire.shades import MAX_SHADE
 
 MOST_COUNT = 2.0**64
-"""More than any run can have seen of one picture."""
+"""Greatest plausible count of one picture in a run."""
 
 
 class GoalTemplates:
-    """Pictures that mean success; the nearest one counts.
+    """Goal pictures; the distance is that to the nearest one.
 
-    Sums of shade differences are whole numbers below 2^24, exact in float32 in any order: every
-    device and every N finds the same distance.
+    Sums of shade differences are integers below 2^24, exact in float32 in any order: every device and every N gives the
+    same distance.
     """
 
     def __init__(self, pictures: Tensor, mask: Tensor, distance: str) -> None:
-        """`pictures` u8[G, H, W], `mask` bool[G, H, W] pixels that count, `distance` l1 or mse."""
+        """Prepare the templates: `pictures` u8[G, H, W], `mask` bool[G, H, W] of the pixels that count, `distance` l1
+        or mse."""
         self.distance = distance
         masks = mask.flatten(1).float()
         self.pictures, self.mask = pictures, mask
@@ -38,15 +39,15 @@ class GoalTemplates:
         self._scale = masks.sum(1) * (MAX_SHADE if distance == "l1" else MAX_SHADE**2)
 
     def distances(self, pictures: Tensor) -> Tensor:
-        """f32[N] distance of `pictures` u8[N, H, W] to the nearest template, 0 to 1."""
+        """Return f32[N], the distance of `pictures` u8[N, H, W] to the nearest template, 0 to 1."""
         return self.nearest(self._sums(pictures.flatten(1).float()))
 
     def nearest(self, sums: Tensor) -> Tensor:
-        """f32[N] distance from sums f32[N, G] of |difference| or its square over each mask."""
+        """Return f32[N], the distance from sums f32[N, G] of |difference| or its square over each mask."""
         return (sums / self._scale).amin(1)
 
     def _sums(self, shades: Tensor) -> Tensor:
-        """f32[N, G] masked sums of |difference| or its square; `shades` f32[N, H * W]."""
+        """Return f32[N, G] masked sums of |difference| or its square; `shades` f32[N, H * W]."""
         if self._masks is None and self.distance == "l1":
             return torch.cdist(shades, self._goals, p=1.0)
         sums = []
@@ -60,16 +61,16 @@ class GoalTemplates:
 
 
 class Reader(Protocol):
-    """What a step needs to know of its pictures, in one pass over them."""
+    """Reader of a step's pictures in one pass: goal distances and hashes."""
 
     def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
-        """Goal distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W]."""
+        """Return goal distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W]."""
         ...
 
 
 class TorchReader:
-    """The definition, for any device. `picture_reader.WarpReader` does the same in one kernel on a
-    GPU, `picture_reader_serial.SerialReader` on a CPU."""
+    """Reference implementation, for any device. `picture_reader.WarpReader` does the same in one kernel on a GPU,
+    `picture_reader_serial.SerialReader` on a CPU."""
 
     def __init__(self, goal: GoalTemplates) -> None:
         self._goal = goal
@@ -80,7 +81,7 @@ class TorchReader:
 
 
 class Outcome(NamedTuple):
-    """What a step came to; the fields of StepResult and StepInfo."""
+    """Result of a step; the fields of StepResult and StepInfo."""
 
     reward: Tensor
     done: Tensor
@@ -92,16 +93,16 @@ class Outcome(NamedTuple):
     episode_steps: Tensor
     from_demo: Tensor
     next_start: Tensor
-    """i64[N] start state to load where reset_mask."""
+    """i64[N] start state to load where reset_mask is true."""
 
 
 def step_info(out: Outcome) -> StepInfo:
-    """What of an outcome a StepResult tells, console by console."""
+    """Return the parts of an outcome that belong in StepInfo."""
     return StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo)
 
 
 def step_stats(out: Outcome | StepInfo) -> StepStats:
-    """Means over all consoles, computed where the tensors are."""
+    """Return the means over all consoles, computed on the tensors' device."""
     return StepStats(
         out.dist.mean(),
         out.dist.amin(),
@@ -112,9 +113,9 @@ def step_stats(out: Outcome | StepInfo) -> StepStats:
 
 
 class Episodes:
-    """The episodes of N consoles: scores every step and picks where the next one starts.
+    """Episodes of N consoles: scores every step and chooses the next start states.
 
-    `envs.scoring` is the law; this keeps what it needs between steps.
+    `envs.scoring` has the rules; this class keeps their state between steps.
     """
 
     def __init__(
@@ -131,9 +132,11 @@ class Episodes:
         own_starts: int | None = None,
         curriculum: StartCurriculum | None = None,
     ) -> None:
-        """`start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts, the
-        task's own `own_starts` first (None: all are), then those along its demonstrations. With a
-        `curriculum` it decides what is drawn."""
+        """Make the episodes.
+
+        `start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts, the task's own `own_starts`
+        first (None: all are), then those along its demonstrations. A `curriculum` draws instead of `start_set`.
+        """
         device = start_pictures.device
         self._reader = reader or TorchReader(goal)
         self.rules = rules
@@ -151,13 +154,13 @@ class Episodes:
         self.counts = ScreenCounts(device) if novelty and rules.novelty_bonus > 0 else None
 
     def seed(self, seed: int) -> None:
-        """Everything random begins anew, and so does what was seen: a seed repeats its rewards."""
+        """Restart all random numbers and the counts of seen pictures, so that a seed repeats its rewards."""
         self._rng.manual_seed(seed)
         if self.counts is not None:
             self.counts.counts.zero_()
 
     def draw_starts(self) -> Tensor:
-        """i64[N] random start states of the start set, or the curriculum's."""
+        """Return i64[N] random start states of the start set, or the curriculum's."""
         if self.curriculum is not None:
             return self.curriculum.draw(len(self.start_index), self._rng)
         drawn = torch.randint(
@@ -166,7 +169,7 @@ class Episodes:
         return self.start_set[drawn]
 
     def begin(self, starts: Tensor) -> Tensor:
-        """Begin an episode on every console; returns the start pictures u8[N, H, W]."""
+        """Begin an episode on every console; return the start pictures u8[N, H, W]."""
         self.start_index.copy_(starts)
         self.steps.zero_()
         self.held.zero_()
@@ -175,7 +178,7 @@ class Episodes:
         return self.start_pictures[starts]
 
     def judge(self, pictures: Tensor) -> Outcome:
-        """Account for one step that led to `pictures` u8[N, H, W]; ended episodes begin anew."""
+        """Score one step that led to `pictures` u8[N, H, W]; ended episodes begin again."""
         dist, hashes = self._reader.read(pictures)
         novelty = self.counts.visit(hashes) if self.counts is not None else None
         before = Standing(self.dist, self.held, self.steps, self.best)
@@ -226,7 +229,7 @@ class Episodes:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError, before anything is changed, for what is no state of these."""
+        """Restore a state. Raises CheckpointError, before anything is changed, for an invalid one."""
         # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
         check_like(state, self.state_dict(), "the episodes' state", optional=["best", "start_success"])
         limits = {

@@ -1,10 +1,9 @@
-"""More start states than a task has: walks from its own, and on from where earlier walks came to.
+"""Search for further start states by random walks from a task's own ones and from states that walks reached.
 
-A policy that learns from few starts is sure of itself and wrong where none of its episodes ever
-was: behind a house, in a room that no way leads through. Random presses hardly leave the spot, so
-walks hold on to a button, half of them begin where an earlier one ended up (Ecoffet et al. 2021,
-doi:10.1038/s41586-020-03157-9), and what is kept shows something that no start before it showed.
-A walk that comes to the goal is a way there: what a task lacks whose person showed none.
+A policy that learns from few starts is confident and wrong at places that none of its episodes visited. Independent
+random presses hardly leave the start, so walks tend to repeat a button, and half of them begin where an earlier one
+ended (Ecoffet et al. 2021, doi:10.1038/s41586-020-03157-9). A state is kept if its picture differs from all starts
+before. A walk that reaches the goal serves as a demonstration in a task that has none.
 """
 
 from __future__ import annotations
@@ -23,17 +22,16 @@ if TYPE_CHECKING:
 
 
 CELL = 8
-"""Width of the squares of an observation whose mean shades, to the half, are compared."""
+"""Width of the squares of an observation whose mean shades, rounded to a half, are compared."""
 
 
 EACH = np.uint64(0x0101010101010101)
 
 
 def cells_of(pictures: np.ndarray) -> list[bytes]:
-    """What makes each of `pictures` u8[N, 72, 80], shades 0..3, another place: equal bytes are the
-    same."""
+    """Return a key of each of `pictures` u8[N, 72, 80], shades 0..3; equal keys count as the same place."""
     count, height, width = pictures.shape
-    # Eight pixels a word: eight rows add up to at most 24 a byte, and eight such bytes to 192.
+    # Eight pixels a word: a byte sums eight rows, at most 24, and eight such bytes sum to at most 192.
     words = np.ascontiguousarray(pictures).view(np.uint64)
     rows = words.reshape(count, height // CELL, CELL, width // CELL).sum(2, dtype=np.uint64)
     sums = (rows * EACH) >> np.uint64(56)
@@ -43,32 +41,32 @@ def cells_of(pictures: np.ndarray) -> list[bytes]:
 WALKS, WALK_STEPS = 8, 16
 """Walks for each own start, and the presses of one."""
 HOLD_ON = 0.5
-"""Chance of the same button once more."""
+"""Probability of repeating the last button."""
 FARTHER = 0.5
-"""Share of walks that begin where an earlier one came to."""
+"""Share of walks that begin where an earlier one ended."""
 MOST_KEPT, APART = 3, 5
-"""States kept of one walk, and the least presses between two of them."""
+"""Greatest number of states kept of one walk, and the least presses between two of them."""
 LEAST_ROUNDS = 2
-"""However many consoles there are: a later round goes on from what an earlier one found."""
+"""Least number of rounds, whatever the number of consoles: a later round continues from the results of earlier ones."""
 SEARCH_WALKS, WAYS = 48, 2
-"""Walks for each own start at most where a way to the goal is looked for, and how many are."""
+"""Greatest number of walks for each own start in a search for ways to the goal, and the number of ways wanted."""
 MOST_FRAMES = 8_000_000
-"""Of all walks together, some minutes of a CPU: a task may have 65,536 starts and steps of 600
-frames. 80 starts and steps of 24 take 1,500,000 where a way is looked for to the end."""
+"""Frames of all walks together, some minutes of a CPU: a task may have 65,536 starts and steps of 600 frames. 80 starts
+and steps of 24 take 1,500,000 in a search without success."""
 MOST_FOUND = 2_000
-"""States kept of all walks: each takes up to 40 KiB."""
+"""Greatest number of states kept of all walks: each takes up to 40 KiB."""
 
 
 class Way(NamedTuple):
-    """What was pressed from one of the own starts."""
+    """Actions from one of the own starts."""
 
     start: int
-    """Which of them."""
+    """Index of the own start."""
     actions: tuple[int, ...]
 
 
 class Explorer:
-    """Walks on the consoles of `emulator`; what they showed before is lost."""
+    """Random walks on the consoles of `emulator`, whose states are overwritten."""
 
     def __init__(
         self,
@@ -81,25 +79,28 @@ class Explorer:
         frames: int = 24,
         tell: Preparing | None = None,
     ) -> None:
-        """`press` plays a step of `frames` with actions i64[N] of all consoles; `at_goal` tells
-        which of pictures u8[N, 72, 80] are the goal, bool[N]: a walk that meets it is over."""
+        """Prepare the search.
+
+        `press` plays a step of `frames` with actions i64[N] of all consoles; `at_goal` returns bool[N], whether
+        pictures u8[N, 72, 80] show the goal, which ends a walk.
+        """
         self.emulator, self.press, self.at_goal = emulator, press, at_goal
         self.num_actions = num_actions
         self.found: list[Snapshot] = []
         self.ways: list[Way] = []
-        """To the goal, in the order in which they were found."""
+        """Ways to the goal, in the order in which they were found."""
         self._frames, self._tell = frames, tell or silent()
         self._rng = np.random.default_rng(seed)
         self._cells: set[bytes] = set()
         self._begun: list[int] = []
-        """Walks that began at each of `found`."""
+        """Number of walks begun at each of `found`."""
         self._led: list[Way] = []
-        """How each of `found` was come to."""
+        """Way to each of `found`."""
 
     def explore(self, starts: list[Snapshot], *, search: bool = False) -> list[Snapshot]:
-        """States, one for each place that walks from `starts` were the first to show.
+        """Return the states at new places that walks from `starts` found, one for each place.
 
-        `search`: walk on, up to SEARCH_WALKS for each start, until WAYS to the goal are found.
+        With `search` further walks follow, up to SEARCH_WALKS for each start, until WAYS to the goal are found.
         """
         walks = WALKS * len(starts)
         at_once = min(len(self.emulator.buttons), -(-walks // LEAST_ROUNDS))
@@ -118,11 +119,11 @@ class Explorer:
         return self.found
 
     def shortest_ways(self) -> list[Way]:
-        """The WAYS shortest of those found."""
+        """Return the WAYS shortest ways to the goal that were found."""
         return sorted(self.ways, key=lambda way: len(way.actions))[:WAYS]
 
     def _farther(self) -> int | None:
-        """A place that was found, one of those that the fewest walks began at; or None."""
+        """Return the index of a found state, one of those with the fewest walks; or None."""
         if not self.found or self._rng.random() >= FARTHER:
             return None
         begun = np.array(self._begun)
@@ -131,7 +132,7 @@ class Explorer:
         return place
 
     def _walk(self, begins: list[Snapshot], led: list[Way]) -> None:
-        """One walk from each of `begins`, which ways `led` to, side by side."""
+        """Walk once from each of `begins`, which the ways `led` reached, side by side."""
         rng, consoles = self._rng, len(self.emulator.buttons)
         played = np.zeros((WALK_STEPS, len(begins)), int)
         arrived = np.zeros(len(begins), bool)

@@ -1,4 +1,4 @@
-"""The last K pictures of N envs, without an allocation per step."""
+"""Stack of the last K pictures of N envs, without an allocation per step."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from trainer_core.wire.shades import MAX_SHADE
 
 
 class FrameStack:
-    """`obs` is what to act on, `final` what the last step reached before any reset.
+    """Stacked pictures: `obs` to act on, `final` as the last step reached them, before any reset.
 
-    Both are u8[N, K, H, W]. With K > 1 they are buffers of their own, so a shift reads one and
-    writes the other. With K = 1 there is nothing to shift: `final` is the pictures' own memory.
+    Both are u8[N, K, H, W]. With K > 1 they are separate buffers, so that a shift reads one and writes the other. With
+    K = 1 there is no shift: `final` is the pictures' own memory.
     """
 
     def __init__(self, num_envs: int, stack_k: int, height: int, width: int, device: torch.device) -> None:
@@ -23,13 +23,13 @@ class FrameStack:
         self._begun = torch.zeros(shape[:1] + shape[2:], dtype=torch.uint8, device=device)
 
     def load(self, obs: Tensor) -> None:
-        """Go on from `obs` u8[N, K, H, W]; raises CheckpointError if it cannot be of these envs."""
+        """Load `obs` u8[N, K, H, W]. Raises CheckpointError if it does not fit these envs."""
         check_like({"obs": obs}, {"obs": self.obs}, "the envs' state")
         check_range(obs, 0, MAX_SHADE, "the envs' obs")
         self.obs.copy_(obs)
 
     def fill(self, pictures: Tensor) -> Tensor:
-        """Begin every env's history with `pictures` u8[N, H, W]; returns `obs`."""
+        """Begin every env's history with `pictures` u8[N, H, W]; return `obs`."""
         self.obs.copy_(pictures[:, None])
         if self.obs.shape[1] > 1:
             self.final.copy_(self.obs)
@@ -38,10 +38,10 @@ class FrameStack:
         return self.obs
 
     def push(self, pictures: Tensor, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor) -> None:
-        """Add `pictures` u8[N, H, W]; where `reset_mask` bool[N], begin with that of `starts`.
+        """Add `pictures` u8[N, H, W]; where `reset_mask` bool[N], begin with the start picture of `starts`.
 
-        `start_pictures` u8[S, H, W], `starts` i64[N]. With K = 1 `pictures` must stay untouched
-        until the next push, for `final` is a view of it.
+        `start_pictures` u8[S, H, W], `starts` i64[N]. With K = 1 `pictures` must stay unchanged until the next push,
+        since `final` is a view of it.
         """
         if self.obs.shape[1] > 1:
             self.final[:, :-1].copy_(self.obs[:, 1:])
@@ -55,7 +55,7 @@ class FrameStack:
         torch.where(reset_mask[:, None, None, None], self._begun[:, None], self.final, out=self.obs)
 
     def _put_on_host(self, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor) -> None:
-        """What `push` puts into `obs`, where asking for the mask costs nothing: few begin anew."""
+        """Update `obs` as `push` does, on a host, which can read the mask without waiting: few envs are reset."""
         self.obs.copy_(self.final)
         obs, begun, chosen = self.obs.numpy(), start_pictures.numpy(), starts.numpy()
         for env in reset_mask.numpy().nonzero()[0]:

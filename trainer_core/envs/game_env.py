@@ -1,4 +1,4 @@
-"""GameEnv: N consoles, a task, a frame stack."""
+"""GameEnv: N consoles with a task and a frame stack."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ from trainer_core.lab.tasks import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GameOptions:
-    """How a task is played."""
+    """Options of a GameEnv."""
 
     num_envs: int
     device: str = "cpu"
     stack_k: int = 1
     seed: int = 1
     held_out: bool = False
-    """Play the start states that training never sees."""
+    """Use the start states that are held out from training."""
     info_mode: InfoMode = "full"
-    """What `StepResult.info` is: `full` a StepInfo, `stats` a StepStats, `none` None."""
+    """Type of `StepResult.info`: `full` a StepInfo, `stats` a StepStats, `none` None."""
     skip_reset_if_empty: bool | None = None
-    """Ask whether any console must be reset before launching the kernel that resets. A GPU's host has to wait for the
-    answer; the kernel skips by itself what stays, so None asks on a CPU only."""
+    """Read whether any console must be reset before launching the reset kernel. A GPU's host would have to wait for the
+    answer, and the kernel skips the others by itself, so None reads on a CPU only."""
     novelty: bool = True
     demo_share: float = 0.0
-    """How many of the episodes begin along the task's demonstrations, or ways that walks found where it has none, while
-    none is solved (curriculum.py)."""
+    """Share of episodes that begin along the task's demonstrations, or along ways that walks found if it has none,
+    while no own start is solved (curriculum.py)."""
     cuda_graphs: bool = False
     hot_code: bool | float = False
-    """As the one before, see Emulator."""
+    """See Emulator, as for `cuda_graphs`."""
 
 
 class GameEnv:
-    """A VecEnv over a task's ROM; see trainer_core.envs.vec_env for every shape and dtype.
+    """VecEnv of a task's ROM; see trainer_core.envs.vec_env for every shape and dtype.
 
     Start indices: the task's own, walks from them, states along ways.
     """
 
     def __init__(self, task: Task, emulator: ShardedEmulator, episodes: Episodes, options: GameOptions) -> None:
-        """Take over consoles that know every start of `episodes`; `open` makes both."""
+        """Take over consoles that hold every start of `episodes`; `open` makes both."""
         manifest = task.manifest
         self.task, self.num_envs, self.stack_k = task, options.num_envs, options.stack_k
         self.device = torch.device(options.device)
@@ -73,7 +73,7 @@ class GameEnv:
         self.emulator, self.episodes = emulator, episodes
         self.shortest_limit = min(self.horizon, LIMIT_LEAST if episodes.curriculum else self.horizon)
         self.start_set = episodes.start_set
-        """The task's own; a curriculum draws walks and states along the demonstrations besides."""
+        """Own starts of the task; a curriculum also draws walks and states along the demonstrations."""
         height, width = episodes.start_pictures.shape[1:]
         self.obs_shape = (self.stack_k, height, width)
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
@@ -81,10 +81,10 @@ class GameEnv:
 
     @classmethod
     def open(cls, task: Task, home: HomePaths, options: GameOptions, tell: Preparing | None = None) -> Self:
-        """Load the task's files, start the consoles and find their start states: seconds, minutes for a task of
-        somebody else's, of which `tell` hears how far they are.
+        """Load the task's files, start the consoles and find their start states.
 
-        Raises TaskError when ROM, starts or goal are missing or not the manifest's.
+        This takes seconds, or minutes for a task of other authors; `tell` receives the progress. Raises TaskError when
+        ROM, starts or goal are missing or differ from the manifest.
         """
         parts, device = load_task_parts(task, home, tell), torch.device(options.device)
         emulator = ShardedEmulator(
@@ -154,7 +154,7 @@ class GameEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError for what is no state of these envs; `reset` then begins anew."""
+        """Restore a state. Raises CheckpointError for an invalid one; the envs then need `reset`."""
         check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
         self.emulator.load_state_dict(state["machines"])
         self._stack.load(state["obs"])
@@ -165,7 +165,7 @@ class GameEnv:
 
 
 class _Opening:
-    """Gives the consoles of a task their start states, and makes the episodes that begin there."""
+    """Builder of a task's start states and episodes."""
 
     def __init__(
         self, task: Task, parts: TaskParts, emulator: ShardedEmulator, options: GameOptions, tell: Preparing
@@ -174,12 +174,12 @@ class _Opening:
         self.device, self._codec = torch.device(options.device), task.manifest.codec
 
     def episodes(self) -> Episodes:
-        """Return the episodes; the consoles know every start of them then."""
+        """Return the episodes, after storing every start of them in the consoles."""
         manifest, options, count = self.task.manifest, self.options, self.options.num_envs
         own = torch.tensor(manifest.starts.indices(options.held_out), device=self.device)
         goal = self._goal()
         on_cpu = self.device.type == "cpu"
-        # Kernels of their own: in torch this takes a CPU as long as a third of emulating a step.
+        # Separate kernels: torch takes a third of the time of emulating a step for this on a CPU.
         reader: Reader = SerialReader(goal, count) if on_cpu else WarpReader(goal, count, self.device)
         demos, first, starts = self._put_in_starts(own, reader)
         start_pictures = self._start_pictures(starts)
@@ -198,7 +198,7 @@ class _Opening:
         )
 
     def _goal(self) -> GoalTemplates:
-        """The task's templates on the device."""
+        """Return the task's templates on the device."""
         return GoalTemplates(
             torch.from_numpy(self.parts.templates.copy()).to(self.device),
             torch.from_numpy(self.parts.mask.copy()).to(self.device),
@@ -206,9 +206,11 @@ class _Opening:
         )
 
     def _put_in_starts(self, own: Tensor, reader: Reader) -> tuple[list[Demonstration], int, int]:
-        """Make the consoles know every start: the task's, what walks from `own`, i64[S], find, and
-        states along demonstrations, or along ways that the walks found where the task has none.
-        These ways, where the states along them begin, how many starts there are."""
+        """Store every start in the consoles: the task's, those found by walks from `own`, i64[S], and states along
+        demonstrations, or along ways that walks found if the task has none.
+
+        Returns these demonstrations, the index of the first state along them, and the number of starts.
+        """
         parts, codec, share = self.parts, self._codec, self.options.demo_share
         demos = task_demonstrations(self.task) if share > 0 else []
         along = states_along(parts.cartridge, demos, codec, str(self.device), self._tell)
@@ -230,8 +232,10 @@ class _Opening:
         return demos, first, first + len(along)
 
     def _curriculum(self, demos: list[Demonstration], own: Tensor, first: int, far: Tensor) -> StartCurriculum | None:
-        """Of the states along `demos`, which begin at start `first`; None without any. `far`,
-        bool[S], are the starts where the goal is not reached already."""
+        """Return the curriculum of the states along `demos`, which begin at start `first`; None without any.
+
+        `far`, bool[S], tells at which starts the goal is not reached already.
+        """
         manifest = self.task.manifest
         steps = [len(demo.masks) // self._codec.frames_per_step for demo in demos]
         states = states_to_go(steps, first, self.device)
@@ -243,7 +247,7 @@ class _Opening:
         return StartCurriculum(own, walks[far[walks]], states, share, len(far), horizon)
 
     def _explorer(self, reader: Reader) -> Explorer:
-        """Of what walks come upon before the goal, and of ways there."""
+        """Return an explorer that searches for new states and ways to the goal."""
         codec, seed = self._codec, self.options.seed
         masks = torch.tensor(codec.masks, dtype=torch.uint8, device=self.device)
 
@@ -253,14 +257,14 @@ class _Opening:
             self.emulator.run(codec.frames_per_step, codec.release_after_frames)
 
         def at_goal(pictures: Tensor) -> Tensor:
-            whole = self.emulator.pictures  # of which these are the first
+            whole = self.emulator.pictures  # `pictures` are its first rows
             return reader.read(whole)[0][: len(pictures)] < self.task.manifest.goal.tau
 
         frames, actions = codec.frames_per_step, len(codec.masks)
         return Explorer(self.emulator, press, at_goal, actions, seed, frames=frames, tell=self._tell)
 
     def _start_pictures(self, count: int) -> Tensor:
-        """u8[S, 72, 80]: the observation of every start state."""
+        """Return u8[S, 72, 80], the observation of every start state."""
         found = []
         for some in torch.arange(count, device=self.device).split(self.options.num_envs):
             self._tell("pictures of starts", int(some[0]), count)

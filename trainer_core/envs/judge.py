@@ -1,4 +1,4 @@
-"""The score of one console, for the player and for rollouts: numpy, no torch to wait for."""
+"""Score of one console for the player and for rollouts, with numpy instead of torch."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from trainer_core.wire.shades import MAX_SHADE
 
 
 def goal_distance(observation: np.ndarray, templates: np.ndarray, mask: np.ndarray, distance: str) -> np.float32:
-    """Distance of `observation` u8[H, W] to the nearest of `templates` u8[G, H, W], 0 to 1.
+    """Return the distance of `observation` u8[H, W] to the nearest of `templates` u8[G, H, W], 0 to 1.
 
-    `mask` bool[G, H, W] pixels that count. Whole sums and one float32 division, as
-    `episodes.GoalTemplates` has them: the same number on every device.
+    `mask` bool[G, H, W] are the pixels that count. Integer sums and one float32 division, as in
+    `episodes.GoalTemplates`, give the same number on every device.
     """
     apart = np.abs(observation.astype(np.int16) - templates.astype(np.int16)) * mask
     scale = MAX_SHADE
@@ -23,18 +23,18 @@ def goal_distance(observation: np.ndarray, templates: np.ndarray, mask: np.ndarr
 
 
 class Judge:
-    """Keeps the standing of one console's episode; `envs.scoring` is the law.
+    """Score of one console's episode by the rules of `envs.scoring`.
 
-    It pays no novelty, like validation: a bonus counts what a whole batch saw during its run, which
-    one console being watched cannot know.
+    It pays no novelty, as in validation: the bonus counts the pictures of a whole batch in its run, which are unknown
+    here.
     """
 
     def __init__(self, templates: np.ndarray, mask: np.ndarray, distance: str, rules: Rules) -> None:
-        """`templates` u8[G, H, W], `mask` bool[G, H, W], `distance` l1 or mse."""
+        """Make a judge for `templates` u8[G, H, W], `mask` bool[G, H, W], `distance` l1 or mse."""
         self._goal = (templates, mask, distance)
         self._rules = rules.cast(np.float32)
         self.terms: dict[str, float] = {}
-        """What the last reward was made of; its sum is the reward."""
+        """Terms of the last reward, which is their sum."""
         self.begin(np.zeros(templates.shape[1:], np.uint8))
 
     @property
@@ -43,7 +43,7 @@ class Judge:
 
     @property
     def standing(self) -> Standing:
-        """Where the episode stands; set it to go back to where it stood."""
+        """State of the episode; assigning an earlier one returns to it."""
         return self._standing
 
     @standing.setter
@@ -51,12 +51,12 @@ class Judge:
         self._standing = standing
 
     def begin(self, observation: np.ndarray) -> None:
-        """A new episode starts at `observation` u8[H, W]."""
+        """Begin an episode at `observation` u8[H, W]."""
         dist = goal_distance(observation, *self._goal)
         self._standing = Standing(dist, np.int32(0), np.int32(0), dist)
 
     def judge(self, observation: np.ndarray) -> tuple[float, bool, bool]:
-        """(reward, success, trunc) of one agent step that led to `observation`."""
+        """Return (reward, success, trunc) of one agent step that led to `observation`."""
         score = score_step(self._rules, self._standing, goal_distance(observation, *self._goal))
         self._standing = score.standing
         bonus = float(self._rules.goal_bonus) * bool(score.done)

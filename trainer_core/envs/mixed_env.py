@@ -1,9 +1,8 @@
 """MixedEnv: several tasks, of one ROM or of several, side by side in one batch of consoles.
 
-Every task keeps its own law, goal, start states, curriculum and counts of seen pictures (an
-`Episodes` each); consoles, launches, pictures and the frame stack are one for all. A GPU runs one
-launch a step, however many tasks there are. Of K tasks env n plays task n modulo K, so that the
-threads of a CPU and the warps of a GPU get equal shares of each.
+Every task keeps its own rules, goal, start states, curriculum and counts of seen pictures (an `Episodes` each);
+consoles, launches, pictures and the frame stack are shared. A GPU runs one launch a step, however many tasks there are.
+Of K tasks env n plays task n modulo K, so that the threads of a CPU and the warps of a GPU get equal shares of each.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from trainer_core.lab.task_lists import envs_of
 from trainer_core.wire.errors import CheckpointError
 
 SEED_STEP = 104_729
-"""Between the seeds of neighbouring tasks: a prime that ranks (7,919 apart) do not meet."""
+"""Difference between the seeds of consecutive tasks: a prime that does not coincide with that of ranks (7,919)."""
 
 
 class MixedEnv:
-    """A VecEnv of several GameEnvs; see trainer_core.envs.vec_env for every shape and dtype.
+    """VecEnv of several GameEnvs; see trainer_core.envs.vec_env for every shape and dtype.
 
     Start indices: the first task's, then the second's, and so on.
     """
 
     def __init__(self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False, hot_code: bool | float = False) -> None:
-        """Takes over `parts`: their consoles are given up, their episodes go on here.
+        """Take over `parts`: their consoles are closed, their episodes continue here.
 
-        Part k has as many envs as `envs_of(k, len(parts))` of all; all have one device, one stack
-        and one length of step, which preflight sees to.
+        Part k has as many envs as `envs_of(k, len(parts))` of all; all have one device, one stack and one length of
+        step, which preflight ensures.
         """
         first = parts[0]
         self.device, self.stack_k = first.device, first.stack_k
@@ -58,19 +57,19 @@ class MixedEnv:
         self._first_start = [sum(counts[:number]) for number in range(len(parts))]
         self._start_pictures = torch.cat([each.start_pictures for each in self.episodes])
         for each, shown in zip(self.episodes, self._start_pictures.split(counts), strict=True):
-            each.start_pictures = shown  # one copy for all
+            each.start_pictures = shown  # one copy shared by all
         numbered = zip(parts, self._first_start, strict=True)
         self.start_set = torch.cat([part.start_set + first for part, first in numbered])
         order = torch.cat([torch.arange(self.num_envs)[own] for own in self._own])
         self._places = torch.argsort(order).to(self.device)
-        """Of each env, where its task's rows stand when the tasks' are put one after another."""
+        """Position of each env's row when the tasks' rows are concatenated."""
         height, width = self._start_pictures.shape[1:]
         self.obs_shape = (self.stack_k, height, width)
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
 
     def _one_batch(self, parts: Sequence[GameEnv], cuda_graphs: bool, hot_code: bool | float) -> ShardedEmulator:
-        """Consoles for all, with the starts of each part; the parts' own are closed."""
+        """Make the consoles for all parts, with the starts of each, and close the parts' own."""
         cartridges = [part.emulator.emulators[0].cartridges[0] for part in parts]
         roms = list({each.sha256: each for each in cartridges}.values())
         numbers = {each.sha256: number for number, each in enumerate(roms)}
@@ -93,8 +92,8 @@ class MixedEnv:
         return emulator
 
     def _merged(self, of_tasks: Sequence[Tensor]) -> Tensor:
-        """[N, ...] of every task's own rows."""
-        if self.num_envs % len(of_tasks) == 0:  # all have equally many: one copy instead of two
+        """Return [N, ...] in the order of envs, from every task's own rows."""
+        if self.num_envs % len(of_tasks) == 0:  # equal counts: one copy instead of two
             return torch.stack(list(of_tasks), 1).flatten(0, 1)
         return torch.cat(list(of_tasks)).index_select(0, self._places)
 
@@ -124,7 +123,7 @@ class MixedEnv:
         return self.reset_to(self._merged(drawn))
 
     def reset_to(self, starts: Tensor) -> Tensor:
-        """Each of `starts` must be one of its env's own task."""
+        """Reset to `starts`, each of which must belong to its env's task."""
         self.emulator.put_at(starts)
         for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
             each.begin(starts[own] - first)
@@ -146,7 +145,7 @@ class MixedEnv:
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, step_info(out))
 
     def _judge(self, pictures: Tensor) -> Outcome:
-        """What the step came to, each env by its own task's law."""
+        """Return the result of a step, each env by its own task's rules."""
         outs = []
         for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
             out = each.judge(pictures[own])
@@ -164,7 +163,7 @@ class MixedEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError for what is no state of these envs; `reset` then begins anew."""
+        """Restore a state. Raises CheckpointError for an invalid one; the envs then need `reset`."""
         check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
         check_keys(state["episodes"], self.tasks, "the tasks' episodes")
         self.emulator.load_state_dict(state["machines"])

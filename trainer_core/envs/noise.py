@@ -1,4 +1,4 @@
-"""The control that proves the policy looks: the same game, random pictures for observations."""
+"""Control experiment that shows whether the policy uses its input: the same game with random pictures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
 
 
 class NoiseEnv:
-    """Wraps an environment; goal, reward and resets stay true, `obs` and `final_obs` are noise."""
+    """Wrapper of an environment: goal, reward and resets stay true, `obs` and `final_obs` are noise."""
 
     def __init__(self, env: VecEnv, seed: int) -> None:
         self._env = env
@@ -69,7 +69,7 @@ class NoiseEnv:
         return {"env": self._env.state_dict(), "rng": self._rng.get_state(), "obs": self.obs.cpu()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError for what is no state of these envs."""
+        """Restore a state. Raises CheckpointError for an invalid one."""
         check_keys(state, ("env", "rng", "obs"), "the envs' state")
         kept = {"obs": self.obs, "rng": self._rng.get_state()}
         check_like({name: state[name] for name in kept}, kept, "the envs' state")

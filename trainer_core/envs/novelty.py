@@ -1,7 +1,7 @@
-"""An exploration bonus from pictures alone: how often was this screen seen in this run?
+"""Exploration bonus from pictures alone, by the number of times a picture was seen in this run.
 
-Count-based exploration with hashed states (Tang et al. 2017, arXiv:1611.04717). The counts are part
-of the environment's state: a resumed run goes on from them.
+Count-based exploration with hashed states (Tang et al. 2017, arXiv:1611.04717). The counts are part of the
+environment's state: a resumed run continues with them.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ _HASH_SEED = 0x5EED
 
 
 def hash_weights(words: int) -> Tensor:
-    """i32[words] fixed odd multipliers, one for each four pixels of a picture."""
+    """Return i32[words] fixed odd multipliers, one for each four pixels of a picture."""
     rng = torch.Generator().manual_seed(_HASH_SEED)
     drawn = torch.randint(-(1 << 31), 1 << 31, (words,), generator=rng)
     return (drawn | 1).to(torch.int32)
 
 
 def hash_pictures(pictures: Tensor, weights: Tensor) -> Tensor:
-    """i64[N], 32 bits: the weighted sum of the mixed words of `pictures` u8[N, H, W].
+    """Return i64[N], 32 bits: the weighted sum of the mixed words of `pictures` u8[N, H, W].
 
-    Whole numbers modulo 2^32: every device and every order of summation finds the same.
+    Integers modulo 2^32 give the same on every device and in every order of summation.
     """
     if pictures.is_cpu:
         return torch.from_numpy(_hash_on_host(pictures.numpy(), weights.numpy()))
     words = pictures.flatten(1).view(torch.int32) * SPREAD
-    words ^= (words >> 16) & 0xFFFF  # without this the last pixel of a word moves few bits
+    words ^= (words >> 16) & 0xFFFF  # without this the last pixel of a word changes few bits
     return (words * weights).sum(1) & 0xFFFFFFFF
 
 
 def _hash_on_host(pictures: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The same in NumPy, i64[N], which takes a quarter of torch's time on a CPU."""
+    """Compute `hash_pictures` in NumPy, i64[N], in a quarter of torch's time on a CPU."""
     words = np.ascontiguousarray(pictures).reshape(len(pictures), 4 * len(weights)).view(np.uint32)
     mixed = words * np.uint32(SPREAD & 0xFFFFFFFF)
     mixed ^= mixed >> np.uint32(16)
@@ -51,7 +51,7 @@ class ScreenCounts:
         self.counts = torch.zeros(1 << TABLE_BITS, device=device)
 
     def visit(self, hashes: Tensor) -> Tensor:
-        """Count pictures by their `hashes` i64[N]; returns 1 / sqrt(count) f32[N], 1 when new."""
-        slots = hashes >> (32 - TABLE_BITS)  # the upper bits of such a sum are the mixed ones
+        """Count pictures by their `hashes` i64[N]; return 1 / sqrt(count) f32[N], 1 for a new one."""
+        slots = hashes >> (32 - TABLE_BITS)  # the upper bits of the sum are the well mixed ones
         self.counts.index_add_(0, slots, torch.ones_like(slots, dtype=torch.float32))
         return self.counts[slots].rsqrt()

@@ -1,7 +1,7 @@
-"""One pass over a batch of pictures: distances to the goal templates and hashes, as Warp kernels.
+"""Distances to the goal templates and hashes of a batch of pictures in one pass, as Warp kernels.
 
-A shade is written in unary (0, 1, 3, 7), so that the difference of two shades is the number of bits
-in which they differ: four pixels of a word are compared at once, and sums are whole numbers.
+A shade is written in unary (0, 1, 3, 7), so that the difference of two shades is the number of bits in which they
+differ: four pixels of a word are compared at once, and sums are integers.
 """
 
 import torch
@@ -28,7 +28,7 @@ def count_bits(x: wp.uint32) -> wp.int32: ...
 
 @wp.func
 def unary(shades: wp.uint32) -> wp.uint32:
-    """Four shades 0 to 3, one a byte, as 0, 1, 3 or 7."""
+    """Return four shades 0 to 3, one a byte, as 0, 1, 3 or 7."""
     low = shades & wp.uint32(0x01010101)
     high = (shades >> wp.uint32(1)) & wp.uint32(0x01010101)
     return low | high | (high << wp.uint32(1)) | ((low & high) << wp.uint32(2))
@@ -36,7 +36,7 @@ def unary(shades: wp.uint32) -> wp.uint32:
 
 @wp.func
 def count_square(x: wp.uint32) -> wp.int32:
-    """Sum of squares of the bit counts of four bytes: each bit once, each pair of bits twice."""
+    """Return the sum of squares of the bit counts of four bytes: each bit once, each pair of bits twice."""
     neighbours = count_bits(x & (x >> wp.uint32(1)))
     outer = count_bits(x & (x >> wp.uint32(2)))
     return count_bits(x) + 2 * (neighbours + outer)
@@ -52,7 +52,7 @@ def read_pictures(
     sums: wp.array2d[wp.int32],
     hashes: wp.array[wp.uint32],
 ):
-    """Thread (env, chunk): add every 32nd word's share to `sums` [N, G] and `hashes` [N]."""
+    """Add the share of every 32nd word to `sums` [N, G] and `hashes` [N]; thread (env, chunk)."""
     env, chunk = wp.tid()
     words = pictures.shape[1]
     mixed = wp.uint32(0)
@@ -72,10 +72,10 @@ def read_pictures(
 
 
 class WarpReader:
-    """Distances and hashes as `episodes.TorchReader` defines them, bit for bit.
+    """Reader of distances and hashes as `episodes.TorchReader` defines them, bit for bit.
 
-    For GPUs. On a CPU, where `picture_reader_serial.SerialReader` is faster, tests run the same
-    text against the definition.
+    For GPUs. On a CPU, where `picture_reader_serial.SerialReader` is faster, tests compare this code with the
+    reference.
     """
 
     def __init__(self, goal: GoalTemplates, num_envs: int, device: torch.device) -> None:
@@ -96,7 +96,7 @@ class WarpReader:
         self._kept = (goals, masks, weights)  # Warp's arrays are views of these
 
     def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
-        """Distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W]."""
+        """Return distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W]."""
         self._sums.zero_()
         self._hashes.zero_()
         wp.launch(
@@ -109,10 +109,10 @@ class WarpReader:
 
 
 class WarpHasher:
-    """`novelty.hash_pictures` in one pass over them; torch takes seven."""
+    """Hasher like `novelty.hash_pictures` in one pass over the pictures; torch takes seven."""
 
     def __init__(self, shape: tuple[int, int], num_envs: int, device: torch.device) -> None:
-        """Of `num_envs` pictures of `shape` (H, W)."""
+        """Prepare for `num_envs` pictures of `shape` (H, W)."""
         start_warp()
         height, width = shape
         self._device = "cpu" if device.type == "cpu" else f"cuda:{device.index or 0}"
@@ -131,7 +131,7 @@ class WarpHasher:
         self._kept = (no_goals, no_sums)  # Warp's arrays are views of these
 
     def __call__(self, pictures: Tensor) -> Tensor:
-        """i64[N] of `pictures` u8[N, H, W], contiguous."""
+        """Return the hashes i64[N] of `pictures` u8[N, H, W], contiguous."""
         self._hashes.zero_()
         inputs = [as_words(pictures.flatten(1)), *self._inputs]
         wp.launch(read_pictures, (len(pictures), CHUNKS), inputs, device=self._device)
@@ -139,7 +139,7 @@ class WarpHasher:
 
 
 def unary_goals(goal: GoalTemplates) -> tuple[Tensor, Tensor, Tensor]:
-    """Templates and masks in unary, u8[G, H * W], and the weights of hashes, i32[H * W / 4]."""
+    """Return templates and masks in unary, u8[G, H * W], and the weights of hashes, i32[H * W / 4]."""
     device = goal.pictures.device
     as_unary = torch.tensor([0, 1, 3, 7], dtype=torch.uint8, device=device)
     goals = as_unary[goal.pictures.flatten(1).long()]
@@ -148,5 +148,5 @@ def unary_goals(goal: GoalTemplates) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def as_words(pictures: Tensor) -> wp.array:
-    """u32[N, W] of `pictures` u8[N, 4 * W], in place."""
+    """Return u32[N, W], a view of `pictures` u8[N, 4 * W]."""
     return wp.from_torch(pictures.view(torch.int32), dtype=wp.uint32)

@@ -1,8 +1,7 @@
-"""`picture_reader.WarpReader` on a CPU: one picture after another, by one thread.
+"""Variant of `picture_reader.WarpReader` for a CPU: one picture after another, by one thread.
 
-In torch the same is four passes over all of them, and takes as long as a third of emulating a step.
-A CPU may lack an instruction that counts bits, so they are added up byte by byte, four bytes a
-word, in loops that a compiler turns into vectors.
+torch makes four passes over all pictures, and takes as long as a third of emulating a step. A CPU may lack an
+instruction that counts bits, so they are added up byte by byte, four bytes a word, in loops that a compiler vectorises.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def read_serially(
     sums: wp.array2d[wp.int32],
     hashes: wp.array[wp.uint32],
 ):
-    """Thread env: `sums` [N, G] and `hashes` [N] of its picture, at `pictures` + env * `stride`."""
+    """Write `sums` [N, G] and `hashes` [N] of the picture at `pictures` + env * `stride`; thread env."""
     env = wp.tid()
     count = goals.shape[1]
     row = wp.uint64(4 * count)
@@ -81,7 +80,7 @@ def read_serially(
 
 
 class SerialReader:
-    """Distances and hashes as `episodes.TorchReader` defines them, bit for bit."""
+    """Reader of distances and hashes as `episodes.TorchReader` defines them, bit for bit."""
 
     def __init__(self, goal: GoalTemplates, num_envs: int) -> None:
         self._goal = goal
@@ -99,7 +98,7 @@ class SerialReader:
         self._launch = RecordedLaunches().launch
 
     def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
-        """Distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W], each in one piece."""
+        """Return distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W], each picture contiguous."""
         assert len(pictures) == len(self._sums)
         inputs = [pictures.data_ptr(), pictures.stride(0), *self._inputs]
         self._launch(read_serially, dim=len(self._sums), inputs=inputs, device="cpu")

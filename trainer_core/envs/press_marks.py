@@ -1,7 +1,7 @@
-"""Marks in a picture for the actions that were pressed there before: drawn, and read again.
+"""Marks in a picture for the actions pressed there before: drawing and reading them.
 
-Each is a checkerboard of single pixels, which no picture of a game is likely to hold, from the
-lower left corner to the right, then upwards. envs/pressed.py says what is marked.
+Each is a checkerboard of single pixels, which is unlikely in a game's picture; the marks begin in the lower left corner
+and go right, then up. envs/pressed.py decides which presses are marked.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from trainer_core.envs.task_files import SHAPE
 from trainer_core.wire.shades import MAX_SHADE
 
 WIDTH, ROWS, MOST = 8, 2, 4
-"""A mark is as wide as a patch of the small network, and so many rows high for each of at most so
-many presses."""
+"""Width of a mark, equal to a patch of the small network's; rows per press; greatest number of presses shown."""
 
 
 def has_room(obs_shape: tuple[int, int, int], num_actions: int) -> bool:
-    """Whether these are a Game Boy's pictures, and marks for all actions leave most of one as it
-    is; elsewhere nothing is marked."""
+    """Return whether these are a Game Boy's pictures, and marks for all actions would leave most of them uncovered;
+    other pictures get no marks."""
     _, height, width = obs_shape
     bands = -(-num_actions // (SHAPE[1] // WIDTH))
     return (height, width) == SHAPE and 2 * bands * ROWS * MOST < height
 
 
 def draw(pictures: Tensor, presses: Tensor) -> None:
-    """Into `pictures` u8[N, H, W] marks for `presses` i64[N, A] of each action."""
+    """Draw marks for `presses` i64[N, A] of each action into `pictures` u8[N, H, W]."""
     if pictures.is_cpu:
         _draw_on_host(pictures.numpy(), presses.numpy())
     else:
@@ -38,7 +37,7 @@ def draw(pictures: Tensor, presses: Tensor) -> None:
 
 
 def _draw_on_device(pictures: Tensor, presses: Tensor) -> None:
-    """`draw`, on any device."""
+    """Draw marks as `draw` does, on any device."""
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high = len(board)
@@ -51,14 +50,14 @@ def _draw_on_device(pictures: Tensor, presses: Tensor) -> None:
 
 
 def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
-    """f32[N, A] presses that the marks in `pictures` u8[N, H, W] show, at most MOST."""
+    """Return f32[N, A], the presses that the marks in `pictures` u8[N, H, W] show, at most MOST."""
     if pictures.is_cpu:
         return torch.from_numpy(_marked_on_host(pictures.numpy(), num_actions))
     return _marked_on_device(pictures, num_actions)
 
 
 def _marked_on_device(pictures: Tensor, num_actions: int) -> Tensor:
-    """`presses_marked`, on any device."""
+    """Read marks as `presses_marked` does, on any device."""
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high, in_a_row = len(board), width // WIDTH
@@ -73,8 +72,10 @@ def _marked_on_device(pictures: Tensor, num_actions: int) -> Tensor:
 
 
 def _bands(pictures: np.ndarray, num_actions: int) -> Iterator[tuple[np.ndarray, slice]]:
-    """Where marks may be in `pictures` u8[N, H, W], a word each row, u64[N, rows, actions], and of
-    which actions. On a host eight pixels are one number: a tenth of what torch takes there."""
+    """Yield the areas of marks in `pictures` u8[N, H, W] as u64[N, rows, actions], one word a row, and their actions.
+
+    On a host eight pixels form one number, which takes a tenth of torch's time.
+    """
     words = pictures.view(np.uint64)
     _, bottom, in_a_row = words.shape
     for first in range(0, num_actions, in_a_row):
@@ -84,25 +85,25 @@ def _bands(pictures: np.ndarray, num_actions: int) -> Iterator[tuple[np.ndarray,
 
 
 def _draw_on_host(pictures: np.ndarray, presses: np.ndarray) -> None:
-    """`draw`."""
+    """Draw marks as `draw` does, on a host."""
     rows = np.arange(ROWS * MOST, 0, -1)[:, None]
     for words, some in _bands(pictures, presses.shape[1]):
         np.copyto(words, _board_words(), where=rows <= ROWS * presses[:, None, some])
 
 
 def _marked_on_host(pictures: np.ndarray, num_actions: int) -> np.ndarray:
-    """`presses_marked`."""
+    """Read marks as `presses_marked` does, on a host."""
     found = [(words == _board_words()).sum(1) for words, _ in _bands(pictures, num_actions)]
     return np.concatenate(found, 1).astype(np.float32) / ROWS
 
 
 @functools.cache
 def _board_words() -> np.ndarray:
-    """u64[ROWS * MOST, 1]"""
+    """Return the checkerboard as u64[ROWS * MOST, 1]."""
     return _board(torch.device("cpu")).numpy().view(np.uint64)
 
 
 def _board(device: torch.device) -> Tensor:
-    """u8[ROWS * MOST, WIDTH]"""
+    """Return the checkerboard u8[ROWS * MOST, WIDTH]."""
     rows = torch.arange(ROWS * MOST, device=device)[:, None]
     return ((rows + torch.arange(WIDTH, device=device)) % 2 * MAX_SHADE).to(torch.uint8)

@@ -1,11 +1,10 @@
-"""What was pressed where a picture comes back, drawn into the picture that a policy sees.
+"""Observations in which a recurring picture shows the buttons that were pressed there before.
 
-A policy that sees one picture answers it always alike. On a console that repeats itself the greedy
-one presses into a wall until its episode is over, and drawn presses hardly teach better: one that
-changes nothing costs a step. Here a picture that the episode has shown before comes with a mark for
-each button that was pressed there oftener than another. It is what host/loop_leaving.py goes by,
-shown to the policy in place of done for it. A mark means the same in every picture, so what it asks
-for is learned once.
+A policy that sees one picture always answers it alike. On a deterministic console greedy play presses into a wall until
+its episode ends, and sampled play hardly learns better: a press without effect costs only a step. Here a picture that
+the episode has shown before gets a mark for each button pressed there more often than another. host/loop_leaving.py
+uses the same counts to change the actions; here the policy sees them. A mark means the same in every picture, so its
+use is learned once.
 """
 
 from __future__ import annotations
@@ -24,51 +23,51 @@ from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
 from trainer_core.wire.shades import MAX_SHADE
 
 REMEMBERED = 256
-"""Presses of an episode, the newest."""
+"""Number of an episode's newest presses that are stored."""
 
 
 class Pressed:
-    """The newest presses of N episodes, each with the picture that it answered."""
+    """Newest presses of N episodes, each with the picture at which it was pressed."""
 
     def __init__(
         self, num_envs: int, num_actions: int, shape: tuple[int, int], device: torch.device, steps: int = REMEMBERED
     ) -> None:
-        """Of pictures of `shape` (H, W); `steps` an episode has at most."""
+        """Prepare for pictures of `shape` (H, W) and episodes of at most `steps` steps."""
         self.num_actions = num_actions
         self._hash = _hasher(num_envs, shape, device)
         size = (num_envs, min(steps, REMEMBERED))
         self.hashes = torch.zeros(num_envs, dtype=torch.int64, device=device)
-        """i64[N] of the pictures of now."""
+        """i64[N] hashes of the present pictures."""
         self.seen = torch.full(size, -1, dtype=torch.int64, device=device)
-        """i64[N, M] of those that were answered, -1 where there is none."""
+        """i64[N, M] hashes of the pictures at the stored presses, -1 for none."""
         self.taken = torch.zeros(size, dtype=torch.int64, device=device)
-        """i64[N, M] actions."""
+        """i64[N, M] pressed actions."""
         self.column = 0
-        """Where the next press is written."""
+        """Column of the next press."""
 
     def begin(self, pictures: Tensor, where: Tensor) -> None:
-        """Episodes begin in the envs `where` bool[N], at `pictures` u8[N, H, W]."""
+        """Begin episodes in the envs `where` bool[N], at `pictures` u8[N, H, W]."""
         self.seen.masked_fill_(where[:, None], -1)
-        if self.hashes.is_cpu:  # which may be asked which they are: they are few
+        if self.hashes.is_cpu:  # a host may read which envs these are: few
             chosen = where.nonzero().squeeze(1)
             self.hashes = self.hashes.index_copy(0, chosen, self._hash(pictures[chosen]))
         else:
             self.hashes = torch.where(where, self._hash(pictures.contiguous()), self.hashes)
 
     def press(self, actions: Tensor) -> None:
-        """The pictures of now are answered with `actions` i64[N]."""
+        """Record `actions` i64[N] at the present pictures."""
         self.seen[:, self.column] = self.hashes
         self.taken[:, self.column] = actions
         self.column = (self.column + 1) % self.seen.shape[1]
 
     def show(self, pictures: Tensor) -> None:
-        """Draw the marks into `pictures` u8[N, H, W], which are those of now from here on."""
+        """Make `pictures` u8[N, H, W] the present ones, and draw their marks into them."""
         self.hashes = self._hash(pictures.contiguous())
         draw(pictures, oftener(self.seen, self.taken, self.hashes, self.num_actions))
 
 
 def _hasher(num_envs: int, shape: tuple[int, int], device: torch.device) -> Callable[[Tensor], Tensor]:
-    """Pictures u8[N, H, W], contiguous, to hashes i64[N]."""
+    """Return a function from contiguous pictures u8[N, H, W] to hashes i64[N]."""
     if device.type == "cuda":
         return WarpHasher(shape, num_envs, device)
     weights = hash_weights(shape[0] * shape[1] // 4)
@@ -76,10 +75,10 @@ def _hasher(num_envs: int, shape: tuple[int, int], device: torch.device) -> Call
 
 
 def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Tensor:
-    """i64[N, A]: how much oftener than the rarest was each action taken at the picture of now?
+    """Return i64[N, A]: how many times more than the rarest action each was taken at the present picture.
 
-    `seen` i64[N, M] are hashes of the pictures that were answered, `taken` i64[N, M] the actions,
-    `hashes` i64[N] the pictures of now.
+    `seen` i64[N, M] are hashes of the pictures at the stored presses, `taken` i64[N, M] the actions, `hashes` i64[N]
+    those of the present pictures.
     """
     here = (seen == hashes[:, None]).long()
     times = here.new_zeros(len(here), num_actions).scatter_add_(1, taken, here)
@@ -87,7 +86,7 @@ def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Te
 
 
 class PressedEnv:
-    """Wraps an environment: the newest pictures of `obs` and `final_obs` have their marks."""
+    """Wrapper of an environment that draws marks into the newest pictures of `obs` and `final_obs`."""
 
     def __init__(self, env: VecEnv) -> None:
         self._env = env
@@ -139,7 +138,7 @@ class PressedEnv:
             self._pressed.show(self._final[:, -1])
             ended = result.done | result.trunc
             self._pressed.begin(result.obs[:, -1], ended)
-            if self.obs.is_cpu:  # where that takes a tenth of torch.where
+            if self.obs.is_cpu:  # takes a tenth of the time of torch.where
                 self.obs.copy_(self._final)
                 self.obs[ended] = result.obs[ended]
             else:
@@ -166,7 +165,7 @@ class PressedEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError for what is no state of these envs."""
+        """Restore a state. Raises CheckpointError for an invalid one."""
         check_keys(state, ("env", "pressed"), "the envs' state")
         found, what, pressed = state["pressed"], "the envs' presses", self._pressed
         check_like(found, self._presses(), what)

@@ -1,4 +1,4 @@
-"""Writes a recording (see protocol.recording) as it happens; checks one by playing it again."""
+"""Writer of a recording (see lab.recording) during play, and its check by replay."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ from trainer_core.wire.errors import ProtocolError
 from trainer_core.wire.regular_files import read_regular
 
 FLUSH_S = 2.0
-"""Between two times that buttons and steps are handed to the system; pictures go at once."""
+"""Seconds between two flushes of buttons and steps; pictures are written at once."""
 SPARE_FRAMES = 8
-"""Given up on a full disk, so that the manifest finds room: 45 KiB."""
+"""Frames dropped on a full disk to make room for the manifest: 45 KiB."""
 
 if TYPE_CHECKING:
     from trainer_core.envs.single_game import Game
 
 STATE_FILE = "state.npz"
 MAX_STATE_BYTES = 4 << 20
-"""A console with 128 KiB of cartridge memory takes a tenth of it."""
+"""Greatest size of a console's state; one with 128 KiB of cartridge memory takes a tenth of it."""
 
 
 class _Line(NamedTuple):
-    """A line of steps.jsonl."""
+    """One line of steps.jsonl."""
 
     frames: int
-    """How many frames there were when it was written."""
+    """Number of frames when it was written."""
     size: int
-    """In bytes."""
+    """Length in bytes."""
     success: bool
 
 
 class RecordingWriter:
-    """Begins with the game's present state; `finish` makes the folder a recording."""
+    """Writer that begins at the game's present state; `finish` completes the recording."""
 
     def __init__(
         self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str, **about: Any
     ) -> None:
-        """`about` are further fields of the manifest: `parent`, `forked_at`, `source`.
+        """Create the files. `about` are further fields of the manifest: `parent`, `forked_at`, `source`.
 
-        Of a game with colours the pictures alone are kept: no buttons lead to them again.
+        Of a game with colours only the pictures are stored: its buttons cannot be replayed.
         """
         folder.mkdir(parents=True)
         self.folder = folder
@@ -88,7 +88,7 @@ class RecordingWriter:
         self._frames_per_step = game.frames_per_step
         self._pictures = (folder / PICTURES).open("wb")
         self._buttons = (folder / BUTTONS).open("wb")
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # fails on a file system without locks
             fcntl.flock(self._buttons, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._steps = (folder / STEPS).open("wb")
         self.frames = 0
@@ -103,7 +103,7 @@ class RecordingWriter:
         return self.frames >= MAX_FRAMES
 
     def add_frame(self, picture: np.ndarray, buttons: int) -> None:
-        """One frame: the game's picture u8[H, W] and the joypad mask that was held in it."""
+        """Add one frame: the game's picture u8[H, W] and the joypad mask held in it."""
         colours = self._colours
         shown = colours[picture].tobytes() if len(colours) else pack_picture(picture.tobytes())
         self._pictures.write(shown)
@@ -125,10 +125,10 @@ class RecordingWriter:
         terms: dict[str, float] | None = None,
         value: float | None = None,
     ) -> None:
-        """One agent step, ended with the last frame added; `step` counts from 1."""
+        """Add one agent step that ended with the last frame; `step` counts from 1."""
         line = RecordedStep(
             step=step,
-            # A step that had begun before the recording has fewer frames in it.
+            # A step that began before the recording has fewer frames in it.
             first_frame=max(0, self.frames - self._frames_per_step),
             last_frame=self.frames - 1,
             action=action,
@@ -146,23 +146,23 @@ class RecordingWriter:
         self.success = self.success or success
 
     def jump(self, game: Game) -> None:
-        """The game was put into its present state: the frames that come follow from that."""
+        """Record that the game was put into its present state, from which the next frames follow."""
         if not self._about["state"]:
             return
         if self.frames == 0:
             game.save_state(self.folder / STATE_FILE)
             return
         if self._jumps and self._jumps[-1].frame == self.frames:
-            self._jumps.pop()  # nothing was played in between
+            self._jumps.pop()  # no frame was played in between
         name = f"state-{self.frames:05d}.npz"
         game.save_state(self.folder / name)
         self._jumps.append(Jump(frame=self.frames, state=name))
         self._note()
 
     def take_back(self, game: Game, was_frame: bool) -> None:
-        """Forget the newest frame, or the jump that was undone in its place.
+        """Remove the newest frame, or the jump that was undone in its place.
 
-        Taken back beyond its beginning the recording begins where the game is now.
+        Without a frame left the recording begins at the game's present state.
         """
         if self.frames == 0:
             if self._about["state"]:
@@ -180,7 +180,7 @@ class RecordingWriter:
         self._cut()
 
     def _cut(self) -> None:
-        """Files hold what belongs to `frames` frames and nothing after."""
+        """Truncate the files to the data of `frames` frames."""
         pictures = self.frames * self._picture_bytes
         sizes = (pictures, self.frames, sum(line.size for line in self._lines))
         for file, size in zip((self._pictures, self._buttons, self._steps), sizes, strict=True):
@@ -189,10 +189,9 @@ class RecordingWriter:
             file.seek(size)
 
     def finish(self) -> Path:
-        """Close the files and write the manifest; a recording without a frame leaves nothing.
+        """Close the files and write the manifest; a recording without a frame is deleted.
 
-        On a full disk the last frames make room for the manifest. Raises OSError when even that
-        does not help.
+        On a full disk the last frames make room for the manifest. Raises OSError when even that fails.
         """
         try:
             self._close()
@@ -216,27 +215,27 @@ class RecordingWriter:
         )
 
     def _note(self) -> None:
-        """What a recovery needs, should this process be killed: states that frames follow from."""
+        """Write the states that a recovery needs if this process is killed."""
         begun = Recording(frames=1, jumps=tuple(self._jumps), **self._about)
         note_unfinished(self.folder, begun)
 
     def _flush(self) -> None:
-        """A kill loses no more than FLUSH_S of it."""
+        """Flush the files, so that a kill loses at most FLUSH_S."""
         self._flushed_at = time.monotonic()
         for file in (self._pictures, self._buttons, self._steps):
             file.flush()
 
     def _close(self) -> None:
-        self._flush()  # one that has no room keeps what it holds; a close would lose it
+        self._flush()  # a failed flush keeps the buffer; a failed close would lose it
         for file in (self._pictures, self._buttons, self._steps):
             file.close()
 
     def _close_cut(self) -> None:
-        """What is in the files and whole, less a little room, is the recording."""
+        """Close the files on a full disk, cut to complete data less SPARE_FRAMES frames."""
         paths = [self.folder / name for name in (PICTURES, BUTTONS, STEPS)]
-        with contextlib.suppress(OSError):  # what its buffer holds has no room
+        with contextlib.suppress(OSError):  # there is no room for its buffer
             self._pictures.close()
-        # Pictures make room first: the buttons of a short recording are all in their buffer yet.
+        # Cut pictures first: the buttons of a short recording are still in their buffer.
         whole = paths[0].stat().st_size // self._picture_bytes - SPARE_FRAMES
         os.truncate(paths[0], max(0, whole) * self._picture_bytes)
         for file in (self._buttons, self._steps):
@@ -257,9 +256,9 @@ class RecordingWriter:
 
 
 def first_difference(folder: Path, game: Game) -> int:
-    """Press a recording's buttons again; the first frame whose picture differs, or -1.
+    """Replay a recording's buttons; return the first frame whose picture differs, or -1.
 
-    Raises ProtocolError when the folder is no finished recording, or its state is none.
+    Raises ProtocolError when the folder is no finished recording, or its state is invalid.
     """
     recording = read_recording(folder)
     refuse_pictures_only(folder, recording)

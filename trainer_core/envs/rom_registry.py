@@ -1,4 +1,4 @@
-"""Add, list and remove the ROMs that a person owns; `protocol.roms` reads what this writes."""
+"""Adding, listing and removing of the user's ROMs in the register that `lab.roms` reads."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from trainer_core.wire.regular_files import is_regular, read_regular
 
 
 def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:
-    """Register the ROM at `path`; returns its row of `list_roms`. Raises LabError.
+    """Register the ROM at `path`; return its row of `list_roms`. Raises LabError.
 
-    A second copy of a registered ROM takes the first one's place: only one path is kept.
+    A second copy of a registered ROM replaces the first path: only one is stored.
     """
     path = Path(os.path.abspath(path.expanduser()))
     if not str(path).isprintable():
@@ -59,9 +59,9 @@ def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:
 
 
 def remove_rom(which: str, home: HomePaths) -> str:
-    """Forget the ROM of that path, file name, title or SHA-256; returns the SHA-256.
+    """Unregister the ROM of that path, file name, title or SHA-256; return the SHA-256.
 
-    The file itself stays. Raises TaskError when none or several fit.
+    The file itself stays. Raises TaskError when none or several match.
     """
     roms, bad = read_register(home)
     path = os.path.abspath(Path(which).expanduser())
@@ -78,10 +78,9 @@ def remove_rom(which: str, home: HomePaths) -> str:
 
 
 def list_roms(home: HomePaths) -> list[dict[str, Any]]:
-    """One row a ROM: facts of its header, and `state`: ok, missing, changed, or bad with a reason.
+    """Return one row a ROM: facts of its header, and `state`: ok, missing, changed, or bad with a reason.
 
-    A missing one that lies elsewhere in its old folder, under another name, is `moved`, with
-    `found` naming the place.
+    A missing one that is in its old folder under another name is `moved`, with its path in `found`.
     """
     register = read_register(home)
     rows = [_row(sha256, rom) for sha256, rom in sorted(register.roms.items())]
@@ -89,7 +88,7 @@ def list_roms(home: HomePaths) -> list[dict[str, Any]]:
 
 
 def list_profiles(home: HomePaths) -> list[dict[str, Any]]:
-    """One row a profile: `enabled` once a ROM of its hash is registered, else how to enable it."""
+    """Return one row a profile: `enabled` if a ROM of its hash is registered, else how to enable it."""
     owned = {rom.sha1 for rom in registered_roms(home).values()}
     return [_profile_row(profile, profile.sha1 in owned) for profile in load_profiles()]
 
@@ -106,17 +105,17 @@ def _row(sha256: str, rom: RegisteredRom) -> dict[str, Any]:
 
 
 def _bad_row(name: str, reason: str) -> dict[str, Any]:
-    """Return the row of an entry of roms.json that names no ROM."""
+    """Return the row of an invalid entry of roms.json."""
     fix = f"`dmglab rom remove {shown(name, 12).removesuffix('...')}`, or repair settings/roms.json"
     return {"sha256": shown(name), "state": "bad", "reason": reason, "fix": fix}
 
 
 def _state(sha256: str, rom: RegisteredRom) -> tuple[str, str]:
-    """(ok, missing, changed or moved; where it is now if it moved)."""
+    """Return (ok, missing, changed or moved; its new path if it moved)."""
     path = Path(rom.path)
     if _hash(path) == sha256:
         return "ok", ""
-    with contextlib.suppress(OSError):  # a folder that is gone, or not ours to read
+    with contextlib.suppress(OSError):  # the folder is gone, or not readable by this user
         for other in sorted(path.parent.iterdir()):
             same_kind = other.suffix.lower() in ROM_SUFFIXES and other != path and is_regular(other)
             if same_kind and rom.size in (0, other.stat().st_size) and _hash(other) == sha256:
@@ -142,21 +141,21 @@ def _profile_row(profile: Profile, enabled: bool) -> dict[str, Any]:
 
 
 def _change(home: HomePaths, change: Callable[[dict[str, RegisteredRom]], object], drop: str = "") -> None:
-    """Read, change and replace roms.json under a lock: two at once both count.
+    """Read, change and replace roms.json under a lock, so that two processes at once both take effect.
 
-    What is bad in it stays as it stands there, but for the entry `drop`.
+    Invalid entries are kept unchanged, except the entry `drop`.
     """
     path = roms_file(home)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A link of somebody else's home is not followed, and a pipe not waited for.
+        # Links in a home of other authors are not followed, and pipes do not block.
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         with open(os.open(path.with_name(".roms.lock"), flags, 0o644), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             roms, bad = read_register(home)
             change(roms)
             kept = {name: raw for name, (raw, _) in bad.items() if name not in (drop, *roms)}
-            partial = path.with_name(".roms.tmp")  # one name: the next one clears what a kill left
+            partial = path.with_name(".roms.tmp")  # a fixed name: the next call removes what a killed one left
             partial.unlink(missing_ok=True)
             try:
                 with partial.open("xb") as file:

@@ -1,8 +1,8 @@
-"""The one law of an episode: what a step pays, what ends it, what is counted.
+"""Rules of an episode: reward of a step, success and end.
 
-Training, validation, the player, rollouts and the faces for other libraries all score here. Only
-operators that torch tensors and numpy numbers share are used, so the same lines judge a batch on a
-GPU and one console without torch; both compute in float32 and agree bit for bit.
+Training, validation, the player, rollouts and the adapters for other libraries all score here. Only operators that
+torch tensors and numpy numbers share are used, so that the same lines score a batch on a GPU and one console without
+torch; both compute in float32 and agree bit for bit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trainer_core.wire.errors import TaskError
 
 
 class Progress(NamedTuple):
-    """What a success function may look at; pixels and what follows from them, never RAM.
+    """Input of a success function; values derived from pixels, never from RAM.
 
     Tensors of N consoles or the numpy numbers of one: use operators that both have.
     """
@@ -43,7 +43,7 @@ def success_function(name: str) -> Callable[[SuccessFunction], SuccessFunction]:
 
 
 def find_success_function(name: str) -> SuccessFunction:
-    """Raises TaskError naming the known ones."""
+    """Return the function of that name. Raises TaskError naming the known ones."""
     try:
         return _FUNCTIONS[name]
     except KeyError:
@@ -53,18 +53,18 @@ def find_success_function(name: str) -> SuccessFunction:
 
 @success_function("goal_template")
 def goal_template(progress: Progress) -> Any:
-    """The picture matched a goal template for `hold_steps` steps in a row."""
+    """Return whether the picture matched a goal template for `hold_steps` steps in a row."""
     return progress.held >= progress.hold_steps
 
 
 @success_function("goal_touched")
 def goal_touched(progress: Progress) -> Any:
-    """The picture matched a goal template once."""
+    """Return whether the picture matches a goal template."""
     return progress.dist < progress.tau
 
 
 class Rules(NamedTuple):
-    """The numbers of the law, from a task's manifest."""
+    """Parameters of the rules, from a task's manifest."""
 
     alpha: Any
     step_cost: Any
@@ -78,7 +78,7 @@ class Rules(NamedTuple):
     """See Reward.shaping."""
 
     def cast(self, number: Callable[[float], Any]) -> Rules:
-        """The same rules with every real number as a `number`.
+        """Return the same rules with every real number converted by `number`.
 
         A bare Python float times a numpy bool is float64; torch computes it in float32.
         """
@@ -92,7 +92,7 @@ class Rules(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where an episode stands: tensors of N consoles or the numpy numbers of one."""
+    """State of an episode: tensors of N consoles or the numpy numbers of one."""
 
     dist: Any
     """f32[N] goal distance of the newest picture."""
@@ -101,25 +101,25 @@ class Standing(NamedTuple):
     steps: Any
     """i32[N] steps of the episode."""
     best: Any
-    """f32[N] least goal distance of the episode so far, its start included; kept up to date under
-    the shaping `new_minimum` only."""
+    """f32[N] least goal distance of the episode so far, its start included; updated only with the shaping
+    `new_minimum`."""
 
 
 class Score(NamedTuple):
-    """What one step came to."""
+    """Result of one step."""
 
     reward: Any
     """f32[N]"""
     done: Any
-    """bool[N] the success function's verdict."""
+    """bool[N] result of the success function."""
     trunc: Any
     """bool[N] the horizon ended the episode; never together with done."""
     standing: Standing
-    """After the step, before any reset."""
+    """State after the step, before any reset."""
 
 
 def make_rules(reward: Reward, goal: Goal, horizon: int, success: str) -> Rules:
-    """Raises TaskError for an unknown success function."""
+    """Return the rules for these parameters. Raises TaskError for an unknown success function."""
     return Rules(
         alpha=reward.alpha,
         step_cost=reward.step_cost,
@@ -134,15 +134,15 @@ def make_rules(reward: Reward, goal: Goal, horizon: int, success: str) -> Rules:
 
 
 def task_rules(manifest: TaskManifest) -> Rules:
-    """Raises TaskError for an unknown success function."""
+    """Return the rules of a task. Raises TaskError for an unknown success function."""
     return make_rules(manifest.reward, manifest.goal, manifest.episode.horizon, manifest.success)
 
 
 def score_step(rules: Rules, before: Standing, dist: Any, novelty: Any = None) -> Score:
     """Score the step from `before` to a picture at goal distance `dist`, f32[N].
 
-    `novelty` is 1 / sqrt(how often the picture was seen), f32[N]. None pays no novelty: validation
-    and the player do so, for what they show must not depend on what a run has seen.
+    `novelty` is 1 / sqrt(number of times the picture was seen), f32[N]. None pays no novelty, as in validation and the
+    player, whose results must not depend on what a run has seen.
     """
     steps = before.steps + 1
     held = (before.held + 1) * (dist < rules.tau)

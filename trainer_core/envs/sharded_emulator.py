@@ -1,7 +1,7 @@
-"""A batch of consoles; here and in picture_reader.py torch meets Warp.
+"""Batch of consoles whose memory torch and Warp share.
 
-Torch owns every tensor; Warp gets views of the same memory and launches on torch's stream, so a
-step copies nothing between the two.
+Torch owns every tensor; Warp gets views of the same memory and launches on torch's stream, so that a step copies
+nothing between the two.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from trainer_core.envs.state_checks import check_like, meta_bytes
 from trainer_core.wire.errors import CheckpointError, LabError
 
 MIN_SHARD = 8
-"""Consoles below which another thread costs more than it saves."""
+"""Least number of consoles per thread; with fewer another thread costs more than it saves."""
 
 
 class ShardedEmulator:
-    """A batch of consoles: one emulator on a GPU, one per core on a CPU.
+    """Batch of consoles: one emulator on a GPU, one per core on a CPU.
 
-    Warp runs a CPU launch on the calling thread, so each shard steps on a thread of its own; a
-    shard is a slice of the same torch tensors, and consoles never meet, so the split changes no
-    result.
+    Warp runs a CPU launch on the calling thread, so each shard steps on its own thread; a shard is a slice of the same
+    torch tensors, and consoles are independent, so that the split changes no result.
     """
 
     def __init__(
@@ -47,8 +46,11 @@ class ShardedEmulator:
         hot_code: bool | float = False,
         rom_of_env: np.ndarray | None = None,
     ) -> None:
-        """`rom_of_env` int[N]: which of several cartridges each console has; None is for one.
-        `cuda_graphs`, `hot_code`: see Emulator."""
+        """Make the consoles.
+
+        `rom_of_env` int[N] tells which of several cartridges each console has; None with one. `cuda_graphs`,
+        `hot_code`: see Emulator.
+        """
         start_warp()
         roms = np.zeros(num_envs, np.int32) if rom_of_env is None else rom_of_env
         self.on_gpu = device.type == "cuda"
@@ -77,12 +79,12 @@ class ShardedEmulator:
             tuple(wp.from_torch(tensor[part]) for tensor in (self.buttons, self.pictures, self.mask, self.index))
             for part in self.slices
         ]
-        self._pool = ThreadPoolExecutor(max(1, shards - 1))  # its threads begin when needed
+        self._pool = ThreadPoolExecutor(max(1, shards - 1))  # threads start when needed
         self._caches: list[StateCache] = []
 
     @property
     def bytes_per_env(self) -> float:
-        """Device memory of one console: its state, its share of the scratch, its picture."""
+        """Bytes of device memory of one console: its state, its share of the scratch, its picture."""
         arrays = [array for emulator in self.emulators for array in emulator.arrays_per_env()]
         tensors = (self.buttons, self.pictures, self.mask, self.index)
         total = sum(array.capacity for array in arrays) + sum(t.nbytes for t in tensors)
@@ -92,13 +94,13 @@ class ShardedEmulator:
         self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]
 
     def take_starts(self, others: Sequence[ShardedEmulator]) -> None:
-        """The starts of other batches of one cartridge each, one batch's after another's."""
+        """Take the starts of other batches of one cartridge each, concatenated."""
         caches = [other._caches[0] for other in others]
         roms = [other.emulators[0].cartridges[0] for other in others]
         self._caches = [emulator.joined_cache(caches, roms) for emulator in self.emulators]
 
     def snapshots(self, envs: np.ndarray) -> list[Snapshot]:
-        """The whole state of each of the consoles `envs`, int[E] in rising order."""
+        """Return the full state of each of the consoles `envs`, int[E] in ascending order."""
         found = []
         for emulator, part in zip(self.emulators, self.slices, strict=True):
             mine = envs[(envs >= part.start) & (envs < part.stop)] - part.start
@@ -106,7 +108,7 @@ class ShardedEmulator:
         return found
 
     def run(self, frames: int, release_after: int) -> None:
-        """Hold `buttons` for `release_after` of `frames` frames."""
+        """Run `frames` frames, holding `buttons` for the first `release_after`."""
         self._each(lambda shard: self._run(shard, frames, release_after))
 
     def observe(self) -> Tensor:
@@ -119,14 +121,14 @@ class ShardedEmulator:
         self._each(self._reset)
 
     def put_at(self, starts: Tensor) -> None:
-        """The first consoles at `starts`, i64[<= N], the others at start 0."""
+        """Put the first consoles at `starts`, i64[<= N], the others at start 0."""
         self.mask.fill_(1)
         self.index.zero_()
         self.index[: len(starts)] = starts
         self.reset()
 
     def screens(self, count: int) -> Tensor:
-        """u8[count, 144, 160] of the first envs."""
+        """Return u8[count, 144, 160], the screens of the first envs."""
         found = []
         for emulator, part in zip(self.emulators, self.slices, strict=True):
             if part.start < count:
@@ -135,9 +137,9 @@ class ShardedEmulator:
         return torch.cat(found)
 
     def state_dict(self) -> dict[str, Any]:
-        """Console records u8[N, bytes] and memory rows u8[N, bytes], on the CPU.
+        """Return console records u8[N, bytes] and memory rows u8[N, bytes], on the CPU.
 
-        Raises LabError when a reset was refused: these would not be the consoles that were meant.
+        Raises LabError when a reset was refused: the consoles then have wrong states.
         """
         for emulator in self.emulators:
             if refused := emulator.refused_resets:
@@ -156,7 +158,7 @@ class ShardedEmulator:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError for consoles of another version, and such as cannot be."""
+        """Restore a state. Raises CheckpointError for consoles of another version, and for impossible ones."""
         count, stride = len(self.buttons), self.emulators[0].batch.ram.shape[1]
         like = {
             "consoles": meta_bytes(count, CONSOLE_DTYPE.itemsize),
@@ -193,5 +195,5 @@ class ShardedEmulator:
 
 
 def shards_for(num_envs: int, device: torch.device) -> int:
-    """Threads that share a batch."""
+    """Return the number of threads that share a batch."""
     return max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if device.type == "cpu" else 1

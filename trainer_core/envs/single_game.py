@@ -1,6 +1,6 @@
-"""A game that can be played frame by frame: a task's console, a bare ROM, or the tiny grid.
+"""Game that is played frame by frame: a task's console, a bare ROM, or the tiny grid.
 
-numpy and the emulator only, so that a person can play before torch would have loaded.
+Only numpy and the emulator are imported, so that play begins before torch would have loaded.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ TINY_GOAL = "tiny_goal"
 
 
 class Game(Protocol):
-    """What the player drives. `judge` is None where there is no goal."""
+    """Game for the player. `judge` is None where there is no goal."""
 
     task: str
     rom_sha256: str
     num_starts: int
     held_out_start: int
-    """The first start state that training never saw; the first of all where it saw each."""
+    """First start state held out from training; 0 if none is."""
     frames_per_step: int
     release_after_frames: int
     screen: ScreenShape
-    """Of its pictures."""
+    """Size and colours of its pictures."""
     cartridge: Cartridge | None
-    """None where no Game Boy runs."""
+    """Cartridge of the Game Boy; None in other games."""
 
     @property
     def judge(self) -> Judge | ArcJudge | None: ...
@@ -57,19 +57,19 @@ class Game(Protocol):
         ...
 
     def step(self, buttons: int) -> None:
-        """Run one agent step: `buttons` held, let go as the codec says, and the frames after."""
+        """Run one agent step: `buttons` held, released as the codec defines, and the frames after."""
         ...
 
     def picture(self) -> np.ndarray:
-        """u8[H, W] as `screen` says: shades of the last completed picture, or colours."""
+        """Return u8[H, W] as `screen` defines: shades of the last completed picture, or colours."""
         ...
 
     def observation(self) -> np.ndarray:
-        """u8[72, 80], the downsampled picture; a network's input."""
+        """Return u8[72, 80], the downsampled picture; a network's input."""
         ...
 
     def snapshot(self) -> Any:
-        """The whole state, to be given back to `restore`; immutable."""
+        """Return the full state for `restore`; immutable."""
         ...
 
     def restore(self, state: Any) -> None: ...
@@ -77,7 +77,7 @@ class Game(Protocol):
     def save_state(self, path: Path) -> None: ...
 
     def load_state(self, path: Path) -> None:
-        """Raises TaskError for a file that holds no state of this game."""
+        """Load a state. Raises TaskError for a file without a state of this game."""
         ...
 
 
@@ -95,7 +95,7 @@ class ConsoleGame:
         codec: Codec | None = None,
         held_out_start: int = 0,
     ) -> None:
-        """Without `starts` it starts at power-on."""
+        """Make the console; without `starts` it starts at power-on."""
         codec = codec or Codec()
         self.task, self.judge, self.held_out_start = task, judge, held_out_start
         self.rom_sha256 = cartridge.sha256
@@ -132,11 +132,11 @@ class ConsoleGame:
         self._emulator.restore(state)
 
     def memory(self, address: int, count: int) -> np.ndarray:
-        """u8[count] from `address` on, as the processor would read them, without side effects."""
+        """Return u8[count] from `address` on, as the processor would read them, without side effects."""
         return self._emulator.peek(0, address, count)
 
     def hung(self) -> str:
-        """Why the processor will never run again; empty while it may."""
+        """Return the reason why the processor will never run again; empty while it may."""
         return self._emulator.hung()
 
     def save_state(self, path: Path) -> None:
@@ -153,14 +153,14 @@ TINY_STATE = {name: Wanted("iu", (0,), 8) for name in ("tile", "held")}
 
 
 class TinyGame:
-    """TinyGoalEnv's grid at frame speed: a direction moves the walker when it is pressed."""
+    """TinyGoalEnv's grid at frame speed: pressing a direction moves the walker."""
 
     task, rom_sha256, screen = TINY_GOAL, "", GAME_BOY
     frames_per_step, release_after_frames = 24, 8
     cartridge: Cartridge | None = None
 
     def __init__(self) -> None:
-        from trainer_core.envs import toy  # torch; the grid is defined there, once
+        from trainer_core.envs import toy  # imports torch; the grid is defined only there
 
         self._pictures = toy.tile_pictures(toy.torch.device("cpu")).numpy()
         self._moves = toy.move_table(toy.torch.device("cpu")).numpy()
@@ -216,11 +216,10 @@ class TinyGame:
 
 
 def open_game(task_id: str, home: HomePaths, keep: Path | None = None) -> Game:
-    """The game of a task id, a task folder, a ROM file, or an ARC game `arc/ID`.
+    """Return the game of a task id, a task folder, a ROM file, or an ARC game `arc/ID`.
 
-    `keep` is the folder for what a game writes of itself: the library's own recordings.
-
-    Raises LabError naming what is missing.
+    `keep` is the folder for files that a game writes: the library's own recordings. Raises LabError naming what is
+    missing.
     """
     if task_id == TINY_GOAL:
         return TinyGame()

@@ -1,7 +1,7 @@
-"""The start states of a task: from its snapshots, or from the inputs that made them.
+"""Start states of a task, from its snapshots or from the inputs that made them.
 
-starts.npz    snapshots (emulator.state.snapshot), fast, bound to one layout of the state
-starts.json   optional: for each state `wait_frames` and `actions`, from power-on, for any layout
+starts.npz    snapshots (emulator.state.snapshot), fast, bound to one layout of the state starts.json   optional: for
+each state `wait_frames` and `actions`, from power-on, for any layout
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from trainer_core.wire.regular_files import read_regular
 
 MAX_BYTES = 16 << 20
 MAX_FRAMES = 216_000
-"""An hour of play: longer than any way to a start state."""
+"""Frames of one script: an hour of play, longer than any way to a start state."""
 MOST_FRAMES = 4_000_000
-"""Of all states together, which are played side by side for as long as the longest takes: some
-minutes of a CPU. 80 states may be a quarter of an hour of play away."""
+"""Frames of all states together, which are played side by side for as long as the longest takes: some minutes of a CPU.
+80 states may be a quarter of an hour of play away."""
 
 
 class Script(msgspec.Struct):
-    """A row of starts.json: wait without a button, then press one button a step."""
+    """Row of starts.json: wait without a button, then press one button a step."""
 
     wait_frames: Annotated[int, Meta(ge=0, le=MAX_FRAMES)]
     actions: str
-    """Names of the codec's actions with blanks between them."""
+    """Names of the codec's actions, separated by blanks."""
 
 
 def load_starts(task: Task, cartridge: Cartridge, tell: Preparing | None = None) -> list[Snapshot]:
-    """The states in order. Raises TaskError if neither file gives them."""
+    """Return the states in order. Raises TaskError if neither file gives them."""
     try:
         return load_snapshots(task.starts_path)
     except SnapshotError as error:
@@ -58,7 +58,7 @@ def load_starts(task: Task, cartridge: Cartridge, tell: Preparing | None = None)
 
 
 def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
-    """Raises TaskError naming the file and what is wrong with it."""
+    """Return the input scripts of a file. Raises TaskError naming the file and the fault."""
     try:
         rows = msgspec.json.decode(read_regular(path, MAX_BYTES), type=list[Script])
         scripts = [
@@ -86,7 +86,7 @@ def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
 
 
 def _mask_of(action: str, codec: Codec) -> int:
-    """Joypad mask. Raises ValueError for what is no action."""
+    """Return a joypad mask. Raises ValueError for an unknown action."""
     if action not in codec.actions:
         raise ValueError(f"{action[:40]!r} is none of {', '.join(codec.actions)}")
     return mask_of(action)

@@ -1,6 +1,6 @@
-"""Can this run of ours start here? Asked before anything is written: a typo leaves no half a run.
+"""Check that a run of ours can start, before anything is written.
 
-The light checks are preflight's own; only what torch and the emulator know is asked here.
+The cheap checks are preflight's; this module adds those that need torch and the emulator.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from trainer_core.wire.errors import ConfigError
 
 
 def check_startable(config: RunConfig, home: HomePaths, *, begins: bool = True) -> dict[str, Task]:
-    """Return the run's tasks, as `game_tasks` has them: what was checked is what it trains.
+    """Return the run's tasks as `game_tasks` does, after checking them.
 
-    Raises LabError naming what is in the way: device, task, memory, ROM, warm start. A run that does not begin but
-    goes on has its weights: nobody asks for their donor.
+    Raises LabError naming the obstacle: device, task, memory, ROM, warm start. `begins` is false for a resumed run,
+    which has weights and needs no warm start.
     """
     device = find_device(config.device)
     check, tasks = find_checked_tasks(config.task, home, config.num_envs)
     require(check)
     require(check_memory(config, available_bytes(device), home, tasks.values()))
     for task in tasks.values():
-        task_rules(task.manifest)  # an unknown success function is named before there is a run
+        task_rules(task.manifest)  # report an unknown success function before the run exists
         load_rom(task, home)
     if begins and config.warm_start:
         require(check_warm_start(config.warm_start))
@@ -39,7 +39,7 @@ def check_startable(config: RunConfig, home: HomePaths, *, begins: bool = True) 
 
 
 def find_device(name: str) -> torch.device:
-    """The torch device of that name. Raises ConfigError when this computer has none such."""
+    """Return the torch device of that name. Raises ConfigError when this computer does not have it."""
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -50,7 +50,7 @@ def find_device(name: str) -> torch.device:
         raise ConfigError(f"device must be cpu or cuda:N, got {name!r}")
     if not torch.cuda.is_available():
         raise ConfigError(f"{name}: torch finds no CUDA device; use --device cpu")
-    # Under torchrun every rank gets its own GPU later; here the name must only be possible.
+    # Under torchrun every rank gets its own GPU later; here only the form of the name is checked.
     if (device.index or 0) >= torch.cuda.device_count() and rank_place().local_rank is None:
         there = ", ".join(f"cuda:{index}" for index in range(torch.cuda.device_count()))
         raise ConfigError(f"{name}: no such device; this computer has {there}")

@@ -1,6 +1,6 @@
-"""Is what a checkpoint holds the state of this run? Asked before any of it is put in place.
+"""Checks that a checkpoint's content is a state of this run, before any of it is used.
 
-A checkpoint may come from somebody else, and its hashes from whoever changed it.
+A checkpoint may come from other people, and its hashes from whoever changed it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trainer_core.wire.errors import CheckpointError
 
 
 def check_keys(state: object, keys: Collection[str], what: str, optional: Collection[str] = ()) -> None:
-    """Raise CheckpointError unless `state` is a dict of `keys`, of which `optional` may miss."""
+    """Raise CheckpointError unless `state` is a dict of `keys`, of which `optional` may be missing."""
     if not isinstance(state, dict):
         raise CheckpointError(f"{what} is {_kind(state)}, not a dictionary")
     if missing := sorted(set(keys) - state.keys() - set(optional)):
@@ -25,10 +25,10 @@ def check_keys(state: object, keys: Collection[str], what: str, optional: Collec
 
 
 def check_like(state: object, like: Mapping[str, Any], what: str, optional: Collection[str] = ()) -> None:
-    """Raise CheckpointError unless `state` has the keys of `like` and values of their kinds.
+    """Raise CheckpointError unless `state` has the keys of `like` and values of the same kinds.
 
-    A tensor is of its dtype and shape, anything else of its type. Tensors of `like` may be on the
-    meta device.
+    A tensor must have the same dtype and shape, any other value the same type. Tensors of `like` may be on the meta
+    device.
     """
     check_keys(state, like.keys(), what, optional)
     assert isinstance(state, dict)
@@ -38,13 +38,13 @@ def check_like(state: object, like: Mapping[str, Any], what: str, optional: Coll
 
 
 def check_range(tensor: Tensor, low: float, high: float, what: str) -> None:
-    """Raise CheckpointError unless every value lies in [low, high]; NaN lies nowhere."""
+    """Raise CheckpointError unless every value is in [low, high]; NaN is not."""
     if not bool(((tensor >= low) & (tensor <= high)).all()):
         raise CheckpointError(f"{what} holds values outside {low:g} to {high:g}")
 
 
 def restore_generator(generator: torch.Generator, state: Tensor, what: str) -> None:
-    """Put a generator into `state`; raises CheckpointError when it is none of this device's."""
+    """Put a generator into `state`. Raises CheckpointError for a state of another device's generator."""
     try:
         generator.set_state(state.cpu())
     except (AttributeError, RuntimeError, TypeError):
@@ -52,7 +52,7 @@ def restore_generator(generator: torch.Generator, state: Tensor, what: str) -> N
 
 
 def meta_bytes(*shape: int) -> Tensor:
-    """A uint8 tensor of that shape without memory, for `check_like`."""
+    """Return a uint8 tensor of that shape without memory, for `check_like`."""
     return torch.empty(shape, dtype=torch.uint8, device="meta")
 
 

@@ -1,8 +1,8 @@
-"""The goal templates of a task folder; start states are `emulator.state.snapshot`'s files.
+"""Goal templates and other parts of a task folder; `emulator.state.snapshot` reads the start states.
 
 goal.npz   templates u8[G, 72, 80], and optionally mask, bool or u8 0 and 1: pixels that count,
-           [72, 80] for all templates or [G, 72, 80] with one for each; a captured one has later
-           u8[K, 72, 80] too, what was seen after it while nothing was pressed
+           [72, 80] for all templates or [G, 72, 80] with one for each; a captured goal also has
+           later u8[K, 72, 80], the pictures seen after it while nothing was pressed
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from trainer_core.wire.shades import MAX_SHADE
 
 SHAPE = (72, 80)
 MAX_GOAL_BYTES = 8 << 20
-"""A goal is a few templates; some 1,400 would fit."""
+"""Greatest size of a goal file; some 1,400 templates fit, a goal has a few."""
 ARRAYS = {
     "templates": Wanted("buif", (0, 1, 2, 3, 4), MAX_GOAL_BYTES),
     "mask": Wanted("buif", (0, 1, 2, 3, 4), MAX_GOAL_BYTES, optional=True),
 }
-"""Of more kinds and dimensions than are taken, so that the error says what was found."""
+"""Arrays of more kinds and dimensions than are accepted, so that the error names what was found."""
 
 
 def save_goal(
     path: Path, templates: np.ndarray, mask: np.ndarray | None = None, later: np.ndarray | None = None
 ) -> None:
-    """Write goal templates u8[G, 72, 80], whole or not at all; without `mask` all pixels count.
+    """Write goal templates u8[G, 72, 80] atomically; without `mask` all pixels count.
 
     Raises OSError.
     """
@@ -47,7 +47,7 @@ def save_goal(
 
 
 def load_goal(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """(templates u8[G, 72, 80], mask bool[G, 72, 80]); one mask of the file serves all templates.
+    """Return (templates u8[G, 72, 80], mask bool[G, 72, 80]); a single mask in the file applies to all.
 
     Raises TaskError naming the file.
     """
@@ -76,7 +76,7 @@ def load_goal(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def load_rom(task: Task, home: HomePaths) -> Cartridge:
-    """The cartridge of a task. Raises TaskError when it is missing or another ROM."""
+    """Return the cartridge of a task. Raises TaskError when it is missing or another ROM."""
     wanted = task.manifest.rom.sha256
     path = rom_path(task, home)
     way_out = "" if task.rom_path else f"; register your copy anew with `{REGISTER}`"
@@ -94,15 +94,15 @@ def load_rom(task: Task, home: HomePaths) -> Cartridge:
 class TaskParts(NamedTuple):
     cartridge: Cartridge
     starts: list[Snapshot]
-    """As many as the manifest says, in its order."""
+    """Start states, as many as in the manifest, in its order."""
     templates: np.ndarray
-    """u8[G, 72, 80] pictures that mean success."""
+    """u8[G, 72, 80] goal pictures."""
     mask: np.ndarray
     """bool[G, 72, 80] pixels of them that count."""
 
 
 def load_task_parts(task: Task, home: HomePaths, tell: Preparing | None = None) -> TaskParts:
-    """Raises TaskError when ROM, starts or goal are missing or not the manifest's."""
+    """Load a task's files. Raises TaskError when ROM, starts or goal are missing or differ from the manifest."""
     manifest = task.manifest
     verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
     verify_file(task.goal_path, manifest.goal.sha256, "goal template")

@@ -1,8 +1,8 @@
 """TinyGoalEnv: a torch-only goal task with the pictures, buttons and rewards of the real ones.
 
-A walker on a 10x9 grid, one tile 16x16 pixels as on the Game Boy's screen, must get to one tile.
-Its row and column are shaded, so that the goal distance falls on the way. Start state s is a tile.
-It needs no ROM and no Warp: for tests, and for a first curve while kernels still compile.
+A walker on a 10x9 grid, one tile 16x16 pixels as on the Game Boy's screen, must reach one tile. Its row and column are
+shaded, so that the goal distance decreases on the way. Start state s is a tile. It needs neither a ROM nor Warp: for
+tests, and for a first curve while kernels still compile.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOVES = {"UP": -COLUMNS, "DOWN": COLUMNS, "LEFT": -1, "RIGHT": 1}
 
 
 def tile_pictures(device: torch.device) -> Tensor:
-    """u8[90, 72, 80]: the observation with the walker on each tile."""
+    """Return u8[90, 72, 80], the observation with the walker on each tile."""
     tiles = torch.arange(COLUMNS * ROWS, device=device)
     row, column = tiles // COLUMNS, tiles % COLUMNS
     grid = torch.zeros(len(tiles), ROWS, COLUMNS, dtype=torch.uint8, device=device)
@@ -42,7 +42,7 @@ def tile_pictures(device: torch.device) -> Tensor:
 
 
 def start_tiles() -> Tensor:
-    """i64[S]: tiles far enough from the goal; the last HELD_OUT are for evaluation only."""
+    """Return i64[S], tiles far enough from the goal; the last HELD_OUT are for evaluation only."""
     tiles = torch.arange(COLUMNS * ROWS)
     apart = (tiles // COLUMNS - GOAL_TILE // COLUMNS).abs()
     apart = apart + (tiles % COLUMNS - GOAL_TILE % COLUMNS).abs()
@@ -52,7 +52,7 @@ def start_tiles() -> Tensor:
 
 
 def move_table(device: torch.device) -> Tensor:
-    """i64[90, 7]: the tile that each action leads to from each tile."""
+    """Return i64[90, 7], the tile that each action leads to from each tile."""
     table = torch.arange(COLUMNS * ROWS)[:, None].repeat(1, len(ACTIONS))
     for name, offset in MOVES.items():
         for tile in range(COLUMNS * ROWS):
@@ -65,12 +65,12 @@ def move_table(device: torch.device) -> Tensor:
 
 
 def tiny_rules(reward: Reward, success: str = "goal_template") -> Rules:
-    """The grid's rules, for the batch and for the game that a person plays."""
+    """Return the grid's rules, for the batch and for the game that the user plays."""
     return make_rules(reward, GOAL, HORIZON, success)
 
 
 class TinyGoalEnv:
-    """See the module; `held_out` draws the starts that training never sees."""
+    """VecEnv of N grids; `held_out` draws the starts that are held out from training."""
 
     num_actions = len(ACTIONS)
     horizon = shortest_limit = HORIZON
@@ -152,7 +152,7 @@ class TinyGoalEnv:
         return {"tile": self._tile.cpu(), "obs": self._stack.obs.cpu(), "episodes": self.episodes.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError for what is no state of these envs; `reset` then begins anew."""
+        """Restore a state. Raises CheckpointError for an invalid one; the envs then need `reset`."""
         check_keys(state, ("tile", "obs", "episodes"), "the envs' state")
         check_like({"tile": state["tile"]}, {"tile": self._tile}, "the envs' state")
         check_range(state["tile"], 0, len(self._pictures) - 1, "the envs' tile")
@@ -162,8 +162,8 @@ class TinyGoalEnv:
 
     @property
     def obs(self) -> Tensor:
-        """What to act on now, u8[N, K, 72, 80]."""
+        """Observation to act on, u8[N, K, 72, 80]."""
         return self._stack.obs
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""

@@ -1,7 +1,7 @@
-"""What the faces for other libraries share: opening a VecEnv, and its values as they expect them.
+"""Shared parts of the adapters for other libraries: opening a VecEnv, and converting its values.
 
-Observations leave as u8[K, 72, 80] greys 0, 85, 170, 255, channels first: divided by 255, as image
-networks do, they are exactly what DMG Lab's own networks see. 0 is the screen's lightest shade.
+Observations are given as u8[K, 72, 80] greys 0, 85, 170, 255, channels first: divided by 255, as image networks do,
+they equal the input of DMG Lab's own networks. 0 is the screen's lightest shade.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GREY_STEP = 255 // MAX_SHADE
 STEPS_PER_SECOND = FRAMES_PER_SECOND / Codec().frames_per_step
 SCREEN_GREYS = np.array(GREY_LEVELS, np.uint8)
 _opened_in = 0
-"""The process that opened an environment last, here or before a fork."""
+"""Process that last opened an environment: this one, or the one from which it was forked."""
 
 
 def open_env(
@@ -43,10 +43,10 @@ def open_env(
     home: Path | None = None,
     demo_share: float = 0.0,
 ) -> VecEnv:
-    """The VecEnv behind a face. Raises LabError for an unknown task, an impossible number, and a
-    GPU in a process that was forked from one with an environment.
+    """Return the VecEnv of an adapter.
 
-    `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
+    `demo_share` is the share of episodes that begin along the task's demonstrations, 0 to 0.9. Raises LabError for an
+    unknown task, an invalid number, and a GPU in a process that was forked from one with an environment.
     """
     _allow_for_fork(device)
     config = RunConfig(task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1)
@@ -55,8 +55,10 @@ def open_env(
 
 
 def _allow_for_fork(device: str) -> None:
-    """Work without the threads that torch has from the first environment on: a fork does not have
-    them, and would wait for them for ever. A GPU's context cannot be shared. Raises LabError."""
+    """Use one torch thread in a forked process, which lacks torch's threads and would wait for them for ever.
+
+    Raises LabError for a GPU, whose context cannot be shared.
+    """
     global _opened_in
     here, before = os.getpid(), _opened_in
     if before not in (0, here):
@@ -74,40 +76,40 @@ def observation_space(env: VecEnv) -> gymnasium.spaces.Box:
 
 
 def action_space(env: VecEnv) -> gymnasium.spaces.Discrete[Any]:
-    """Return the actions of `env`; `action_names` names them."""
+    """Return the action space of `env`; `action_names` names the actions."""
     return gymnasium.spaces.Discrete(env.num_actions)
 
 
 def action_names(env: VecEnv) -> list[str]:
-    """Return what each action of `env` presses, like `A` or `A+UP`, in the order of their numbers."""
+    """Return the buttons of each action of `env`, like `A` or `A+UP`, in the order of their numbers."""
     return list(ALL_ACTIONS[: env.num_actions])
 
 
 def begun(env: VecEnv) -> StepInfo:
-    """Return what `StepResult.info` would say of episodes that have just begun, in every env."""
+    """Return a StepInfo for episodes that have just begun in every env."""
     nowhere = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
     return StepInfo(env.dist, ~nowhere, nowhere, env.start_index, env.episode_steps, nowhere)
 
 
 def info_columns(info: StepInfo) -> dict[str, np.ndarray]:
-    """Return what the faces' `info` has, by name: `dist` f32[N], `success` bool[N], `start_index` i64[N],
+    """Return the columns of the adapters' `info` by name: `dist` f32[N], `success` bool[N], `start_index` i64[N],
     `episode_steps` i32[N], each a copy on the host."""
     names = ("dist", "success", "start_index", "episode_steps")
     return {name: getattr(info, name).cpu().numpy().copy() for name in names}
 
 
 def greys(obs: Tensor) -> np.ndarray:
-    """Shades u8[N, K, 72, 80] of any device as a fresh array of greys."""
+    """Return shades u8[N, K, 72, 80] of any device as a new array of greys."""
     return (obs * GREY_STEP).cpu().numpy()
 
 
 def rgb(screen: Tensor) -> np.ndarray:
-    """Shades u8[144, 160] as u8[144, 160, 3], light on the screen light in the picture."""
+    """Return shades u8[144, 160] as u8[144, 160, 3]; light shades are light colours."""
     return np.repeat(SCREEN_GREYS[screen.cpu().numpy()][..., None], 3, axis=2)
 
 
 def as_actions(actions: Any, env: VecEnv) -> Tensor:
-    """i64[N] on the environment's device. Raises ValueError for what is no action of each env."""
+    """Return i64[N] on the environment's device. Raises ValueError unless there is one valid action for each env."""
     given = np.asarray(actions)
     if given.dtype.kind not in "iu" or given.size != env.num_envs:
         raise ValueError(f"actions of type {given.dtype} and shape {given.shape}: give {env.num_envs} whole numbers")
@@ -118,7 +120,7 @@ def as_actions(actions: Any, env: VecEnv) -> Tensor:
 
 
 def chosen_starts(start: Any, env: VecEnv) -> Tensor:
-    """`start`, a start state or one per env, as i64[N]. Raises ValueError for others."""
+    """Return `start`, a start state or one per env, as i64[N]. Raises ValueError for unknown ones."""
     known = set(env.start_set.tolist())
     indices = np.broadcast_to(np.asarray(start, np.int64), (env.num_envs,))
     unknown = sorted(set(indices.tolist()) - known)

@@ -1,4 +1,4 @@
-"""What the loop knows of an environment."""
+"""Interface between the training loop and environments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECTIONS: tuple[str, ...] = ("emulate", "observe", "forward", "learn", "log")
 
 
 class Stopwatch:
-    """Adds up seconds per section: host time on a CPU, event pairs on CUDA."""
+    """Timer that sums seconds per section: host time on a CPU, event pairs on CUDA."""
 
     def __init__(self, device: torch.device) -> None:
         self._on_gpu = device.type == "cuda"
@@ -35,7 +35,7 @@ class Stopwatch:
         self._seconds[section] += time.perf_counter() - started
 
     def take(self) -> dict[str, float]:
-        """Seconds per section since the last call; call it after the record's synchronisation."""
+        """Return the seconds per section since the last call; call it after the record's synchronisation."""
         for section, begin, end in self._pairs:
             if end.query():
                 self._seconds[section] += begin.elapsed_time(end) / 1000
@@ -45,25 +45,25 @@ class Stopwatch:
 
 
 class StepInfo(NamedTuple):
-    """Beside the reward; tensors live on the environment's device."""
+    """Details of a step besides the reward; tensors are on the environment's device."""
 
     dist: Tensor
     """f32[N] goal distance of the picture that the step reached, before any reset."""
     reset_mask: Tensor
     """bool[N] envs that were put to a new start state by this step: done | trunc."""
     success: Tensor
-    """bool[N] the named success function's verdict on the step."""
+    """bool[N] result of the named success function for the step."""
     start_index: Tensor
-    """i64[N] start state of the episode the step belonged to."""
+    """i64[N] start state of the episode to which the step belongs."""
     episode_steps: Tensor
     """i32[N] steps of that episode so far, this one included."""
     from_demo: Tensor
-    """bool[N] that episode began along a demonstration, not at a start of the task's own or a walk
-    from one."""
+    """bool[N] true if that episode began along a demonstration, not at one of the task's own starts or a walk from one.
+    """
 
 
 class StepStats(NamedTuple):
-    """What `info_mode="stats"` gives in place of StepInfo: 0-dimensional tensors, f32."""
+    """Replacement of StepInfo with `info_mode="stats"`: 0-dimensional tensors, f32."""
 
     dist_mean: Tensor
     dist_min: Tensor
@@ -76,7 +76,7 @@ InfoMode = Literal["full", "stats", "none"]
 
 
 class StepResult(NamedTuple):
-    """One step of N envs. `obs` is what to act on next: after a reset, the new start's."""
+    """One step of N envs. `obs` is the next observation: after a reset, that of the new start."""
 
     obs: Tensor
     """u8[N, K, H, W], shades 0 (lightest) to 3; oldest plane first; 72 by 80 for a Game Boy."""
@@ -87,14 +87,14 @@ class StepResult(NamedTuple):
     trunc: Tensor
     """bool[N] the horizon ended the episode; never together with done."""
     final_obs: Tensor
-    """u8[N, K, 72, 80] what the step reached before autoreset; equals obs where nothing reset.
-    Valid until the next step. Value bootstrapping at a time limit needs it."""
+    """u8[N, K, 72, 80] observation that the step reached before autoreset; equals obs where nothing reset. Valid until
+    the next step. Value bootstrapping at a time limit needs it."""
     info: StepInfo
-    """Training needs it whole; GameEnv's `info_mode` can make it a StepStats or None instead."""
+    """Details of the step; training needs all of them. GameEnv's `info_mode` can make it a StepStats or None."""
 
 
 class VecEnv(Protocol):
-    """N envs on one device, autoreset in the same step, nothing allocated per step."""
+    """N envs on one device, with autoreset in the same step and no allocation per step."""
 
     num_envs: int
     num_actions: int
@@ -104,16 +104,16 @@ class VecEnv(Protocol):
     horizon: int
     """Steps after which an episode is cut off."""
     shortest_limit: int
-    """Steps before which none is cut off: training may cut those along demonstrations earlier."""
+    """Least number of steps after which an episode is cut off: training may cut those along demonstrations earlier."""
     start_set: Tensor
-    """i64[S] the start states that `reset` and autoreset draw from."""
+    """i64[S] start states from which `reset` and autoreset draw."""
     device: torch.device
     stopwatch: Stopwatch
-    """The loop puts its own here, so that emulation and observation are told apart."""
+    """Timer that the loop replaces by its own, to measure emulation and observation separately."""
 
     @property
     def obs(self) -> Tensor:
-        """What to act on now; after `load_state_dict` the restored observation."""
+        """Observation to act on now; after `load_state_dict` the restored one."""
         ...
 
     @property
@@ -123,7 +123,7 @@ class VecEnv(Protocol):
 
     @property
     def dist(self) -> Tensor:
-        """f32[N] goal distance of each env's picture of now: of its start in an episode that begins."""
+        """f32[N] goal distance of each env's present picture; of its start in an episode that begins."""
         ...
 
     @property
@@ -132,16 +132,16 @@ class VecEnv(Protocol):
         ...
 
     def reset(self, seed: int | None = None) -> Tensor:
-        """Put every env to a start state; returns obs u8[N, K, 72, 80]."""
+        """Put every env to a start state; return obs u8[N, K, 72, 80]."""
         ...
 
     def reset_to(self, starts: Tensor) -> Tensor:
-        """Put env n to start state `starts[n]` (i64[N]); returns obs like `reset`."""
+        """Put env n to start state `starts[n]` (i64[N]); return obs like `reset`."""
         ...
 
     def screens(self, count: int) -> Tensor:
-        """u8[count, H, W] shades, or u8[count, H, W, 3] colours, that a person would see now of the
-        first envs; 144 by 160 for a Game Boy."""
+        """Return the present screens of the first envs: u8[count, H, W] shades, or u8[count, H, W, 3] colours; 144 by
+        160 for a Game Boy."""
         ...
 
     def step(self, actions: Tensor) -> StepResult:
@@ -149,7 +149,7 @@ class VecEnv(Protocol):
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """All that exact resume needs, the consoles included; tensors on the CPU."""
+        """Return all data for exact resume, the consoles included; tensors on the CPU."""
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...

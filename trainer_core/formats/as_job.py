@@ -1,4 +1,4 @@
-"""An export of a run as a program: progress as JSON lines, the folder last."""
+"""Run an export of a run as a program that prints its progress as JSON lines, and last the folder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from trainer_core.lab.paths import RunPaths
 from trainer_core.wire.errors import LabError
 
 Export = Callable[[RunPaths, Path], Generator[float, None, Path]]
-"""Writes a run's curves below a folder; yields the share done, returns the folder that holds them.
+"""Type of a function that writes a run's curves below a folder, yields the share done and returns the written folder.
 
-Raises LabError where there is nothing to write or nowhere to."""
+Raises LabError if there is nothing to write, or it cannot be written.
+"""
 
 
 def run_export(argv: list[str], name: str, export: Export, below: str) -> int:
-    """The exit status. `argv` is RUN_DIR [OUT]; without OUT it is the run's folder `below`."""
+    """Run the export and return the exit status.
+
+    `argv` is RUN_DIR [OUT]; OUT defaults to the run's folder `below`.
+    """
     if len(argv) not in (1, 2):
         print(f"usage: python -m trainer_core.formats.{name} RUN_DIR [OUT]", file=sys.stderr)
         return 2

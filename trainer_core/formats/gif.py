@@ -1,9 +1,8 @@
-"""Pictures as an animated GIF: Pillow and numpy only, appears whole or not at all.
+"""Export of pictures as an animated GIF, with Pillow and numpy only, written atomically.
 
-GIF counts time in centiseconds and Pillow rounds delays down to them; viewers slow delays under
-2 cs. At 59.7 frames a second a frame lasts 1.675 cs. So pictures are shown for 2 cs or more, each
-picture is the one that is on the screen when its time begins, and the whole lasts as long as the
-game did, within one delay.
+GIF counts time in centiseconds and Pillow rounds delays down to them; viewers slow delays under 2 cs. At 59.7 frames a
+second a frame lasts 1.675 cs. So pictures are shown for 2 cs or more, each picture is the one on the screen when its
+time begins, and the GIF lasts as long as the game did, within one delay.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from trainer_core.wire.shades import GREY_LEVELS, SCREENS
 CENTISECOND_S = 0.01
 DEFAULT_DELAY_CS = 2
 MAX_DELAY_CS = 6000
-"""A picture a minute: as long as the longest recording lasts."""
+"""One picture a minute."""
 MAX_SCALE = 8
 GREENS = ((224, 248, 208), (136, 192, 112), (52, 104, 86), (8, 24, 32))
 GREYS = tuple((level, level, level) for level in GREY_LEVELS)
@@ -39,11 +38,11 @@ PALETTES = {"green": GREENS, "grey": GREYS} | {
     f"screen-{name}": tuple((shade >> 16, shade >> 8 & 0xFF, shade & 0xFF) for shade in shades)
     for name, shades in SCREENS.items()
 }
-"""Pale greens and greys of files, and the colours of the app's screens."""
+"""Palettes of files, pale greens and greys, and those of the app's screens."""
 
 
 def picked_frames(frames: int, delay_cs: int) -> list[int]:
-    """The frame on the screen at every multiple of `delay_cs`, for as long as the game ran."""
+    """Return the frame on the screen at every multiple of `delay_cs`, for as long as the game ran."""
     frame_s = 1 / FRAMES_PER_SECOND
     count = max(1, round(frames * frame_s / (delay_cs * CENTISECOND_S)))
     return [min(frames - 1, int(index * delay_cs * CENTISECOND_S / frame_s)) for index in range(count)]
@@ -58,10 +57,10 @@ def export_gif(
     delay_cs: int = DEFAULT_DELAY_CS,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, float | int | str]:
-    """Write `out` and reopen it; returns what was found in it.
+    """Write `out`, reopen it and return its measured properties.
 
-    Raises LabError for impossible options or a GIF that does not hold what was written, and
-    ProtocolError when `recording` is no finished recording.
+    Raises LabError for impossible options or a GIF whose content differs from what was written, and ProtocolError when
+    `recording` is no finished recording.
     """
     if not 1 <= scale <= MAX_SCALE:
         raise LabError(f"scale {scale}: give 1 to {MAX_SCALE}")
@@ -91,16 +90,16 @@ def export_gif(
 
 
 def true_delays(pictures: int, frames_per_picture: int) -> list[int]:
-    """Delays in centiseconds, each within one of the truth and their sum within half of one."""
+    """Return delays in centiseconds, each within 1 cs of the exact one and their sum within 0.5 cs."""
     exact = 100 * frames_per_picture / FRAMES_PER_SECOND
     ends = [round(index * exact) for index in range(pictures + 1)]
     return [after - before for before, after in itertools.pairwise(ends)]
 
 
 def save_gif(out: Path, images: Iterator[Image.Image], delay_cs: int | list[int]) -> None:
-    """Stream `images` into `out`, `delay_cs` each, or one delay per image.
+    """Write `images` into `out` one by one, `delay_cs` each, or one delay per image.
 
-    Raises OSError when it cannot be written; nothing half-written is left.
+    Raises OSError when it cannot be written, and leaves no partial file.
     """
     delays_ms = delay_cs * 10 if isinstance(delay_cs, int) else [10 * delay for delay in delay_cs]
     partial = out.with_name(f".{out.name}.tmp")
@@ -125,9 +124,9 @@ def save_gif(out: Path, images: Iterator[Image.Image], delay_cs: int | list[int]
 def check_gif(
     path: Path, pictures: np.ndarray, chosen: list[int], scale: int, delay_cs: int
 ) -> dict[str, float | int | str]:
-    """Read the GIF back: size, pixels of the first and last picture, total time.
+    """Check the written GIF: size, pixels of the first and last picture, total time.
 
-    Pillow merges equal neighbours into one longer picture, so the count may fall, never the time.
+    Pillow merges equal neighbours into one longer picture, so the count may be less, but not the time.
     """
     with Image.open(path) as gif:
         total_ms, count = 0, getattr(gif, "n_frames", 1)
@@ -153,7 +152,7 @@ def check_gif(
 
 
 def shades_image(shades: np.ndarray, colours: Sequence[tuple[int, int, int]], scale: int = 1) -> Image.Image:
-    """`shades` u8[H, W] as an image whose palette is `colours`, every pixel `scale` wide."""
+    """Return `shades` u8[H, W] as an image with the palette `colours`, every pixel `scale` wide."""
     if scale > 1:
         shades = shades.repeat(scale, 0).repeat(scale, 1)
     image = Image.fromarray(shades)
@@ -171,5 +170,5 @@ def _same_shades(path: Path, gif: Image.Image, packed: np.ndarray, scale: int) -
 
 
 def _unpacked(packed: np.ndarray) -> np.ndarray:
-    """u8[144, 160] shades of one packed picture."""
+    """Return the u8[144, 160] shades of one packed picture."""
     return np.frombuffer(unpack_picture(packed.tobytes()), np.uint8).reshape(HEIGHT, WIDTH)

@@ -1,4 +1,4 @@
-"""Curves that were logged to TensorBoard or W&B, as runs of a home: compared, never resumed."""
+"""Import of curves logged to TensorBoard or W&B, as runs of a home that can be compared, not resumed."""
 
 from __future__ import annotations
 
@@ -29,49 +29,47 @@ from trainer_core.wire.run_record import LATEST_S, RunRecord, RunState
 from trainer_core.wire.spec import MAX_SEED, NEUTRAL, RunSpec
 
 WANDB, TENSORBOARD = "wandb", "tensorboard"
-"""No runners that could be started: the names say where curves are from."""
+"""Runner names of imported runs: they tell where curves come from and cannot be started."""
 IMPORTED = "imported from "
-"""What the reason of an imported run's end begins with; its source follows."""
+"""Beginning of the reason of an imported run's end; its source follows."""
 MOST_RUNS = 250
-"""Of one folder: as many as curves can be laid over each other."""
+"""Greatest number of runs in one folder: as many as one plot can show."""
 STEPS = ("env_steps", "global_step", "_step")
-"""Names under which a row may tell environment steps, the best first."""
+"""Names under which a row may hold environment steps, the best first."""
 _OURS = {metric.name for metric in METRICS}
 MOST_LINE_BYTES = 1 << 20
-"""Of history.jsonl; a record of ours has 64 KiB at most."""
+"""Greatest length of a line of history.jsonl; a record of ours has at most 64 KiB."""
 MOST_NAME = 60
-"""Letters of a run's name; of a longer one the end, which tells one from another."""
+"""Characters of a run's name; of a longer one the end is kept, where names differ."""
 MOST_SCALARS = 500
-"""Curves of one row that are kept; a record is 64 KiB at most."""
+"""Curves kept of one row; a record has at most 64 KiB."""
 
 
 class NoCurveError(LabError):
-    """Nothing that was logged is a number."""
+    """Error that no logged value is a number."""
 
 
 @dataclass(frozen=True)
 class Imported:
     runs: list[RunRecord]
     lost: list[str]
-    """What was not taken and why, a line each."""
+    """One line for each run or part that was not imported, with the reason."""
 
 
 def is_logged(path: Path) -> bool:
-    """Whether `import_curves` is meant: a file of W&B, event files of TensorBoard or a folder of
-    such."""
+    """Return whether `import_curves` can read `path`: a file of W&B, event files of TensorBoard or a folder of them."""
     if path.is_dir():
         return any(next(path.glob(f"{way}{tensorboard.EVENTS}"), None) for way in ("", "*/", "*/*/"))
     return path.suffix == ".wandb" or path.name == "history.jsonl" or path.match(tensorboard.EVENTS)
 
 
 def import_curves(path: Path, home: HomePaths) -> Imported:
-    """The runs made of what another program logged.
+    """Import the runs that another program logged.
 
-    `path` is a `run-ID.wandb`, the `history.jsonl` of our own export, an event file of TensorBoard,
-    which stands for its folder, or a folder with any number of those below it. The same bytes
-    twice find the run that is there. Of many runs one that cannot be read is told as lost. Raises
-    LabError for a file of another kind, a damaged one, one without a curve, and a home that cannot
-    be written.
+    `path` is a `run-ID.wandb`, the `history.jsonl` of our own export, an event file of TensorBoard, which stands for
+    its folder, or a folder with any number of these below it. The same bytes imported twice give the same run. Of many
+    runs an unreadable one is listed as lost. Raises LabError for a file of another kind, a damaged one, one without a
+    curve, and a home that cannot be written.
     """
     if not path.is_dir() and not path.match(tensorboard.EVENTS):
         record, lost = import_wandb(path, home)
@@ -101,7 +99,7 @@ def import_curves(path: Path, home: HomePaths) -> Imported:
 
 
 def _import_events(folder: Path, name: str, home: HomePaths) -> tuple[RunRecord, str]:
-    """The run of one folder of event files; what was lost."""
+    """Return the run of one folder of event files, and a description of what was lost."""
     hashed = hashlib.sha256()
     found = tensorboard.read_folder(folder)
     for file in tensorboard.event_files(folder):
@@ -112,7 +110,7 @@ def _import_events(folder: Path, name: str, home: HomePaths) -> tuple[RunRecord,
 
 
 def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
-    """The run made of `run-ID.wandb`, or of our own export's `history.jsonl`; what was lost."""
+    """Return the run of `run-ID.wandb`, or of our own export's `history.jsonl`, and what was lost."""
     found = _read_history(file) if file.suffix == ".jsonl" else read_file(file)
     run_id = f"wandb-{hashlib.sha256(read_regular(file, MOST_LOGGED_BYTES)).hexdigest()[:12]}"
     task = str(found.config.get("task") or found.project or WANDB)
@@ -122,7 +120,7 @@ def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
 def _keep(
     source: Path, found: LoggedRun, run_id: str, runner: str, task: str, home: HomePaths
 ) -> tuple[RunRecord, str]:
-    """Write the run down, or find the one that is there; what was lost of it."""
+    """Write the run, or find the existing one; return it and a description of what was lost."""
     lost = "the file ends within a record" if found.is_torn else ""
     known = RunRegistry(home).load().get(run_id)
     if known is not None:
@@ -143,7 +141,7 @@ def _keep(
     life = RunLife.begin(
         home, run_id, spec, algo="", name=(found.name or found.run_id)[-MOST_NAME:], created_at=log[0].time
     )
-    life.record = msgspec.structs.replace(life.record, device="")  # nobody says
+    life.record = msgspec.structs.replace(life.record, device="")  # unknown
     for record in log:
         life.fold(record)
     life.end(RunState.FINISHED, f"{IMPORTED}{source}", finished_at=log[-1].time)
@@ -151,7 +149,7 @@ def _keep(
 
 
 def _spec(runner: str, task: str, config: dict[str, Any]) -> RunSpec:
-    """What the run was told, so that it can be filtered and compared by it."""
+    """Return the run's options, by which it can be filtered and compared."""
     options = {name: value for name, value in config.items() if name not in (*NEUTRAL, "runner", "_wandb")}
     seed = str(config.get("seed", ""))
     is_seed = seed.isdecimal() and int(seed) <= MAX_SEED
@@ -159,7 +157,7 @@ def _spec(runner: str, task: str, config: dict[str, Any]) -> RunSpec:
 
 
 def _read_history(file: Path) -> LoggedRun:
-    """What exports.wandb_history wrote, with the config.json beside it."""
+    """Read a file written by formats.wandb_history, with the config.json beside it."""
     beside = file.with_name("config.json")
     run = LoggedRun(name=file.parent.parent.name)
     with parsing(f"{file}: no history of W&B, one JSON object a line"):
@@ -183,7 +181,7 @@ def _object(text: bytes) -> dict[str, Any]:
 
 
 def _log(file: Path, found: LoggedRun, run_id: str, runner: str, task: str) -> list[records.Record]:
-    """One update record a step: what was logged at one step may stand in several rows."""
+    """Return the log: one update record per step, since several rows may have the same step."""
     by_step = _rows_by_step([numbers for row in found.rows if _metrics(numbers := _numbers(row))])
     if not by_step:
         raise NoCurveError(f"{file}: holds no number that was logged, so no curve")
@@ -221,7 +219,7 @@ def _log(file: Path, found: LoggedRun, run_id: str, runner: str, task: str) -> l
 
 
 def _rows_by_step(rows: list[dict[str, float]]) -> dict[int, dict[str, float]]:
-    """On one axis: the best name of STEPS that half of the rows tell; others stand where it was."""
+    """Merge rows by the best name of STEPS that half of them have; a row without it gets the step before."""
     axis = next((name for name in STEPS if 2 * sum(name in row for row in rows) >= len(rows)), "_step")
     found: dict[int, dict[str, float]] = {}
     step = 0
@@ -233,22 +231,22 @@ def _rows_by_step(rows: list[dict[str, float]]) -> dict[int, dict[str, float]]:
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:
-    """What is a number in a row; those that describe a picture or a table are none of its own."""
-    if not 0 <= row.get("_timestamp", 0) < LATEST_S:  # no clock said that, and no calendar has it
+    """Return the numbers in a row, without those that describe a picture or a table."""
+    if not 0 <= row.get("_timestamp", 0) < LATEST_S:  # outside the range of clocks and calendars
         row = {name: value for name, value in row.items() if name != "_timestamp"}
     media = tuple(name.removesuffix("_type") for name in row if name.endswith("._type"))
     return {name: value for name, value in row.items() if _is_number(value) and not (media and name.startswith(media))}
 
 
 def _metrics(row: dict[str, float]) -> dict[str, float]:
-    """The curves of a row; `train/NAME` of our own export gets its name back."""
+    """Return the curves of a row; the prefix of `train/NAME` in our own export is removed."""
     found: dict[str, float] = {}
     for name, value in row.items():
         if name.startswith("_") or name in STEPS:
             continue
         plain = name.removeprefix("train/")
         found[plain if plain in _OURS else name] = float(value)
-    for counter in ("wall_time_s", "sps"):  # told by the record itself
+    for counter in ("wall_time_s", "sps"):  # fields of the record itself
         found.pop(counter, None)
     return dict(list(found.items())[:MOST_SCALARS])
 

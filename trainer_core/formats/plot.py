@@ -1,4 +1,4 @@
-"""Curves from train_log.jsonl files, drawn by matplotlib without a display."""
+"""Plots of train_log.jsonl files by matplotlib without a display."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PANELS: tuple[Panel, ...] = (
 
 @dataclass
 class Series:
-    """What one log gives to draw; unknown and torn lines are passed over."""
+    """Curves of one log; unknown and torn lines are skipped."""
 
     name: str
     steps: list[int] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Series:
 
 
 def read_series(path: Path) -> Series:
-    """Raises LabError when the log cannot be read or holds nothing to draw."""
+    """Return the curves of a log. Raises LabError when it cannot be read or holds no update record."""
     path = path / "train_log.jsonl" if path.is_dir() else path
     series = Series(path.parent.name or path.stem)
     try:
@@ -60,7 +60,7 @@ def _take(series: Series, record: records.Event) -> None:
     match record:
         case records.ResumeRecord():
             series.resumes.append(record.env_steps)
-            while series.steps and series.steps[-1] > record.env_steps:  # this part is done again
+            while series.steps and series.steps[-1] > record.env_steps:  # the resumed run repeats this part
                 series.steps.pop()
                 for values in series.values.values():
                     values.pop()
@@ -78,10 +78,10 @@ def _take(series: Series, record: records.Event) -> None:
 
 
 def smooth(values: list[float], weight: float) -> list[float]:
-    """Exponential moving average, unbiased at the start; 0 leaves `values` as they are."""
+    """Return the exponential moving average, unbiased at the start; weight 0 returns `values` unchanged."""
     found, total, norm = [], 0.0, 0.0
     for value in values:
-        if value != value:  # a gap stays a gap
+        if value != value:  # NaN is a gap and stays one
             found.append(value)
             continue
         total = weight * total + (1 - weight) * value
@@ -91,7 +91,7 @@ def smooth(values: list[float], weight: float) -> list[float]:
 
 
 def plot_logs(logs: list[Path], out: Path, smoothing: float = 0.0, metrics: Sequence[str] = ()) -> dict[str, Any]:
-    """Draw PANELS, or one panel for each of `metrics`; says which panels had no data.
+    """Draw PANELS, or one panel for each of `metrics`; return a report with the panels without data.
 
     Raises LabError for a log without updates and for a metric that no log holds.
     """
@@ -152,7 +152,7 @@ def _panels(runs: list[Series], names: Sequence[str]) -> tuple[Panel, ...]:
 
 
 def _draw(axis: Any, run: Series, names: tuple[str, ...], smoothing: float, colour: str, several: bool) -> bool:
-    """One run into one panel; False when it has nothing for it."""
+    """Draw one run into one panel; return False when it has no data for it."""
     for steps in run.resumes:
         axis.axvline(steps, color=colour, alpha=0.4, linestyle=":", linewidth=1)
     label = f"{run.name} " if several else ""

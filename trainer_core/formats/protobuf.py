@@ -1,4 +1,4 @@
-"""The wire format of protobuf, read without its schemas: numbers of fields and their bytes."""
+"""Reader of the protobuf wire format without schemas: field numbers and their bytes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types of protobuf."""
 MOST_FIELDS = 100_000
-"""Of one message: a field of two bytes takes a hundred once it is read."""
+"""Fields of one message: a field of two bytes takes a hundred once it is parsed."""
 
 
 def text_of(value: Any) -> str:
-    """Return a field's text. Raises ValueError for a number in its place."""
+    """Return a field's text. Raises ValueError if it is a number."""
     if not isinstance(value, bytes):
         raise ValueError("a number where a text belongs")
     return value.decode(errors="replace")
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Number and value of each field. Raises ValueError, IndexError where it is no protobuf."""
+    """Yield number and value of each field. Raises ValueError, IndexError if it is no protobuf."""
     if not isinstance(message, bytes):
         raise ValueError("a number where a message belongs")
     at = count = 0
@@ -69,7 +69,7 @@ _TABLE = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """Castagnoli CRC, RFC 3720 appendix B.4."""
+    """Return the Castagnoli CRC, RFC 3720 appendix B.4."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -77,6 +77,6 @@ def crc32c(data: bytes) -> int:
 
 
 def masked_crc(data: bytes) -> int:
-    """The rotated CRC that TFRecord files carry."""
+    """Return the rotated CRC that TFRecord files contain."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -1,9 +1,9 @@
-"""Write a run's curves as TensorBoard events.
+"""Export of a run's curves as TensorBoard events.
 
 Started as `python -m trainer_core.formats.tensorboard RUN_DIR [OUT]`.
 
-Writes the file format itself (TFRecords of Event messages), so nothing has to be installed to
-export; only to look at it. Progress goes out as JSON lines, the result last.
+Writes the file format itself (TFRecords of Event messages), so that exporting needs no package; only viewing does.
+Progress is printed as JSON lines, the result last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PROGRESS_EVERY = 500
 
 
 def record_bytes(data: bytes) -> bytes:
-    """One TFRecord: length, its CRC, data, its CRC."""
+    """Return one TFRecord: length, its CRC, data, its CRC."""
     length = struct.pack("<Q", len(data))
     return b"".join([length, struct.pack("<I", masked_crc(length)), data, struct.pack("<I", masked_crc(data))])
 
@@ -40,12 +40,12 @@ def _varint(value: int) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """A length-delimited protobuf field."""
+    """Return a length-delimited protobuf field."""
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
 def event(wall_time: float, step: int, scalars: dict[str, float]) -> bytes:
-    """An Event message (tensorboard/compat/proto/event.proto) with one Summary."""
+    """Return an Event message (tensorboard/compat/proto/event.proto) with one Summary."""
     values = b"".join(
         _field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", value)) for name, value in scalars.items()
     )
@@ -53,7 +53,7 @@ def event(wall_time: float, step: int, scalars: dict[str, float]) -> bytes:
 
 
 def tags_of(record: records.Event) -> dict[str, float]:
-    """Tag and value of every curve's point in one log record; counters are the axis, no curves."""
+    """Return tag and value of every curve's point in one log record; counters are axes, not curves."""
     return {
         name if "/" in name else f"train/{name}": value
         for name, value in scalars(record).items()
@@ -62,7 +62,7 @@ def tags_of(record: records.Event) -> dict[str, float]:
 
 
 def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
-    """Write `out`/events.out.tfevents...; yields the share done, returns `out`.
+    """Write `out`/events.out.tfevents...; yield the share done, return `out`.
 
     Raises LabError when the run has no curve yet or the file cannot be written.
     """

@@ -1,8 +1,8 @@
-"""Event files of TensorBoard, as TensorFlow, PyTorch and tensorboardX write them: read only.
+"""Reader of TensorBoard event files, as TensorFlow, PyTorch and tensorboardX write them.
 
-TFRecords of Event messages (tensorboard/compat/proto/event.proto, summary.proto, tensor.proto).
-A scalar is a `simple_value`, or a tensor of one number. Hyperparameters are those of the plugin
-`hparams`, and the table that CleanRL writes as a text.
+TFRecords of Event messages (tensorboard/compat/proto/event.proto, summary.proto, tensor.proto). A scalar is a
+`simple_value`, or a tensor of one number. Hyperparameters come from the plugin `hparams`, and from the table that
+CleanRL writes as a text.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from trainer_core.wire.regular_files import read_regular
 EVENTS = "*.tfevents.*"
 _HEAD, _CRC = struct.Struct("<QI"), struct.Struct("<I")
 _CHECKED_BYTES = 16 << 10
-"""Records up to this length are checked: curves and texts, not pictures."""
+"""Greatest length of a record whose CRC is checked: curves and texts, not pictures."""
 _NUMBERS = {1: (5, "<f"), 2: (6, "<d"), 3: (7, "<i"), 9: (10, "<q")}
-"""Of TensorProto: field and format of the values, by its data type."""
+"""TensorProto's field and format of the values, by its data type."""
 _STRING, _STRINGS = 7, 8
 _MOST_ROWS = 200
-"""Of a table of hyperparameters."""
+"""Limit for a table of hyperparameters."""
 
 
 def event_files(folder: Path) -> list[Path]:
-    """The event files of one run, the oldest first: one a start of its program."""
+    """Return the event files of one run, the oldest first; each start of its program wrote one."""
     return sorted(path for path in folder.glob(EVENTS) if path.is_file())
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """The folder and those below it that are runs to TensorBoard, in the order of their names."""
+    """Return the folder and those below it that TensorBoard treats as runs, by name."""
     return sorted({path.parent for path in folder.rglob(EVENTS) if path.is_file()})
 
 
 def read_folder(folder: Path) -> LoggedRun:
-    """The run in the event files of a folder, as far as the last whole record of each.
+    """Return the run in the event files of a folder, up to the last complete record of each.
 
-    Raises LabError for a file of another kind and for one whose bytes do not fit their CRC.
+    Raises LabError for a file of another kind and for data that does not match its CRC.
     """
     run = LoggedRun(name=folder.name)
     for path in event_files(folder):
@@ -58,7 +58,7 @@ def read_folder(folder: Path) -> LoggedRun:
 
 
 def _records(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
-    """Whole records; sets `run.is_torn` where the last one is none."""
+    """Yield complete records; set `run.is_torn` if the last one is incomplete."""
     at = 0
     while at < len(data):
         if len(data) - at < _HEAD.size:
@@ -80,7 +80,7 @@ def _records(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
 
 
 def _take(run: LoggedRun, message: bytes) -> None:
-    """One Event: a row of the scalars in its Summary."""
+    """Add a row of the scalars in one Event's Summary."""
     row: dict[str, Any] = {"_step": 0, "_timestamp": 0.0}
     for number, value in fields(message):
         if number == 1:
@@ -96,7 +96,7 @@ def _take(run: LoggedRun, message: bytes) -> None:
 
 
 def _take_value(run: LoggedRun, row: dict[str, Any], value: dict[int, Any]) -> None:
-    """One Summary.Value: tag 1, simple_value 2, tensor 8, metadata 9."""
+    """Add one Summary.Value to a row: tag 1, simple_value 2, tensor 8, metadata 9."""
     tag = text_of(value.get(1, b""))
     if 9 in value:
         run.add_config(_hparams(value[9]))
@@ -111,7 +111,7 @@ def _take_value(run: LoggedRun, row: dict[str, Any], value: dict[int, Any]) -> N
 
 
 def _content(tensor: bytes) -> float | str:
-    """The one number, or the one text, of a TensorProto; "" of every other."""
+    """Return the single number or text of a TensorProto; "" for any other."""
     found = dict(fields(tensor))
     kind = found.get(1, 0)
     if kind == _STRING:
@@ -126,7 +126,7 @@ def _content(tensor: bytes) -> float | str:
 
 
 def _hparams(metadata: bytes) -> dict[str, Any]:
-    """What SummaryMetadata of the plugin `hparams` says a session began with."""
+    """Return the hyperparameters in SummaryMetadata of the plugin `hparams`."""
     plugin = dict(fields(dict(fields(metadata)).get(1, b"")))
     if plugin.get(1) != b"hparams":
         return {}
@@ -144,6 +144,6 @@ def _hparams(metadata: bytes) -> dict[str, Any]:
 
 
 def _table(text: str) -> dict[str, Any]:
-    """`|name|value|` by line, below the two lines of its head."""
+    """Return the rows `|name|value|` of a table, below the two lines of its head."""
     rows = (line.strip().strip("|").partition("|") for line in text.splitlines()[2:_MOST_ROWS])
     return {name.strip(): value.strip() for name, _, value in rows if name.strip()}

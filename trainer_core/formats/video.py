@@ -1,6 +1,6 @@
-"""A recording as GIF, APNG, MP4 or a folder of PNGs: appears whole or not at all, then is checked.
+"""Export of a recording as GIF, APNG, MP4 or a folder of PNGs, written atomically, then checked.
 
-A GIF shows 50 pictures a second, what viewers can; the others every frame of the Game Boy's 59.7.
+A GIF shows 50 pictures a second, the most that viewers can; the others show every frame of the Game Boy's 59.7.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from trainer_core.wire.regular_files import check_target
 
 
 class RecordedPictures:
-    """Picture `frame` of the recording in `folder`. Raises ProtocolError when it is none."""
+    """Pictures of the recording in `folder`, by frame. Raises ProtocolError when it is none."""
 
     def __init__(self, folder: Path) -> None:
         self.recording: Recording = read_recording(folder)
@@ -48,7 +48,7 @@ class RecordedPictures:
         return self.recording.frames
 
     def picture(self, frame: int) -> np.ndarray:
-        """u8[H, W] shades 0..3, or u8[H, W, 3] colours, on the screen in `frame`."""
+        """Return the picture on the screen in `frame`: u8[H, W] shades 0..3, or u8[H, W, 3] colours."""
         number = frame if self._shown is None else bisect_right(self._shown, frame) - 1
         packed, about = self._packed[number], self.recording
         if about.format == "rgb888":
@@ -57,7 +57,7 @@ class RecordedPictures:
         return shades.reshape(about.height, about.width)
 
     def image(self, frame: int, palette: str, scale: int) -> Image.Image:
-        """The same to be saved, every pixel `scale` wide; colours do not follow `palette`."""
+        """Return the picture as an image, every pixel `scale` wide; `palette` applies to shades only."""
         picture = self.picture(frame)
         if picture.ndim == 2:
             return shades_image(picture, PALETTES[palette], scale)
@@ -65,25 +65,25 @@ class RecordedPictures:
 
 
 FORMATS = {".gif": "GIF", ".apng": "APNG", ".mp4": "MP4", "": "PNG sequence"}
-"""By the suffix of the place; none makes a folder."""
+"""Format by the suffix of the path; no suffix means a folder."""
 MAX_SPEED = 16.0
 X264 = ("-c:v", "libx264", "-preset", "medium", "-crf", "12", "-pix_fmt", "yuv420p", "-movflags", "+faststart")
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The part of a recording to show, and how."""
+    """Part of a recording to export, with speed, size and colours."""
 
     first: int = 0
     last: int = -1
-    """Its last frame; -1 = the recording's."""
+    """Last frame; -1 = the recording's last."""
     speed: float = 1.0
     scale: int = 2
     palette: str = "green"
 
 
 def find_ffmpeg() -> str:
-    """A program that encodes MP4: the system's, or that of the package imageio-ffmpeg; or ""."""
+    """Return a program that encodes MP4: the system's, or that of the package imageio-ffmpeg; or ""."""
     if found := shutil.which("ffmpeg"):
         return found
     try:
@@ -95,9 +95,9 @@ def find_ffmpeg() -> str:
 def export_clip(
     recording: Path, out: Path, clip: Clip, on_progress: Callable[[float], None] = lambda share: None
 ) -> dict[str, Any]:
-    """Write `out` in the format of its suffix and reopen it; what was found in it.
+    """Write `out` in the format of its suffix, reopen it and return its measured properties.
 
-    Raises LabError for what cannot be asked, written or read back.
+    Raises LabError for invalid options and for files that cannot be written or read back.
     """
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
@@ -127,7 +127,7 @@ def export_clip(
 
 
 class _Pictures:
-    """The pictures of a clip, drawn anew whenever they are gone through."""
+    """Pictures of a clip, drawn again at each iteration."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class _Pictures:
         clip: Clip,
         on_progress: Callable[[float], None] = lambda share: None,
     ) -> None:
-        """`frames` of `recorded` are shown, one after the other."""
+        """Show `frames` of `recorded` one after the other."""
         self._recorded, self._frames, self._clip = recorded, frames, clip
         self._on_progress = on_progress
 
@@ -153,21 +153,21 @@ class _Pictures:
         return self._recorded.image(self._frames[number], self._clip.palette, self._clip.scale)
 
     def rest(self) -> _Pictures:
-        """All but the first: Pillow goes through those of an APNG twice."""
+        """Return all pictures but the first: Pillow iterates twice over those of an APNG."""
         made = copy.copy(self)
         made._frames = self._frames[1:]
         return made
 
 
 def chosen_frames(first: int, last: int, speed: float, rate: float) -> list[int]:
-    """The frame that is on the screen at each of the pictures shown at `rate` a second."""
+    """Return the frame on the screen at each of the pictures shown at `rate` a second."""
     step = speed * FRAMES_PER_SECOND / rate
     count = max(1, round((last - first + 1) / step))
     return [min(last, first + int(index * step)) for index in range(count)]
 
 
 def check_clip(out: Path, pictures: _Pictures, rate: float) -> dict[str, Any]:
-    """Reopen what was written: its size, its first picture, how long it lasts. Raises LabError."""
+    """Reopen the file and check its size, first picture and duration. Raises LabError."""
     shown, first = len(pictures), pictures.image(0)
     if out.is_dir():
         files = sorted(out.glob("*.png"))
@@ -193,7 +193,7 @@ def check_clip(out: Path, pictures: _Pictures, rate: float) -> dict[str, Any]:
 
 
 def _same_picture(out: Path, file: Path, wanted: Image.Image) -> None:
-    """Raises LabError unless the file's first picture is `wanted`; one of many colours, nearly."""
+    """Raise LabError unless the file's first picture is `wanted`; with many colours approximately."""
     with Image.open(file) as image:
         apart = np.abs(np.asarray(image.convert("RGB"), np.int16) - np.asarray(wanted.convert("RGB")))
     # A GIF has 256 colours a picture; four shades are exact in every format.
@@ -220,7 +220,7 @@ def _apng(out: Path, pictures: _Pictures, rate: float) -> None:
 
 
 def _pngs(out: Path, pictures: _Pictures, rate: float) -> None:
-    # One name, so that a killed export's half is cleared by the next one.
+    # A fixed name, so that the next export removes what a killed one left.
     partial = out.with_name(f".{out.name}.tmp")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
@@ -233,7 +233,7 @@ def _pngs(out: Path, pictures: _Pictures, rate: float) -> None:
 
 
 def _mp4(out: Path, pictures: _Pictures, rate: float) -> None:
-    """Raw pictures through a pipe to ffmpeg; its last line is the cause when it fails."""
+    """Pipe raw pictures to ffmpeg; when it fails the error shows its last line."""
     ffmpeg = find_ffmpeg()
     if not ffmpeg:
         raise LabError("MP4 needs ffmpeg: install it, or `pip install imageio-ffmpeg`")
@@ -251,7 +251,7 @@ def _mp4(out: Path, pictures: _Pictures, rate: float) -> None:
                     encoder.stdin.write(image.convert("RGB").tobytes())
                 encoder.stdin.close()
             except BrokenPipeError:
-                pass  # what it said follows
+                pass  # its message is read below
             if encoder.wait():
                 said.seek(0)
                 lines = said.read().decode("utf-8", "replace").strip().splitlines()
@@ -262,7 +262,7 @@ def _mp4(out: Path, pictures: _Pictures, rate: float) -> None:
 
 
 def _probe_mp4(out: Path) -> tuple[tuple[int, int], int]:
-    """((width, height), pictures) as a decoder finds them."""
+    """Return ((width, height), pictures) as decoded."""
     argv = [find_ffmpeg(), "-i", str(out), "-f", "null", "-"]
     said = subprocess.run(argv, capture_output=True, check=False).stderr.decode("utf-8", "replace")
     size = re.search(r"Video:.*?(\d{2,5})x(\d{2,5})", said)

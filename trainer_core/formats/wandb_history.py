@@ -1,9 +1,9 @@
-"""`python -m trainer_core.formats.wandb_history RUN_DIR [OUT]`: curves as W&B names them.
+"""Export of a run's curves in W&B's names: `python -m trainer_core.formats.wandb_history RUN_DIR [OUT]`.
 
-Three JSON files: `history.jsonl`, one object a record with W&B's `_step`, `_timestamp` and
-`_runtime` beside our metrics; `config.json`; `summary.json`, the last value of each metric. This is
-the form of W&B's history, not the binary file of its client, whose format is its own affair:
-docs/service.md has the six lines that log it with the `wandb` package, offline or not.
+Three JSON files: `history.jsonl`, one object a record with W&B's `_step`, `_timestamp` and `_runtime` beside our
+metrics; `config.json`; `summary.json`, the last value of each metric. This is the form of W&B's history, not its
+client's undocumented binary file: docs/service.md has the six lines that log it with the `wandb` package, offline or
+not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PROGRESS_EVERY = 500
 
 
 def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
-    """Write the three files into `out`; yields the share done, returns `out`.
+    """Write the three files into `out`; yield the share done, return `out`.
 
     Raises LabError when the run has no curve yet or a file cannot be written.
     """
@@ -55,7 +55,7 @@ def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
 
 
 def history_row(record: records.Event, began: float) -> dict[str, Any]:
-    """One point: `_step` is environment steps, `_runtime` seconds since the first point."""
+    """Return one point: `_step` is environment steps, `_runtime` seconds since the first point."""
     return {
         "_step": getattr(record, "env_steps", 0),
         "_timestamp": record.time,

@@ -1,7 +1,7 @@
-"""`python -m trainer_core.formats.wandb_offline RUN_DIR [OUT]`: a run as W&B keeps it offline.
+"""Export as an offline run of W&B: `python -m trainer_core.formats.wandb_offline RUN_DIR [OUT]`.
 
-The `wandb` package writes its own format, of any version; nothing of ours needs that package. No
-network is touched: `wandb sync FOLDER` sends what lies there, if its owner wants that.
+The `wandb` package writes its own format; no other file of ours imports it. No network is used: `wandb sync FOLDER`
+uploads the result, if the user wants that.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ INSTALL = "pip install wandb"
 
 
 def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
-    """Log every record into a new offline run below `out`; yields the share done.
+    """Log every record into a new offline run below `out`; yield the share done.
 
-    Returns what `wandb sync` takes. Raises LabError without the package, without a curve, or where
-    the disk does not take it.
+    Returns the folder for `wandb sync`. Raises LabError without the package, without a curve, or if the disk cannot be
+    written.
     """
     events = read_history(run.train_log).events
     past = [event for event in events if tags_of(event)]

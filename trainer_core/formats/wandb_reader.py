@@ -1,9 +1,8 @@
-"""The binary file of W&B's client, `run-ID.wandb`, as its offline runs leave it: read only.
+"""Reader of the binary file `run-ID.wandb` that W&B's client writes offline.
 
-Seven bytes of head, then a LevelDB log (blocks of 32 KiB; a piece is CRC, length, kind, data) whose
-records are protobuf messages. W&B documents neither; the numbers of fields are those of its
-wandb_internal.proto, the same since 2020, and files of wandb 0.31 are what the tests read. The CRC
-is zlib's over kind and data, where LevelDB has Castagnoli's.
+A head of seven bytes, then a LevelDB log (blocks of 32 KiB; a piece is CRC, length, kind, data) whose records are
+protobuf messages. W&B documents neither; the field numbers are those of its wandb_internal.proto, unchanged since 2020,
+and the tests read files of wandb 0.31. The CRC is zlib's over kind and data, where LevelDB has Castagnoli's.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from trainer_core.wire.regular_files import read_regular
 HEAD = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
 BLOCK_BYTES = 32 << 10
 MOST_ITEM_BYTES = 64 << 10
-"""Of one value's JSON, as a record of ours has at most; what is longer is no number."""
+"""Greatest JSON text of one value, as in a record of ours; a longer one is no number."""
 _PIECE = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _HISTORY, _CONFIG, _RUN = 2, 5, 17
-"""Of Record: which message it holds."""
+"""Field numbers of Record that tell which message it holds."""
 
 
 def read_file(path: Path) -> LoggedRun:
-    """The run in a `.wandb` file, as far as its last whole record.
+    """Return the run in a `.wandb` file, up to its last complete record.
 
-    Raises LabError for a file of another kind and for one whose bytes do not fit their CRC.
+    Raises LabError for a file of another kind and for data that does not match its CRC.
     """
     with parsing(f"{path}: cannot be read"):
         data = read_regular(path, MOST_LOGGED_BYTES)
@@ -48,7 +47,7 @@ def read_file(path: Path) -> LoggedRun:
 
 
 def _messages(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
-    """Whole records of the log; sets `run.is_torn` where the last one is none."""
+    """Yield complete records of the log; set `run.is_torn` if the last one is incomplete."""
     at, parts = len(HEAD), list[bytes]()
     while at < len(data):
         left = BLOCK_BYTES - at % BLOCK_BYTES
@@ -103,7 +102,7 @@ def _take_run(run: LoggedRun, message: bytes) -> None:
 
 
 def _items(message: bytes, wanted: int) -> dict[str, Any]:
-    """Names and values of ConfigItems or HistoryItems; a nested name has points."""
+    """Return names and values of ConfigItems or HistoryItems; a nested name is joined by dots."""
     found: dict[str, Any] = {}
     for number, item in fields(message):
         if number != wanted:

@@ -1,9 +1,8 @@
-"""ARC-AGI-3 games as tasks: where they lie, which colours they have, what the buttons mean.
+"""ARC-AGI-3 games as tasks: their folders, their colours, and the action of each button.
 
-Task `arc/wk01` is the game whose folder holds `metadata.json` with `"game_id": "wk01-..."` and
-`wk01.py` with a class `Wk01(ARCBaseGame)`: the layout of the library `arc-agi` for local games.
-Ours come with DMG Lab (`assets/arc`); a user's own, and games that the library downloaded, lie in
-`<home>/arc`.
+Task `arc/wk01` is the game whose folder holds `metadata.json` with `"game_id": "wk01-..."` and `wk01.py` with a class
+`Wk01(ARCBaseGame)`: the layout of the library `arc-agi` for local games. Our games are in `assets/arc`; the user's own,
+and games that the library downloaded, are in `<home>/arc`.
 """
 
 from __future__ import annotations
@@ -23,34 +22,33 @@ from trainer_core.wire.regular_files import folders_with, read_regular
 PREFIX = "arc/"
 RUNNER_ID, TITLE = "arc", "ARC-AGI-3"
 MODULES = ("arcengine", "arc_agi")
-"""The library that plays the games, in an environment of its own, without torch."""
+"""Modules of the library that runs the games, in an environment of its own, without torch."""
 PYTHONS = ((3, 12), (3, 14))
-"""Versions that it takes: from the first, below the second."""
-"""The environment below a home that has the library."""
+"""Python versions that the library supports: from the first, below the second."""
 EXAMPLE = "http://127.0.0.1:8001"
-"""An address of a server of these games."""
+"""Example address of a server of these games."""
 SIDE = 64
 """Cells of a grid, in both directions."""
 PALETTE = (
     0xFFFFFF, 0xCCCCCC, 0x999999, 0x666666, 0x333333, 0x000000, 0xE53AA3, 0xFF7BCC,
     0xF93C31, 0x1E93FF, 0x88D8F1, 0xFFDC00, 0xFF851B, 0x921231, 0x4FCC30, 0xA356D6,
 )  # fmt: skip
-"""0xRRGGBB of the colours 0 to 15, as arc_agi.rendering has them."""
+"""0xRRGGBB of the colours 0 to 15, as in arc_agi.rendering."""
 RESET, NOTHING, CLICK = 0, -1, 6
 """Action ids: RESET; none; ACTION6, which takes x and y."""
 BUTTON_ACTIONS = (5, 7, NOTHING, 1, 2, 3, 4)
-"""The ARC action of each button of buttons7.v1: A is ACTION5, B is ACTION7, the arrows are ACTION1
-to ACTION4; START is none. ACTION6 belongs to the mouse."""
+"""ARC action of each button of buttons7.v1: A is ACTION5, B is ACTION7, the arrows are ACTION1 to ACTION4; START is
+none. ACTION6 belongs to the mouse."""
 TRAIN_STARTS, HELD_OUT_STARTS = 4096, 32
-"""Start states are seeds: those that training draws from, and those after them, never seen."""
+"""Numbers of seeds used as start states: those for training, then those held out for validation."""
 ARC_RULE = "arc-base4.v1"
-"""The observation: each colour as two digits to the base of 4, side by side (arc.rules.encode)."""
+"""Observation rule: each colour as two base-4 digits, side by side (arc.rules.encode)."""
 METADATA = "metadata.json"
 WIN, GAME_OVER = "WIN", "GAME_OVER"
 
 
 class _Metadata(msgspec.Struct):
-    """What of metadata.json is read here; the library reads the rest."""
+    """Fields of metadata.json that are used here; the library reads the others."""
 
     game_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]{4}(-[A-Za-z0-9_.]+)?$")]
     title: str = ""
@@ -59,14 +57,14 @@ class _Metadata(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ArcGameInfo:
-    """One game that lies on this computer."""
+    """One game on this computer."""
 
     id: str
     """Four letters and digits, without the version."""
     title: str
     folder: Path
     baseline_actions: tuple[int, ...]
-    """Of each level: what a level's score is measured by; its count is the count of levels."""
+    """Number of actions of each level that its score is measured by; one entry for each level."""
 
     @property
     def task(self) -> str:
@@ -74,7 +72,7 @@ class ArcGameInfo:
 
 
 def server_of(task: str) -> str:
-    """The address in `arc/ID@ADDRESS`, empty for a game that is played here. Raises ConfigError."""
+    """Return the address in `arc/ID@ADDRESS`, empty for a local game. Raises ConfigError."""
     _, _, server = task.partition("@")
     if server:
         check_server(server, ARC_KEY, EXAMPLE)
@@ -86,25 +84,25 @@ def is_arc(task: str) -> bool:
 
 
 def game_folders(home: HomePaths) -> tuple[Path, Path]:
-    """Where games lie: ours, then the user's."""
+    """Return the folders that hold games: ours, then the user's."""
     return ASSETS / "arc", home.root / "arc"
 
 
 def list_games(home: HomePaths) -> list[ArcGameInfo]:
-    """Every game that can be read, by id; a user's game stands before one of ours."""
+    """Return every readable game, by id; a user's game replaces one of ours."""
     found: dict[str, ArcGameInfo] = {}
     for root in game_folders(home):
         for folder in sorted(folders_with(root, METADATA)):
             try:
                 game = read_game(folder)
             except TaskError:
-                continue  # found and named by `find_game`
+                continue  # `find_game` finds and reports it
             found[game.id] = game
     return [found[name] for name in sorted(found)]
 
 
 def read_game(folder: Path) -> ArcGameInfo:
-    """The game in `folder`. Raises TaskError naming the file that is missing or wrong."""
+    """Return the game in `folder`. Raises TaskError naming the file that is missing or wrong."""
     path = folder / METADATA
     try:
         data = msgspec.json.decode(read_regular(path), type=_Metadata)
@@ -120,14 +118,14 @@ def read_game(folder: Path) -> ArcGameInfo:
 
 
 def find_game(task: str, home: HomePaths) -> ArcGameInfo:
-    """The game of a task `arc/ID`. Raises TaskError naming those that there are."""
+    """Return the game of a task `arc/ID`. Raises TaskError naming the known ones."""
     name = task.removeprefix(PREFIX)
     games = {game.id: game for game in list_games(home)}
     if name in games:
         return games[name]
     for root in game_folders(home):
         if (root / name).is_dir() and name:
-            read_game(root / name)  # says what is wrong with it
+            read_game(root / name)  # raises an error that names its fault
     known = ", ".join(game.task for game in games.values())
     raise TaskError(
         f"no ARC game '{shown(without_secrets(task))}'; known: {known}; others go to {game_folders(home)[1]}"

@@ -1,10 +1,10 @@
-"""Checkpoint folders as any process may read them: the manifest and its hashes, no torch.
+"""Checkpoint folders: manifest and hashes, readable by any process without torch.
 
 checkpoints/<env_steps>/policy.safetensors   weights
                         trainer.pt           optimizer, counters, generators
-                        machines.bin         the envs' state; only the newest keeps it
-                        machines-N.bin       the same of rank N, where several trained
-                        thumbnail.png        what the first env saw
+                        machines.bin         the envs' state; only in the newest checkpoint
+                        machines-N.bin       the same of rank N of several
+                        thumbnail.png        observation of the first env
                         meta.json            CheckpointMeta below
 """
 
@@ -28,9 +28,9 @@ from trainer_core.wire.spec import NATIVE_ID
 POLICY, TRAINER, MACHINES = "policy.safetensors", "trainer.pt", "machines.bin"
 THUMBNAIL, META = "thumbnail.png", "meta.json"
 MAX_BYTES = {POLICY: 1 << 30, TRAINER: 4 << 30, THUMBNAIL: 1 << 20}
-"""What is read of each file at most; our largest network has 8 MiB of weights."""
+"""Greatest size that is read of each file; our largest network has 8 MiB of weights."""
 MAX_OTHER_BYTES = 64 << 30
-"""The same of the envs' state: 131,072 consoles, none of which compresses."""
+"""Greatest size of the envs' state: 131,072 consoles, not compressed."""
 Side = Annotated[int, Meta(ge=1, le=1024)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -38,7 +38,7 @@ FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$")]
 
 
 class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
-    """meta.json; `files` maps every file's name to its SHA-256."""
+    """Content of meta.json; `files` maps every file's name to its SHA-256."""
 
     v: int = 1
     runner: str = NATIVE_ID
@@ -53,29 +53,32 @@ class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
     observation_rule: str
     config: dict[str, Any]
     hashes: dict[str, str]
-    """rom, starts and goal of the task it was trained on."""
+    """Hashes of rom, starts and goal of the task it was trained on."""
     success_rate: Share = 0.0
-    """Of the newest greedy validation, 0 before the first."""
+    """Success rate in the newest greedy validation, 0 before the first."""
     leaving_success_rate: Share = 0.0
-    """Of play that leaves loops, in the same validation."""
+    """Success rate with mode leave_loops in the same validation."""
     sampled_success_rate: Share = 0.0
-    """Of drawn play, in the same validation."""
+    """Success rate with mode sample in the same validation."""
     validated_env_steps: int = -1
-    """Of the weights that had these rates: its own, or earlier ones; -1 in older checkpoints."""
+    """Environment steps of the weights that had these rates: its own, or earlier ones; -1 in older checkpoints."""
     reason: str = ""
     created_at: float = 0.0
     files: dict[FileName, Sha256] = {}
 
 
 def merit(one: CheckpointMeta | CheckpointRecord) -> tuple[float, float, float, bool]:
-    """The greatest of a run is its best: greedy success, then leaving loops, then drawn; then the
-    one whose own weights were played for that."""
+    """Return the sort key whose maximum in a run is the best checkpoint.
+
+    It compares success in modes greedy, leave_loops and sample, in this order; then the checkpoint whose own weights
+    were validated.
+    """
     played = one.validated_env_steps == one.env_steps
     return one.success_rate, one.leaving_success_rate, one.sampled_success_rate, played
 
 
 def read_meta(folder: Path) -> CheckpointMeta:
-    """Raises CheckpointError when the folder is no finished checkpoint."""
+    """Return the manifest. Raises CheckpointError when the folder is no finished checkpoint."""
     path = folder / META
     try:
         meta = msgspec.json.decode(read_regular(path), type=CheckpointMeta)
@@ -89,7 +92,7 @@ def read_meta(folder: Path) -> CheckpointMeta:
 
 
 def read_own_meta(folder: Path) -> CheckpointMeta:
-    """`read_meta` of a checkpoint of ours; raises CheckpointError for another library's."""
+    """Return the manifest of a checkpoint of ours. Raises CheckpointError for another library's."""
     meta = read_meta(folder)
     if meta.runner != NATIVE_ID:
         raise CheckpointError(
@@ -100,9 +103,9 @@ def read_own_meta(folder: Path) -> CheckpointMeta:
 
 
 def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
-    """The manifest, after each present file of `names` (default: all) had the hash it lists.
+    """Return the manifest after checking the hash of each present file of `names` (default: all).
 
-    Raises CheckpointError naming the file. The envs' state may be gone: only the newest keeps it.
+    Raises CheckpointError naming the file. The envs' state may be missing: only the newest checkpoint has it.
     """
     meta = read_meta(folder)
     for name in names or tuple(meta.files):
@@ -121,19 +124,19 @@ def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
 
 
 def policy_files(meta: CheckpointMeta) -> tuple[str, ...]:
-    """The files without which it cannot play: our weights, or whatever another runner wrote."""
+    """Return the files needed to play: our weights, or whatever another runner wrote."""
     if POLICY in meta.files:
         return (POLICY,)
     return tuple(name for name in meta.files if name != THUMBNAIL and not is_machines(name))
 
 
 def is_machines(name: str) -> bool:
-    """Whether a file holds envs' state: `machines.bin`, and `machines-N.bin` of further ranks."""
+    """Return whether a file holds envs' state: `machines.bin`, and `machines-N.bin` of further ranks."""
     return re.fullmatch(r"machines(-\d+)?\.bin", name) is not None
 
 
 def file_sha256(path: Path) -> str:
-    """Raises CheckpointError when the file cannot be read, is no regular one, or is too large."""
+    """Return a file's SHA-256. Raises CheckpointError when it cannot be read, is not regular, or is too large."""
     digest = hashlib.sha256()
     try:
         with open_regular(path) as file:
@@ -148,5 +151,5 @@ def file_sha256(path: Path) -> str:
 
 
 def list_checkpoints(paths: RunPaths) -> list[Path]:
-    """Finished checkpoints of a run, oldest first."""
+    """Return the finished checkpoints of a run, oldest first."""
     return sorted(folder for folder in paths.checkpoints.glob("[0-9]*") if (folder / META).is_file())

@@ -1,7 +1,7 @@
-"""Files that are on the disk when these return, whole under their name or not there at all.
+"""Writing of files that are on the disk, complete, when these functions return.
 
-A crash of the computer undoes a rename whose folder was not synced, so that is synced too. Every
-write is one of `os.write`: a full disk is an OSError with its cause and the file's name.
+A crash of the computer undoes a rename whose folder was not synced, so the folder is synced too. All data is written by
+`os.write`: a full disk raises an OSError with its cause and the file's name.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from io import FileIO
 from pathlib import Path
 
 OF_A_FILE = os.O_NOFOLLOW | os.O_NONBLOCK
-"""A home may be somebody else's: a link there must not have us write elsewhere, nor a pipe wait."""
+"""Flags that refuse links and pipes: in a home made by others, a link must not redirect a write, nor a pipe block."""
 
 
 def write_file(path: Path, data: bytes | memoryview) -> None:
-    """Write and sync a new file; its folder is the caller's. Raises OSError naming the file.
+    """Write and sync a new file; the caller syncs its folder. Raises OSError naming the file.
 
-    What somebody put in its place is not followed: a link, or a pipe that nobody reads.
+    A link or a pipe in its place is refused.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | OF_A_FILE
     try:
@@ -33,7 +33,7 @@ def write_file(path: Path, data: bytes | memoryview) -> None:
 
 
 def open_log(path: Path) -> FileIO:
-    """Open a file for adding to it, unbuffered; links and pipes are refused. Raises OSError."""
+    """Open a file for appending, unbuffered; links and pipes are refused. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | OF_A_FILE
     return FileIO(os.open(path, flags, 0o644), "ab")
 
@@ -45,7 +45,7 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write `path` under another name first: a reader meets the old file or the new one."""
+    """Replace `path` atomically: a reader gets the old file or the new one."""
     partial = path.with_name(f"{path.name}.tmp")
     try:
         partial.unlink(missing_ok=True)  # a link of that name would be followed
@@ -58,13 +58,13 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename within one folder, for good."""
+    """Rename within one folder, and sync the folder."""
     source.replace(target)
     sync_folder(target.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Sync the names in a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

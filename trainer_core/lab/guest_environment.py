@@ -1,13 +1,13 @@
-"""A runner's own virtual environment below the home: made on request, whole or not at all.
+"""Virtual environment of a runner below the home, installed on request, completely or not at all.
 
     <home>/envs/<runner>/            the environment
                          dmglab/     links to our packages, on its path by one .pth file
                          environment.json
-    <home>/envs/.<runner>.partial/   one that is being made; `install` clears what a kill left
+    <home>/envs/.<runner>.partial/   an unfinished one; `install` removes it
 
-Our code is linked, not installed: the environment then runs the very code that started it, an
-update of ours needs no second install, and nothing of our own site-packages (with other pins)
-becomes visible there. Imports no heavy library: the app may ask.
+Our code is linked, not installed: the environment then runs the same code as the program that started it, an update of
+ours needs no second install, and none of our own site-packages (with other pins) becomes visible there. This module
+imports no heavy library: the app may import it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.process_guard import FAMILY, end_family, family, kill_group
 
 PROBE_PATIENCE_S = 30.0
-"""How long it is waited for. It takes a tenth of a second; a busy computer stretches that, and
-nobody is held up meanwhile: the app says that it checks."""
+"""Seconds that `probe` waits. It takes a tenth of a second, more on a busy computer; nothing blocks meanwhile: the
+app shows that it checks."""
 
 PROBE = """
 import ctypes, importlib.util as util, json, platform, sys
@@ -72,44 +72,44 @@ print(json.dumps({"python": platform.python_version(), "modules": modules, "gpus
 """
 
 PACKAGES = Path(__file__).resolve().parents[2]
-"""The folder with our packages in it: the checkout, or one below `dmglab`."""
+"""Folder that holds our packages: the checkout, or `dmglab` when installed."""
 RUNNERS = PACKAGES / "trainer_core" / "runners"
-"""A folder for each of our guests, its pins in it."""
+"""Folder with one folder for each of our runners, with its pins."""
 TORCH = "torch==2.13.0"
-"""As scripts/constraints.txt has it; without a hash, so that a wheel or an index of the user's
-choice (CPU, CUDA) serves it."""
+"""The version of scripts/constraints.txt; without a hash, so that any wheel or index that the user chose (CPU, CUDA)
+may serve it."""
 CPU_PLACES = (["--no-index"], ["--retries=1", "--timeout=10", "--index-url=https://download.pytorch.org/whl/cpu"])
-"""Where pip asks for a build without CUDA, as scripts/setup.sh does: in its own settings, which may
-name a wheel on the disk, then at PyTorch's."""
+"""Options of pip for a build without CUDA, as in scripts/setup.sh: first its own settings, which may name a wheel on
+the disk, then PyTorch's index."""
 PYTHONS = ((3, 11), (3, 14))
-"""From the first, below the second."""
+"""Python versions: from the first, below the second."""
 MANAGED = (".pyenv/versions/*", ".local/share/uv/python/*")
-"""Below the user's folder: where version managers keep interpreters that are on no path."""
+"""Patterns below the user's folder where version managers keep interpreters that are not on PATH."""
 VERSION_S = 20.0
-"""For an interpreter to say which Python it is."""
+"""Time limit for an interpreter to print its version."""
 LEASH = "trainer_core.wire.process_guard"
-"""The program that holds a tool; a process of its own, nothing here imports it."""
+"""Module that runs a tool and ends it with this process; it runs as a process and is not imported here."""
 NEEDED_BYTES, NEEDED_WITHOUT_TORCH = 3 << 30, 1 << 30
 
 Tell = Callable[[float, str], None]
-"""`tell(share, words)`: how far an installation is, 0 to 1."""
+"""Type of `tell(share, words)`, which reports the progress of an installation, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerEnvironment:
-    """Where one runner's environment lies and what belongs in it."""
+    """Environment of one runner: its folder and the packages that belong in it."""
 
     runner: str
     modules: tuple[str, ...]
     home: HomePaths
     pythons: tuple[tuple[int, int], tuple[int, int]] = PYTHONS
-    """From the first, below the second."""
+    """Python versions: from the first, below the second."""
     torch: bool = True
-    """Whether torch comes first."""
+    """True if torch is installed first."""
     pins: Path | None = None
-    """The file that names its packages with their hashes; None = that of our runner of this id."""
+    """Requirements file with hashes; None = that of our runner of this id."""
     linked: tuple[Path, ...] = ()
-    """Packages beside ours that it sees: a plug-in's own."""
+    """Packages that are linked besides ours: a plug-in's own."""
 
     @property
     def folder(self) -> Path:
@@ -121,7 +121,7 @@ class RunnerEnvironment:
 
     @property
     def partial(self) -> Path:
-        """One that is being made, or what is left of it."""
+        """Folder of an unfinished environment."""
         return self.folder.with_name(f".{self.runner}.partial")
 
     @property
@@ -133,7 +133,7 @@ class RunnerEnvironment:
         return self.python.exists()
 
     def stale(self) -> str:
-        """Why it should be made anew; empty when it is as this version wants it."""
+        """Return why the environment must be installed again; empty when it matches this version."""
         path = self.folder / ENVIRONMENT
         try:
             require_own_environment(self.python)
@@ -151,7 +151,7 @@ class RunnerEnvironment:
         return ""
 
     def probe(self) -> dict[str, Any]:
-        """What its interpreter answers within `PROBE_PATIENCE_S`. Raises LabError."""
+        """Return the answer of the environment's interpreter within `PROBE_PATIENCE_S`. Raises LabError."""
         require_own_environment(self.python)
         said = ""
         try:
@@ -174,7 +174,7 @@ class RunnerEnvironment:
             raise LabError(f"{self.python}: {last}; {self.advice}") from None
 
     def check(self) -> dict[str, Any]:
-        """Its versions. Raises LabError saying what is wrong and the command that mends it."""
+        """Return the versions of its Python and modules. Raises LabError naming the fault and the repairing command."""
         if not self.exists:
             raise LabError(f"{self.runner} has no environment at {self.folder}; {self.advice}")
         if reason := self.stale():
@@ -187,7 +187,7 @@ class RunnerEnvironment:
 
     @property
     def needed_bytes(self) -> int:
-        """Free space that making it asks for."""
+        """Bytes of free disk space needed for an installation."""
         return NEEDED_BYTES if self.torch else NEEDED_WITHOUT_TORCH
 
     @property
@@ -195,9 +195,9 @@ class RunnerEnvironment:
         return f"run: {install_command(self.runner)}"
 
     def install(self, tell: Tell, python: str = sys.executable) -> None:
-        """Make it, replacing an older one once the new one is whole.
+        """Install the environment, replacing an older one once the new one is complete.
 
-        Raises LabError; then, and on KeyboardInterrupt, the old one stays and nothing else.
+        Raises LabError; then, and on KeyboardInterrupt, the old one stays unchanged.
         """
         if os.sep in python:
             python = os.path.abspath(python)
@@ -214,14 +214,14 @@ class RunnerEnvironment:
             tell(1.0, f"ready: {self.folder}")
 
     def remove(self) -> None:
-        """Raises LabError when there is none."""
+        """Remove the environment. Raises LabError when there is none."""
         if not self.folder.exists():
             raise LabError(f"{self.runner} has no environment at {self.folder}")
         with self._claimed():
             self._retire()
 
     def discard(self) -> None:
-        """Remove what a killed installation left. Raises LabError while one is under way."""
+        """Remove the partial folder of a killed installation. Raises LabError while an installation is running."""
         if self.partial.exists():
             with self._claimed():
                 _delete(self.partial)
@@ -239,7 +239,7 @@ class RunnerEnvironment:
                 f"{self.needed_bytes >> 30}; free some space or choose another --home"
             )
         _run([python, "-m", "venv", str(partial)], lambda line: None, claim)
-        # Not resolve(): that would leave the environment for the interpreter below it.
+        # Not resolve(): that would follow the link to the interpreter outside the environment.
         pip = [
             str(partial / "bin" / "python"),
             "-m",
@@ -255,7 +255,7 @@ class RunnerEnvironment:
             tell(done, f"installing {TORCH} (the largest part)")
             pip_torch = [*pip, "--only-binary=:all:", TORCH]
             for place in CPU_PLACES if wants_cpu_torch() else ():
-                with contextlib.suppress(LabError):  # pip's own index serves it as well
+                with contextlib.suppress(LabError):  # pip's own index has it as well
                     _run([*pip_torch, "--no-deps", *place], _counter(tell, done, 0.5, 2), claim)
                     break
             _run(pip_torch, _counter(tell, 0.5, 0.6, 12), claim)
@@ -289,8 +289,10 @@ class RunnerEnvironment:
 
     @contextlib.contextmanager
     def _claimed(self) -> Iterator[int]:
-        """One process at a time changes it; the kernel gives the claim back with the process, and
-        with the tools that were given this descriptor."""
+        """Hold the lock for changing the environment; yield its descriptor. Raises LabError if another process has it.
+
+        The kernel releases it when this process and all tools that inherited the descriptor have ended.
+        """
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             claim = (self.folder.parent / f".{self.runner}.lock").open("w")
@@ -307,7 +309,7 @@ class RunnerEnvironment:
 
 
 class OurEnvironment(RunnerEnvironment):
-    """That of DMG Lab itself, for a guest that says it needs no other."""
+    """Environment of DMG Lab itself, for a runner that needs no other."""
 
     @property
     def folder(self) -> Path:
@@ -336,10 +338,10 @@ def install_command(runner: str) -> str:
 
 
 def find_python(python: str, pythons: tuple[tuple[int, int], tuple[int, int]]) -> str:
-    """`python` where it will do; where our own will not, another one of this computer's that does.
+    """Return `python`, or, if it is ours and unsuitable, another suitable interpreter on this computer.
 
-    A version manager's `python3.12` may be there and not start: each is asked. Without one
-    `python` comes back, to be refused in words.
+    Each candidate is started: a version manager's `python3.12` may exist and fail. Without a suitable one `python` is
+    returned; the caller refuses it.
     """
     low, high = pythons
     if python != sys.executable or low <= sys.version_info[:2] < high:
@@ -354,7 +356,7 @@ def find_python(python: str, pythons: tuple[tuple[int, int], tuple[int, int]]) -
 
 
 def _version(python: str) -> tuple[int, ...]:
-    """(major, minor) of an interpreter; empty for one that does not start."""
+    """Return (major, minor) of an interpreter; empty for one that does not start."""
     code = "import sys; print(*sys.version_info[:2])"
     try:
         done = subprocess.run(
@@ -383,10 +385,10 @@ def _require_python(python: str, pythons: tuple[tuple[int, int], tuple[int, int]
 
 
 def wants_cpu_torch() -> bool:
-    """Return whether a build of torch without CUDA, smaller by 4 GB, will do on this machine.
+    """Return whether a build of torch without CUDA, smaller by 4 GB, is enough on this machine.
 
-    DMGLAB_TORCH says so, or else the build that is installed beside this program; without any,
-    that there is no NVIDIA driver.
+    DMGLAB_TORCH decides, or else the build that is installed beside this program, or else whether there is an NVIDIA
+    driver.
     """
     if chosen := chosen_torch():
         return chosen == "cpu"
@@ -399,22 +401,22 @@ def wants_cpu_torch() -> bool:
 
 
 def _link_packages(environment: Path, more: tuple[Path, ...]) -> None:
-    """Put our packages and `more`, nothing that lies beside them, on the environment's path."""
+    """Put our packages and `more`, and nothing beside them, on the environment's path."""
     shelf = environment / "dmglab"
     shelf.mkdir()
     for package in (PACKAGES / "trainer_core", PACKAGES / "emulator", *more):
         (shelf / package.name).symlink_to(package)
     (shelf / "dmglab_assets").symlink_to(ASSETS)
     (site,) = environment.glob("lib/python3*/site-packages")
-    # Relative to site-packages: the folder is renamed once it is whole.
+    # Relative to site-packages: the folder is renamed once it is complete.
     (site / "dmglab.pth").write_text("../../../dmglab\n")
 
 
 def _run(argv: list[str], on_line: Callable[[str], None], claim: int) -> None:
-    """One tool to its end, line by line; it dies with us. Raises LabError in one line.
+    """Run one tool to its end, passing each line to `on_line`. Raises LabError in one line.
 
-    It runs on a leash, so that what it started dies too, and holds the descriptor `claim`: until
-    the last of it is gone nobody else takes the environment for free.
+    It runs under `process_guard`, so that it and its children end with this process, and inherits `claim`: until the
+    last of them has ended no other process gets the lock.
     """
     owned = family()
     process = subprocess.Popen(
@@ -460,11 +462,11 @@ REASONS = (
     ("Read timed out", "the network is too slow; install again"),
     ("(from versions: none)", "no package index answered; look at the network and the proxy, then install again"),
 )
-"""What pip says, and what a person can do."""
+"""Messages of pip, each with the correction for the user."""
 
 
 def explain(said: list[str], argv: list[str]) -> str:
-    """One line for a failed tool."""
+    """Return one line that explains a failed tool."""
     text = "\n".join(said)
     errors = [line for line in said if line.startswith("ERROR:")]
     for sign, words in REASONS:
@@ -476,7 +478,7 @@ def explain(said: list[str], argv: list[str]) -> str:
 
 
 def _counter(tell: Tell, low: float, high: float, count: int) -> Callable[[str], None]:
-    """pip's lines as progress from `low` to `high`: it collects about `count` packages."""
+    """Return a callback that reports pip's lines as progress from `low` to `high`, for about `count` packages."""
     seen = 0
 
     def on_line(line: str) -> None:
@@ -497,7 +499,7 @@ def _counter(tell: Tell, low: float, high: float, count: int) -> Callable[[str],
 
 @contextlib.contextmanager
 def _terminated_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends an installation as Ctrl-C does: with nothing half made left behind."""
+    """Handle SIGTERM like Ctrl-C: the installation ends and removes its partial folder."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -510,7 +512,7 @@ def _terminated_as_interrupt() -> Iterator[None]:
 
 
 def _delete_undisturbed(folder: Path) -> None:
-    """Someone who stops it stops it twice: the second Ctrl-C is not to leave the rest."""
+    """Delete a folder while SIGINT and SIGTERM are ignored: users often press Ctrl-C twice."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     old = [signal.signal(number, signal.SIG_IGN) for number in numbers]
     try:

@@ -1,4 +1,4 @@
-"""What a task manifest may say: known keys, ranges of numbers, names that stay in its folder."""
+"""Checks of a task manifest: known keys, ranges of numbers, file names inside the task's folder."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ RANGES: dict[str, tuple[float, float]] = {
     "reward.goal_bonus": (0, 1_000),
     "reward.novelty_bonus": (0, 1_000),
 }
-"""Least and most of each number, both allowed. Ten seconds a step and 100,000 steps an episode are
-far beyond what can be learned; rewards are far below where float32 loses a step's cost."""
+"""Least and greatest value of each number, inclusive. Ten seconds a step and 100,000 steps an episode are far beyond
+what can be learned; rewards are far below where float32 loses a step's cost."""
 TRAINING_RANGES: dict[str, tuple[float, float]] = {"gamma": (0, 1), "stack_k": (1, 8)}
-"""The same of what a run has where nobody names it: a run's configuration takes all of these."""
+"""Least and greatest values of a task's suggested training options; RunConfig accepts all of these."""
 
 LONGEST_KEY = 40
-"""Letters of an unknown key that are compared and told: ours have 20 at most."""
+"""Characters of an unknown key that are compared and shown: ours have 20 at most."""
 LONGEST_NAME = 400
-"""Of title, ROM and path: what a list or a message can show."""
+"""Characters of title, ROM name and path, which lists and messages show."""
 MOST_PARTS = 16
-"""Of a dotted key. The reader's time grows with the square of them; our keys have one."""
+"""Parts of a dotted key. The parser's time grows with their square; our keys have one."""
 _PART = rb"""(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rb"(?<![\w-])(?:%s[ \t]*\.[ \t]*){%d}" % (_PART, MOST_PARTS))
 
@@ -45,12 +45,12 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def is_task_id(text: str) -> bool:
-    """Whether `text` names a folder below a root of tasks, and no other place."""
+    """Return whether `text` names a folder below a root of tasks, and nothing outside it."""
     return len(text) <= 200 and _ID.fullmatch(text) is not None
 
 
 def is_file_name(text: str) -> bool:
-    """Whether `text` is the name of a file in the task's own folder."""
+    """Return whether `text` is the name of a file in the task's own folder."""
     return 0 < len(text) <= 200 and not text.startswith(".") and not set(text) & set("/\\:\0")
 
 
@@ -60,12 +60,12 @@ def is_sha256(text: str) -> bool:
 
 @cache
 def _fields(kind: type) -> dict[str, Any]:
-    """Type by key, read off once: msgspec evaluates the annotations each time it is asked."""
+    """Return the type by key, cached: msgspec evaluates the annotations at each call."""
     return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
 
 
 def refuse_unknown_keys(path: Path, raw: dict[str, Any], kind: type, table: str = "") -> None:
-    """Raises TaskError for a key of `raw` that `kind` has no field of, and names the nearest."""
+    """Raise TaskError for a key of `raw` that is no field of `kind`, suggesting the nearest."""
     fields = _fields(kind)
     for key, value in raw.items():
         if key not in fields:
@@ -79,17 +79,17 @@ def refuse_unknown_keys(path: Path, raw: dict[str, Any], kind: type, table: str 
 
 
 def refuse_long_keys(path: Path, data: bytes) -> None:
-    """Raise TaskError for a key of so many parts that reading it could take seconds."""
+    """Raise TaskError for a key of so many parts that parsing it could take seconds."""
     if _LONG_KEY.search(data):
         raise TaskError(f"{path}: a key of more than {MOST_PARTS} parts: no task manifest")
 
 
 def check_ranges(path: Path, manifest: Any) -> None:
-    """Raises TaskError naming the first number of `manifest` that is out of its range."""
+    """Raise TaskError naming the first number of `manifest` that is out of its range."""
     for name, (least, most) in RANGES.items():
         table, field = name.split(".")
         value = getattr(getattr(manifest, table), field)
-        # NaN is in no range, and a whole number of 400 digits is compared as it is.
+        # NaN is in no range, and integers of 400 digits compare correctly.
         if not least <= value <= most:
             raise TaskError(f"{path}: {name} must lie in {least:,} to {most:,}, got {shown(value)}")
     for field, (least, most) in TRAINING_RANGES.items():

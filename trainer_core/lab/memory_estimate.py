@@ -1,4 +1,4 @@
-"""Whether a run of ours fits, before anything of it is allocated."""
+"""Estimate of a run's memory, and the check that it fits, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -17,35 +17,37 @@ from trainer_core.wire.errors import LabError, TaskError
 from trainer_core.wire.regular_files import open_regular
 
 SHARE = 0.9
-"""Of what is free, at most this."""
+"""Share of the free memory that a run may use."""
 CONSOLE_BYTES = 53 << 10
-"""Of one console with its pictures and reset state, measured; up to 8 KiB of its cartridge's RAM
-are in it."""
+"""Bytes of one console with its pictures and reset state, measured; includes up to 8 KiB of cartridge RAM."""
 INCLUDED_RAM_BYTES = 8 << 10
 CARTRIDGE_RAM_BYTES = {2: 8 << 10, 3: 32 << 10, 4: 128 << 10, 5: 64 << 10}
-"""By the header's byte 0149 (Pan Docs: The Cartridge Header)."""
+"""RAM size by the header's byte 0149 (Pan Docs: The Cartridge Header)."""
 WORKER_BYTES = 700 << 20
 """Resident size of a worker that has loaded torch and warp and trains nothing."""
 OBSERVATION_BYTES = 72 * 80
 SAMPLE_BYTES = 160
-"""Of a rollout's sample beside its picture, with what an epoch gathers of it."""
+"""Bytes of a rollout's sample besides its picture, including copies made in an epoch."""
 REMEMBERED_BYTES = 256 * (16 + 9)
-"""Of a console whose policy sees marks: its newest presses, and their comparison with a picture."""
+"""Bytes of the press history of a console with marked observations, and of its comparison with a picture."""
 ACTING_BYTES = {"small": (25_760, 11_520), "nature": (136_064, 41_344)}
-"""By matrix products: columns and values of a picture, and more for each plane of it."""
+"""Bytes of acting by matrix products: columns and values of a picture, and the further bytes of each plane."""
 LEARNING_BYTES = {"small": 22_432, "nature": 90_960}
-"""Their gradients."""
+"""Bytes of a picture's gradients when learning by matrix products."""
 ACTING_CHUNK = 8192
-"""Pictures that acting looks at in one pass: more take memory and save no time."""
+"""Pictures in one pass of acting: more take memory and save no time."""
 
 
 def check_memory(
     config: RunConfig, available: int | None, home: HomePaths, tasks: Iterable[Task] | None = None
 ) -> Check:
-    """Compare with `available` bytes on the run's device, None when nobody knows. `tasks` are the run's."""
+    """Return the check of the run's memory against `available` bytes on its device, None = unknown.
+
+    `tasks` are the run's tasks; None = find them.
+    """
     if tasks is None:
         tasks = []
-        with contextlib.suppress(TaskError):  # the check of the tasks tells it
+        with contextlib.suppress(TaskError):  # the check of the tasks reports it
             tasks = game_tasks(config.task, home).values()
     ram = max((cartridge_ram(task, home) for task in tasks), default=0)
     need = memory_estimate(config, ram)
@@ -73,7 +75,7 @@ def check_memory(
 
 
 def available_for(device: str, found: Found) -> int | None:
-    """Bytes that the probe found on a GPU, free main memory for the CPU, None for no such GPU."""
+    """Return a GPU's memory in bytes as probed, free main memory for the CPU, None if there is no such GPU."""
     if device == "cpu":
         return psutil.virtual_memory().available
     gpus, number = found.get("gpus", []), device_number(device)
@@ -81,13 +83,13 @@ def available_for(device: str, found: Found) -> int | None:
 
 
 def device_number(device: str) -> int:
-    """1 of cuda:1, 0 of cuda."""
+    """Return 1 for cuda:1, 0 for cuda."""
     digits = device.partition(":")[2]
     return int(digits) if digits.isdigit() else 0
 
 
 def cartridge_ram(task: Task, home: HomePaths) -> int:
-    """Return the bytes of RAM in the cartridge of a task; 0 for one that cannot be read, which others tell."""
+    """Return the bytes of RAM in a task's cartridge; 0 for a ROM that cannot be read, which another check reports."""
     try:
         with open_regular(rom_path(task, home)) as rom:
             header = rom.read(0x150)
@@ -97,9 +99,9 @@ def cartridge_ram(task: Task, home: HomePaths) -> int:
 
 
 def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None) -> int:
-    """Bytes of consoles, rollout and one minibatch's activations; a bound, not a promise.
+    """Return the estimated bytes of consoles, rollout and one minibatch's activations.
 
-    `ram` is what each cartridge has.
+    `ram` is the RAM of each cartridge in bytes.
     """
     envs = config.num_envs if num_envs is None else num_envs
     console = CONSOLE_BYTES + max(0, ram - INCLUDED_RAM_BYTES)
@@ -112,7 +114,7 @@ def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None
 
 
 def network_bytes(config: RunConfig, envs: int, minibatch: int) -> int:
-    """Of one pass over the network, forward and back."""
+    """Return the estimated bytes of one forward and backward pass of the network."""
     kind = "nature" if config.policy == "auto" else config.policy
     if config.device == "cpu" or config.algo != "ppo" or kind not in ACTING_BYTES:
         # A Nature CNN keeps about 12 float32 activations per input pixel for its backward pass.

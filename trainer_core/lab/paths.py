@@ -1,7 +1,7 @@
-"""Where everything lies: what we ship, the data of a home, the files of a run directory.
+"""Paths of shipped files, of the data of a home, and of the files of a run directory.
 
-The only place that knows these layouts, and whether this code runs from a checkout (a source
-archive counts as one) or was installed from a wheel.
+Only this module knows these layouts, and whether this code runs from a checkout (a source archive counts as one) or
+from an installed wheel.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import platformdirs
 from trainer_core.wire.environment import chosen_home
 
 _ROOT = Path(__file__).resolve().parents[2]
-"""The folder with our packages in it: the checkout, or one below `dmglab` (setup.py)."""
+"""Folder that holds our packages: the checkout, or `dmglab` when installed (setup.py)."""
 CHECKOUT = _ROOT if (_ROOT / "pyproject.toml").is_file() else None
-"""None when installed."""
+"""The checkout; None when installed."""
 ASSETS = _ROOT / "assets" if CHECKOUT else _ROOT / "dmglab_assets"
-"""Games, tasks and icons that we ship; the wheel's name for the folder is set in setup.py."""
+"""Folder of shipped games, tasks and icons; setup.py sets its name in the wheel."""
 
 
 def shipped_file(path: str) -> Path:
-    """The file that a shipped task names by its path in the checkout, `assets/...`."""
+    """Return the file that a shipped task names by its path in the checkout, `assets/...`."""
     return ASSETS / Path(path).relative_to("assets")
 
 
 def default_home() -> Path:
-    """DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for data."""
+    """Return DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for data."""
     if chosen := chosen_home():
         return Path(chosen).expanduser().resolve()
     if CHECKOUT:
@@ -37,17 +37,16 @@ def default_home() -> Path:
 
 
 def child_folder() -> Path:
-    """Where child processes run: their `python -m trainer_core...` finds our packages from there.
+    """Return the working directory of child processes, from which `python -m trainer_core...` finds our packages.
 
-    `-m` puts the working directory before everything else on the path, so that nobody else's
-    package of such a name is taken for ours.
+    `-m` puts the working directory first on the path, so that another package of the same name is never imported.
     """
     return _ROOT
 
 
 @dataclass(frozen=True, slots=True)
 class HomePaths:
-    """One home: every run, the index of runs, the user's own tasks and registered ROMs."""
+    """Paths of one home: its runs, their index, the user's own tasks and registered ROMs."""
 
     root: Path
 
@@ -57,27 +56,27 @@ class HomePaths:
 
     @property
     def runs_index(self) -> Path:
-        """Append-only JSON lines; the run directories are the truth, this is how to find them."""
+        """Index of runs: append-only JSON lines. It only locates runs; their directories hold the data."""
         return self.root / "training" / "runs.jsonl"
 
     @property
     def queue(self) -> Path:
-        """Runs that wait for a device, in the order in which they are started (runs.queue)."""
+        """Queue of runs that wait for a device, in their order of starting (runs.queue)."""
         return self.root / "training" / "queue.json"
 
     @property
     def devices(self) -> Path:
-        """One lock file a device, held by whoever trains on it (runs.device_lock)."""
+        """Folder with one lock file per device, held by the process that trains on it (runs.device_lock)."""
         return self.root / "training" / "devices"
 
     @property
     def moving_lock(self) -> Path:
-        """Held by the process that moves runs into an archive or back."""
+        """Lock held by the process that moves runs into an archive or back."""
         return self.runs.parent / "moving.lock"
 
     @property
     def detached_lock(self) -> Path:
-        """Held by the detached host of this home (service.detached)."""
+        """Lock held by the detached host of this home (service.detached)."""
         return self.root / "training" / "keeper.lock"
 
     @property
@@ -86,7 +85,7 @@ class HomePaths:
 
     @property
     def runs_cache(self) -> Path:
-        """SQLite; made again from the index and the logs whenever it is not there."""
+        """SQLite database; rebuilt from the index and the logs if missing."""
         return self.root / "training" / "runs.sqlite"
 
     @property
@@ -111,7 +110,7 @@ class HomePaths:
 
 @dataclass(frozen=True, slots=True)
 class RunPaths:
-    """One run directory (DESIGN: a run on disk)."""
+    """Paths of one run directory."""
 
     root: Path
 
@@ -145,12 +144,12 @@ class RunPaths:
 
     @property
     def lock(self) -> Path:
-        """Held by whoever trains here (runs.run_lock); it holds that process's number."""
+        """Lock held by the process that trains here (runs.run_lock); the file contains its process id."""
         return self.root / "lock"
 
     @property
     def mail(self) -> Path:
-        """Commands from processes that do not keep the run, and their answers (runs.mailbox)."""
+        """Folder of commands from processes that did not start the run, and their answers (runs.command_files)."""
         return self.root / "mail"
 
     @property
@@ -162,17 +161,17 @@ class RunPaths:
         return self.root / "frames.bin"
 
     def checkpoint(self, env_steps: int) -> Path:
-        """Zero-padded, so that names sort as numbers do."""
+        """Return the folder of a checkpoint, zero-padded, so that names sort as numbers do."""
         return self.checkpoints / f"{env_steps:012d}"
 
 
 def home_of(run: RunPaths) -> HomePaths:
-    """The home whose `runs` holds that directory; the default home for a directory elsewhere."""
+    """Return the home whose `runs` holds that directory; the default home for a directory elsewhere."""
     return _home_holding(run.root, lambda home: home.runs)
 
 
 def home_of_player(folder: Path) -> HomePaths:
-    """The same for a player's folder and `players`."""
+    """Return the home whose `players` holds that folder; the default home for a folder elsewhere."""
     return _home_holding(folder, lambda home: home.players)
 
 

@@ -1,4 +1,4 @@
-"""One documented set of defaults per scale. Every number has a source, in `why`."""
+"""Documented defaults for each scale of hardware. Every number has a source, in `why`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
 
 WISHES = ("gamma", "stack_k")
-"""What a task may ask for: see `trainer_core.lab.tasks.Training`."""
+"""Options that a task may suggest: see `trainer_core.lab.tasks.Training`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """`fields` differ from RunConfig's own defaults; `why` names a source for each."""
+    """One set of defaults: `fields` differ from RunConfig's own; `why` names a source for each."""
 
     title: str
     summary: str
@@ -97,11 +97,10 @@ def preset_config(name: str) -> RunConfig:
 
 
 def wishes_of(task: str, config: RunConfig, home: HomePaths) -> dict[str, Any]:
-    """Return the fields of `config` that a task wants otherwise, with its values.
+    """Return the fields of `config` that a task suggests otherwise, with its values.
 
-    Of several tasks the most that one of them wants. One that cannot be read wants nothing here:
-    whoever opens it says what is wrong. How many pictures are stacked is not asked where a run
-    begins with weights, which were made for a number of them.
+    Of several tasks the greatest value counts. A task that cannot be read suggests nothing; opening it reports the
+    error. `stack_k` is left out for a warm start, since its weights fix it.
     """
     try:
         names = split_tasks(expand_tasks(task, home) if is_list(task) else task)
@@ -119,5 +118,5 @@ def wishes_of(task: str, config: RunConfig, home: HomePaths) -> dict[str, Any]:
 
 
 def suggest_preset(device: str) -> str:
-    """The preset for a device when nobody chose one."""
+    """Return the preset to use for a device by default."""
     return "laptop" if device == "cpu" else "gpu"

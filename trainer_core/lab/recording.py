@@ -1,19 +1,18 @@
-"""A recording: what a player showed, frame by frame, and the buttons that made it.
+"""Recording of a player: every frame's picture and the buttons that produced it.
 
     <folder>/pictures.bin    5,760 bytes a frame: 160x144 shades, 4 a byte, leftmost pixel in the
                              low bits; other sizes and colours where the manifest says so
     <folder>/buttons.bin     one joypad mask a frame
-    <folder>/shown.bin       only where a picture may stay for several frames: u32, little endian,
-                             a picture: the first frame that shows it
-    <folder>/steps.jsonl     RecordedStep below, one a line: the frames of each agent step, and what
-                             they came to
+    <folder>/shown.bin       only if a picture may stay for several frames: u32, little endian,
+                             for each picture the first frame that shows it
+    <folder>/steps.jsonl     RecordedStep below, one a line: the frames of each agent step and its
+                             result
     <folder>/recording.json  Recording below, written last: a folder without it is unfinished, and
-                             has unfinished.json, from which protocol.unfinished recovers it
+                             has unfinished.json, from which lab.unfinished_recordings recovers it
 
-Frames count from 0: frame n is the picture after n + 1 frames of play, reached with mask n held.
-Replaying buttons.bin from the start state gives pictures.bin again, byte for byte, when the game is
-put into the state of each of `jumps` at its frame. What has no `state` (a GIF, another
-environment's pictures) can be looked at, not pressed again.
+Frames count from 0: frame n is the picture after n + 1 frames of play, reached with mask n held. Replaying buttons.bin
+from the start state gives pictures.bin again, byte for byte, when the game is put into the state of each of `jumps` at
+its frame. A recording without `state` (a GIF, another environment's pictures) can only be viewed.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ WIDTH, HEIGHT = 160, 144
 PICTURE_BYTES = WIDTH * HEIGHT // 4
 FRAMES_PER_SECOND = 4194304 / 70224
 MAX_FRAMES = 36_000
-"""Ten minutes; its pictures take 207 MB."""
+"""Ten minutes; the pictures take 207 MB."""
 PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
     "pictures.bin",
     "buttons.bin",
@@ -57,10 +56,10 @@ FileNameOrNone = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,10
 
 
 class Jump(msgspec.Struct, kw_only=True, frozen=True):
-    """Before a frame the game was put into another state: an episode began, a state was loaded."""
+    """Change of the game's state before a frame: an episode began, a state was loaded."""
 
     frame: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
-    """The first frame that follows from `state`."""
+    """First frame that follows from `state`."""
     state: FileName
 
 
@@ -69,44 +68,44 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     task: str
     rom_sha256: str
     state: FileNameOrNone
-    """The console's state before the first frame, a file of the folder; "" where there is none."""
+    """File in the folder with the console's state before the first frame; "" if there is none."""
     frames: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     checkpoint: str = ""
     checkpoint_sha256: str = ""
     mode: Literal["human", "greedy", "sample", "leave_loops", "script"] = "human"
-    """Who pressed: a person, a policy, or a program that knows the way."""
+    """Source of the buttons: a human, a policy, or a script."""
     created_at: float
     success: bool = False
     jumps: tuple[Jump, ...] = ()
-    """In the order of their frames. Between them buttons alone make the pictures."""
+    """Jumps in the order of their frames. Between them the buttons alone determine the pictures."""
     parent: str = ""
-    """Name of the recording whose beginning this one shares; "" = of none."""
+    """Name of the recording whose beginning this one shares; "" = none."""
     forked_at: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
-    """The first frame in which it may differ from its parent."""
+    """First frame that may differ from the parent's."""
     width: Annotated[int, Meta(ge=1, le=MAX_SIDE)] = WIDTH
     height: Annotated[int, Meta(ge=1, le=MAX_SIDE)] = HEIGHT
     format: Literal["shades", "rgb888"] = "shades"
     """Four shades a byte, or three bytes a pixel."""
     pictures: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
-    """How many pictures shown.bin speaks of; 0 = one a frame, without that file."""
+    """Number of pictures in shown.bin; 0 = one a frame, without that file."""
     source: str = ""
-    """What it was made from, in words; "" = played here."""
+    """Description of the source; "" = played here."""
     cursor: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
-    """The frame that it is about: where it is opened."""
+    """Frame at which the recording is opened."""
 
     @property
     def picture_bytes(self) -> int:
-        """Of one picture in pictures.bin."""
+        """Bytes of one picture in pictures.bin."""
         pixels = self.width * self.height
         return 3 * pixels if self.format == "rgb888" else -(-pixels // 4)
 
     @property
     def is_game_boy(self) -> bool:
-        """Whether its pictures are a Game Boy's screens."""
+        """True if the pictures are a Game Boy's screens."""
         return (self.width, self.height, self.format) == (WIDTH, HEIGHT, "shades")
 
     def segment_at(self, frame: int) -> tuple[int, str]:
-        """(first frame, file of the state before it) of the piece that `frame` belongs to."""
+        """Return (first frame, file of the state before it) of the segment between jumps that holds `frame`."""
         for jump in reversed(self.jumps):
             if jump.frame <= frame:
                 return jump.frame, jump.state
@@ -114,14 +113,14 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
-    """One agent step. Frames that belong to no finished step have no line."""
+    """One agent step. Frames of an unfinished step have no line."""
 
     step: Annotated[int, Meta(ge=1, le=2**31)]
     """Number of the step in its episode, from 1."""
     first_frame: int
-    """First frame of the recording that belongs to the step; 0 where it had begun before."""
+    """First frame of the step in the recording; 0 if the step began before the recording."""
     last_frame: int
-    """Its last frame: the picture that was judged."""
+    """Last frame, whose picture was scored."""
     action: Annotated[int, Meta(ge=-1, lt=len(ALL_ACTIONS))] = -1
     """Index into buttons7.v1, -1 none."""
     reward: float = 0.0
@@ -130,20 +129,20 @@ class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
     done: bool = False
     trunc: bool = False
     terms: dict[str, float] = {}
-    """What the reward is made of: step_cost, shaping, bonus. Empty where nobody judged."""
+    """Terms of the reward: step_cost, shaping, bonus. Empty if the step was not scored."""
     value: float | None = None
     """Return that the policy's critic expected when the step began; None without one."""
 
 
 class _EndedStep(msgspec.Struct, frozen=True):
-    """What lines said of frames before they named a step's first and last one."""
+    """Frame of a step in the old format, without its first and last one."""
 
     frame: Annotated[int, Meta(ge=0, le=MAX_FRAMES)]
-    """How many frames there were when the step had ended: its last one plus 1."""
+    """Number of frames at the end of the step: its last frame plus 1."""
 
 
 def write_recording(folder: Path, recording: Recording) -> None:
-    """Finish a recording: its manifest appears whole or not at all."""
+    """Finish a recording by writing its manifest atomically."""
     partial = folder / f"{MANIFEST}.tmp"
     with partial.open("wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(recording)))
@@ -153,7 +152,7 @@ def write_recording(folder: Path, recording: Recording) -> None:
 
 
 def read_recording(folder: Path) -> Recording:
-    """Raises ProtocolError when the folder is no finished recording or its files are cut short."""
+    """Return the manifest. Raises ProtocolError when the recording is unfinished or its files are cut short."""
     path = folder / MANIFEST
     try:
         recording = msgspec.json.decode(read_regular(path), type=Recording)
@@ -174,7 +173,7 @@ def read_recording(folder: Path) -> Recording:
 
 
 def read_shown(folder: Path, recording: Recording) -> array[int] | None:
-    """The first frame of each picture; None where each frame has its own. Raises ProtocolError."""
+    """Return the first frame of each picture; None if each frame has its own. Raises ProtocolError."""
     if not recording.pictures:
         return None
     path = folder / SHOWN
@@ -194,7 +193,7 @@ def read_shown(folder: Path, recording: Recording) -> array[int] | None:
 
 
 def read_buttons(folder: Path, recording: Recording) -> bytes:
-    """A joypad mask a frame. Raises ProtocolError."""
+    """Return one joypad mask per frame. Raises ProtocolError."""
     try:
         return read_regular(folder / BUTTONS, recording.frames)
     except OSError as error:
@@ -207,12 +206,12 @@ def _size_of(path: Path) -> int:
 
 
 def encode_step(step: RecordedStep) -> bytes:
-    """One line of steps.jsonl, newline included."""
+    """Return one line of steps.jsonl, newline included."""
     return msgspec.json.encode(step) + b"\n"
 
 
 def read_steps(folder: Path, recording: Recording) -> list[RecordedStep]:
-    """The steps in order; none where the recording has no file of them.
+    """Return the steps in order; none if the recording has no file of them.
 
     Raises ProtocolError naming the line that is no step of `recording`.
     """
@@ -242,7 +241,7 @@ def read_steps(folder: Path, recording: Recording) -> list[RecordedStep]:
 
 
 def _decode_step(line: bytes, begun: int) -> RecordedStep:
-    """A line of either form; an old one is taken to begin where the step before it ended."""
+    """Return the step in a line of either format; in the old one it begins at `begun`."""
     if b'"first_frame"' in line:
         return msgspec.json.decode(line, type=RecordedStep)
     ended = msgspec.json.decode(line, type=_EndedStep).frame
@@ -251,9 +250,9 @@ def _decode_step(line: bytes, begun: int) -> RecordedStep:
 
 
 def list_recordings(root: Path) -> list[Path]:
-    """Finished recordings below `root`, oldest first.
+    """Return the finished recordings below `root`, oldest first.
 
-    Training keeps none: the folders of a home's runs, thousands perhaps, are not looked through.
+    The folders of a home's runs, perhaps thousands, are skipped: training writes no recordings.
     """
     found: list[tuple[float, Path]] = []
     for name, folders, files in os.walk(root):
@@ -267,14 +266,14 @@ def list_recordings(root: Path) -> list[Path]:
 
 
 def pack_picture(shades: bytes) -> bytes:
-    """Shades, one a byte and a multiple of 4 of them, as 4 a byte, leftmost in the low bits."""
+    """Pack shades, one a byte and a multiple of 4 of them, 4 to a byte, leftmost in the low bits."""
     # One large number for every fourth pixel: four shifts pack the whole picture.
     quarters = (int.from_bytes(shades[pixel::4]) << 2 * pixel for pixel in range(4))
     return sum(quarters).to_bytes(len(shades) // 4)
 
 
 def unpack_picture(packed: bytes) -> bytes:
-    """The shades of `pack_picture`'s bytes, one a byte."""
+    """Return the shades that `pack_picture` packed, one a byte."""
     size = len(packed)
     low = _LOW_SHADES if size == PICTURE_BYTES else int.from_bytes(b"\x03" * size)
     shades, together = bytearray(4 * size), int.from_bytes(packed)
@@ -284,7 +283,7 @@ def unpack_picture(packed: bytes) -> bytes:
 
 
 def refuse_pictures_only(folder: Path, recording: Recording) -> None:
-    """Raises ProtocolError where no console's state says from where buttons could be pressed."""
+    """Raise ProtocolError if the recording has no start state, so that its buttons cannot be pressed again."""
     if not recording.state:
         raise ProtocolError(
             f"{folder}: holds pictures only, from {recording.source or 'elsewhere'}; there is no "

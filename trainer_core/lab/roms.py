@@ -1,7 +1,7 @@
-"""The ROMs that a person owns: known by hash and path, never copied.
+"""Register of the user's ROMs by hash and path; the files are never copied.
 
-`settings/roms.json` maps a SHA-256 to what `dmglab rom add` found, or, as it was written by hand
-before that command was there, to a path alone. `trainer_core.envs.rom_registry` writes it.
+`settings/roms.json` maps a SHA-256 to the facts that `dmglab rom add` found, or, in old hand-written files, to a path
+alone. `trainer_core.envs.rom_registry` writes it.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from trainer_core.wire.errors import BAD_JSON, TaskError, shown
 from trainer_core.wire.regular_files import open_regular, read_regular
 
 REGISTER = "dmglab rom add PATH"
-"""What every error about a missing ROM names."""
+"""Command that every error about a missing ROM names."""
 
 
 ROM_SUFFIXES = (".gb", ".gbc")
 MAX_ROM_BYTES = 8 << 20
-"""The largest cartridge there was."""
+"""Size of the largest cartridge ever made."""
 HEADER_BYTES = 0x150
 LOGO_CRC32 = 0x46195417
-"""Of the boot logo at 0104 to 0133."""
+"""CRC-32 of the boot logo at 0104 to 0133."""
 LONGEST_PATH = 4096
-"""What Linux takes."""
+"""Longest path in bytes that Linux accepts."""
 MAX_BYTES = 64 << 20
-"""Of roms.json: some 100,000 ROMs."""
+"""Greatest size of roms.json: some 100,000 ROMs."""
 
 
 class RegisteredRom(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """Facts of one ROM as they were when it was added."""
+    """Facts of one ROM at the time when it was added."""
 
     path: str
-    """Absolute; a relative one, written by hand, counts from the folder of roms.json."""
+    """Absolute path; a relative one, written by hand, is relative to the folder of roms.json."""
     title: str = ""
     mapper: str = ""
     size: int = 0
@@ -54,10 +54,10 @@ class RegisteredRom(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
 
 
 def has_rom_header(path: Path) -> bool:
-    """Whether the logo or the header's checksum is right: else no console would be made of it.
+    """Return whether the header's logo or checksum is correct; otherwise the emulator refuses the file.
 
-    The same look as the emulator's (Pan Docs, "The cartridge header"), without loading that. True
-    for what cannot be read: who opens it will say why.
+    The same check as the emulator's (Pan Docs, "The cartridge header"), without importing it. True for an unreadable
+    file: opening it reports the reason.
     """
     try:
         with open_regular(path) as file:
@@ -71,9 +71,9 @@ def has_rom_header(path: Path) -> bool:
 
 
 def is_for_color_only(path: Path) -> bool:
-    """Whether a ROM's header asks for a Game Boy Color (Pan Docs, 0143 = C0). False if unreadable.
+    """Return whether a ROM's header requires a Game Boy Color (Pan Docs, 0143 = C0). False if unreadable.
 
-    On a DMG such a game runs, but mostly to show that it will not be played there.
+    On a DMG most such games run only to show a message that they cannot be played.
     """
     try:
         with open_regular(path) as file:
@@ -87,20 +87,20 @@ def roms_file(home: HomePaths) -> Path:
 
 
 class Register(NamedTuple):
-    """What roms.json says."""
+    """Content of roms.json."""
 
     roms: dict[str, RegisteredRom]
     bad: dict[str, tuple[msgspec.Raw, str]]
-    """Entries that name no ROM, as they stand there, each with the reason."""
+    """Invalid entries, unparsed, each with the reason."""
 
 
 def registered_roms(home: HomePaths) -> dict[str, RegisteredRom]:
-    """Return each ROM by its SHA-256, without what `read_register` finds bad. Raises TaskError."""
+    """Return each ROM by its SHA-256, without the invalid entries. Raises TaskError."""
     return read_register(home).roms
 
 
 def read_register(home: HomePaths) -> Register:
-    """Read roms.json entry by entry: a bad one takes no good one along.
+    """Read roms.json entry by entry, so that an invalid entry does not hide valid ones.
 
     Raises TaskError for a file that is no register at all.
     """
@@ -124,7 +124,7 @@ def read_register(home: HomePaths) -> Register:
 
 
 def _entry(folder: Path, sha256: str, raw: msgspec.Raw) -> RegisteredRom:
-    """Raises TaskError, BAD_JSON for what names no ROM."""
+    """Return the ROM of one entry. Raises TaskError, BAD_JSON for an invalid entry."""
     said = msgspec.json.decode(raw, type=RegisteredRom | str)
     rom = RegisteredRom(path=said) if isinstance(said, str) else said
     if not is_sha256(sha256):
@@ -144,7 +144,7 @@ def _entry(folder: Path, sha256: str, raw: msgspec.Raw) -> RegisteredRom:
 
 
 def rom_path(task: Task, home: HomePaths) -> Path:
-    """Where the ROM of a task should lie. Raises TaskError when nobody registered it."""
+    """Return the path at which a task's ROM is registered. Raises TaskError when it is not registered."""
     if task.rom_path is not None:
         return task.rom_path
     wanted = task.manifest.rom.sha256
@@ -158,7 +158,7 @@ def rom_path(task: Task, home: HomePaths) -> Path:
 
 
 def sha256_of_rom(path: Path) -> str:
-    """Of a ROM file; empty for one that cannot be read or is too large to be one."""
+    """Return the SHA-256 of a ROM file; empty if it cannot be read or is too large to be one."""
     try:
         return hashlib.sha256(read_regular(path, MAX_ROM_BYTES)).hexdigest()
     except OSError:
@@ -166,10 +166,10 @@ def sha256_of_rom(path: Path) -> str:
 
 
 def find_game_again(task: str, rom_sha256: str, home: HomePaths) -> str:
-    """What a recording or a state that was made with `task` is played on now.
+    """Return the task or ROM on which a recording or a state made with `task` can be played now.
 
-    A task's id stays. The path of a bare ROM stays while that file is still the one of
-    `rom_sha256`; else it is where a ROM of that hash is known. Raises TaskError when none is.
+    A task's id is returned unchanged. The path of a ROM is returned while that file has the hash `rom_sha256`; else the
+    path of a known ROM of that hash. Raises TaskError when there is none.
     """
     if not task.lower().endswith(ROM_SUFFIXES) or sha256_of_rom(Path(task)) == rom_sha256:
         return task
@@ -184,45 +184,44 @@ def find_game_again(task: str, rom_sha256: str, home: HomePaths) -> str:
 
 
 def _known_places(sha256: str, home: HomePaths) -> Iterator[Path]:
-    """Where a ROM of that hash may lie: as registered, else among the games that we ship."""
+    """Yield the paths where a ROM of that hash may be: as registered, then the shipped games."""
     if rom := registered_roms(home).get(sha256):
         yield Path(rom.path)
     yield from shipped_roms()
 
 
 def shipped_roms() -> list[Path]:
-    """The games that we ship."""
+    """Return the paths of the shipped games."""
     return sorted(p for s in ROM_SUFFIXES for p in (ASSETS / "games").glob(f"*/*{s}"))
 
 
 HASH_DIGITS = 6
-"""A hash may be cut, not shorter than this."""
+"""Least number of digits of an abbreviated hash."""
 
 
 class KnownRom(msgspec.Struct, frozen=True):
-    """A registered ROM, or a game of ours (without a hash or title: nobody registered it)."""
+    """A registered ROM, or a shipped game (without hash and title, as it is not registered)."""
 
     path: Path
     sha256: str = ""
     title: str = ""
 
     def names(self) -> tuple[str, ...]:
-        """What a person may call it, in lower case."""
+        """Return the names that a user may give it, in lower case."""
         return tuple(n.lower() for n in (self.path.name, self.path.stem, self.title) if n)
 
 
 def known_roms(home: HomePaths) -> list[KnownRom]:
-    """The registered ROMs, then ours. Raises TaskError for a register that cannot be read."""
+    """Return the registered ROMs, then ours. Raises TaskError for an unreadable register."""
     registered = [KnownRom(Path(rom.path), sha256, rom.title.strip()) for sha256, rom in registered_roms(home).items()]
     places = {rom.path for rom in registered}
     return [*registered, *(KnownRom(path) for path in shipped_roms() if path not in places)]
 
 
 def named_rom(text: str, home: HomePaths) -> Path:
-    """The file that `text` names: a path that is there, else a file name, title or SHA-256 of a
-    known ROM, in any case, whole or as much of its beginning as no other shares.
+    """Return the file that `text` names: an existing path, or the file name, title or SHA-256 of a known ROM.
 
-    Raises TaskError when none or several fit.
+    Case is ignored; an unambiguous beginning is enough. Raises TaskError when none or several match.
     """
     path = Path(text).expanduser()
     if path.is_file():
@@ -244,7 +243,7 @@ def named_rom(text: str, home: HomePaths) -> Path:
 
 
 def fitting(text: str, roms: list[KnownRom]) -> list[KnownRom]:
-    """Those that `text` names: whole names before beginnings, names before hashes."""
+    """Return the ROMs that `text` names: whole names before beginnings, names before hashes."""
     wanted = text.strip().lower()
     if not wanted:
         return []
@@ -257,7 +256,7 @@ def fitting(text: str, roms: list[KnownRom]) -> list[KnownRom]:
 
 
 class Stage(msgspec.Struct, kw_only=True, frozen=True):
-    """One task to make, in words: which states to save, which picture to capture."""
+    """Description of one task to make: the states to save and the picture to capture."""
 
     id: str
     title: str
@@ -269,15 +268,15 @@ class Profile(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=T
     id: str
     title: str
     sha1: str
-    """As published; `source` says where."""
+    """SHA-1 as published by `source`."""
     source: str
     verified: bool
-    """Whether we compared the hash with a cartridge of our own."""
+    """True if we compared the hash with a cartridge of our own."""
     stages: tuple[Stage, ...]
 
 
 def load_profiles(root: Path = ASSETS / "profiles") -> list[Profile]:
-    """Every profile that we ship, by id. Raises TaskError for one that cannot be read."""
+    """Return every shipped profile, by id. Raises TaskError for one that cannot be read."""
     found = []
     for path in sorted(root.glob("*.toml")):
         try:
@@ -291,11 +290,11 @@ def load_profiles(root: Path = ASSETS / "profiles") -> list[Profile]:
 
 
 MOST_LOOKED_AT = 5000
-"""Files of a folder that was dropped."""
+"""Greatest number of files of a dropped folder that are examined."""
 
 
 def rom_in(folder: Path) -> Path | None:
-    """Return the first ROM of a folder that holds games; None where it holds something else."""
+    """Return the first ROM of a folder of games; None if the folder holds something else."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in itertools.islice(entries, MOST_LOOKED_AT))

@@ -1,4 +1,4 @@
-"""Whether the files are there that a run reads: its task's, and the weights it begins with."""
+"""Checks of the files that a run reads: those of its task, and the weights it begins with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
 
 
 def find_checked_tasks(text: str, home: HomePaths, num_envs: int) -> tuple[Check, dict[str, Task]]:
-    """Return the same check and the tasks that it looked at, as `game_tasks` has them; none where it failed."""
+    """Return the check and the checked tasks by name, as `game_tasks` does; no tasks if it failed."""
     if not is_list(text):
         return _find_one(text, home)
     try:
@@ -59,14 +59,14 @@ def _failed(detail: str, fix: str, **remedy: Any) -> Check:
 
 
 def _mixable(task_id: str, home: HomePaths) -> Task:
-    """Raises ConfigError for a task that is no folder of a Game Boy's."""
+    """Return a task for a batch of several. Raises ConfigError unless it is a Game Boy task with a folder."""
     if task_id in BUILT_IN_TASKS or is_arc(task_id):
         raise ConfigError(f"{task_id} is no Game Boy: it trains alone, not beside other tasks")
     return find_task(task_id, home)
 
 
 def _difference(first: Task, other: Task) -> str:
-    """What keeps two tasks out of one batch, "" for nothing: a step is one launch for all."""
+    """Return the difference that keeps two tasks out of one batch, "" for none: a step is one launch for all."""
     a, b = first.manifest, other.manifest
     for name, mine, theirs in (
         ("buttons", a.codec.id, b.codec.id),
@@ -112,7 +112,7 @@ def _check_files(task: Task, home: HomePaths) -> Check:
 
 
 def check_guest_task(task_id: str, home: HomePaths) -> Check:
-    """Check the task of a trainer that is not ours: its networks have the seven buttons."""
+    """Check the task of another library's trainer, whose networks have the seven buttons."""
     if is_several(task_id):
         return check_task(task_id, home)
     check, tasks = _find_one(task_id, home)
@@ -125,7 +125,7 @@ def check_guest_task(task_id: str, home: HomePaths) -> Check:
 
 
 def _check_arc(task_id: str, home: HomePaths) -> Check:
-    """Its game, and the environment with the library that plays it."""
+    """Check the game, and the environment with the library that runs it."""
     try:
         game = find_game(task_id, home)
     except TaskError as error:
@@ -137,7 +137,7 @@ def _check_arc(task_id: str, home: HomePaths) -> Check:
 
 
 def check_warm_start(folder: str) -> Check:
-    """The donor of a run that begins; a run that goes on needs none."""
+    """Check the checkpoint with which a new run begins; a resumed run needs none."""
     try:
         meta = checkpoint_manifest.verify(Path(folder), (checkpoint_manifest.POLICY,))
     except CheckpointError as error:
@@ -152,7 +152,7 @@ def check_warm_start(folder: str) -> Check:
 
 
 def check_algorithm(config: RunConfig) -> Check | None:
-    """A warning where this run will most likely learn nothing, else None."""
+    """Return a warning if this run will most likely learn nothing, else None."""
     caution = find_algorithm(config.algo).caution
     if not caution or set(split_tasks(config.task)) <= set(BUILT_IN_TASKS):
         return None

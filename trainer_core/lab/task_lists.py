@@ -1,7 +1,7 @@
-"""Several tasks of one run, written as one text: `a,b`, and `pocket_quest/*` for all of a folder.
+"""Lists of the tasks of one run as text: `a,b`, and `pocket_quest/*` for all tasks of a folder.
 
-One policy learns them side by side. Which env plays which is a rule, not a table, so that every
-process and every reader of a rollout knows it: of K tasks env n plays task n modulo K.
+One policy learns them side by side. A fixed rule assigns the tasks, so that every process and every reader of a rollout
+knows it: of K tasks env n plays task n modulo K.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from trainer_core.wire.errors import ConfigError
 
 SEPARATOR = ","
 MOST_TASKS = 64
-"""Of one run: a record holds a few numbers of each, and a line has 64 KiB."""
+"""Greatest number of tasks of a run: a record holds a few numbers of each, and a line has 64 KiB."""
 
 
 def split_tasks(text: str) -> tuple[str, ...]:
-    """The ids in `text`, mostly one."""
+    """Return the ids in `text`."""
     return tuple(part.strip() for part in text.split(SEPARATOR))
 
 
 def game_tasks(text: str, home: HomePaths) -> dict[str, Task]:
-    """Return the tasks in `text` that play a Game Boy, by the names that they have there.
+    """Return the tasks in `text` that play a Game Boy, by their names in it.
 
     Built-in tasks and ARC-AGI-3 games have no `Task` and are left out. Raises TaskError.
     """
@@ -37,18 +37,18 @@ def is_several(text: str) -> bool:
 
 
 def is_list(text: str) -> bool:
-    """Whether it is one for `expand_tasks`: several names, or a pattern."""
+    """Return whether `expand_tasks` applies: several names, or a pattern."""
     return SEPARATOR in text or "*" in text
 
 
 def one_of(text: str, wanted: str = "") -> str:
-    """The one of a policy's tasks that is played: `wanted` if it is among them, else the first."""
+    """Return the task to play of those in `text`: `wanted` if it is among them, else the first."""
     tasks = split_tasks(text)
     return wanted if wanted in tasks else tasks[0]
 
 
 def short_task(text: str) -> str:
-    """For narrow places: the last part of one name or two, the number of more."""
+    """Return a short name for display: the last part of one name or two, the number of more."""
     tasks = split_tasks(text)
     if len(tasks) > 2:
         return f"{len(tasks)} tasks"
@@ -56,15 +56,14 @@ def short_task(text: str) -> str:
 
 
 def envs_of(number: int, count: int) -> slice:
-    """The envs that play task `number` of `count`."""
+    """Return the envs that play task `number` of `count`."""
     return slice(number, None, count)
 
 
 def expand_tasks(text: str, home: HomePaths) -> str:
-    """`text` with every pattern replaced by the ids of the tasks that it fits, in their order.
+    """Return `text` with every pattern replaced by the ids of the matching tasks, in their order.
 
-    Raises ConfigError for a pattern that fits none, an id that stands twice, an empty one, and too
-    many.
+    Raises ConfigError for a pattern without a match, a repeated id, an empty one, and too many.
     """
     found: list[str] = []
     for part in split_tasks(text):

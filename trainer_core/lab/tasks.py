@@ -1,6 +1,6 @@
-"""Task folders: `task.toml` and the arrays beside it. Shareable without the ROM.
+"""Task folders: `task.toml` and the arrays beside it, which can be shared without the ROM.
 
-Only the manifest is read here; arrays are loaded by trainer_core.envs, goal pictures by the app.
+Only the manifest is read here; trainer_core.envs loads the arrays, the app the goal pictures.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from trainer_core.wire.regular_files import folders_with, read_regular
 OBSERVATION_RULE = "mean2x2.v1"
 MAX_MANIFEST_BYTES = 64 << 10
 MAX_TASK_FILE_BYTES = 64 << 20
-"""Of start states and goals: what `emulator.state.npz` reads at most."""
+"""Greatest size of start states and goals, as in `emulator.state.npz`."""
 BUILT_IN_TASKS = {"tiny_goal": "Walk a 10x9 grid to one tile: no ROM, seconds to learn"}
 """Tasks that are code, not a folder, with their titles."""
 
@@ -42,7 +42,7 @@ class Rom(msgspec.Struct, kw_only=True, frozen=True):
     name: str
     sha256: str
     path: str = ""
-    """`assets/...` for games we ship; empty for a user's ROM, found by its hash."""
+    """`assets/...` for a shipped game; empty for a user's ROM, which is found by its hash."""
 
 
 class Codec(msgspec.Struct, kw_only=True, frozen=True):
@@ -52,12 +52,12 @@ class Codec(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Names of what an agent may press in a step."""
+        """Names of the actions that an agent may choose in a step."""
         return CODECS[self.id]
 
     @property
     def masks(self) -> tuple[int, ...]:
-        """Their joypad masks."""
+        """Joypad masks of the actions."""
         return ALL_MASKS[: len(self.actions)]
 
 
@@ -72,10 +72,10 @@ class Starts(msgspec.Struct, kw_only=True, frozen=True):
     count: int
     sha256: str
     heldout: int = 0
-    """The last `heldout` of the `count` states are for evaluation only."""
+    """Number of states, the last of `count`, that are for evaluation only."""
 
     def indices(self, held_out: bool) -> range:
-        """The states to validate on, or to train on; a task that holds none out has one set."""
+        """Return the states to validate on, or to train on; a task without held-out states has one set."""
         split = self.count - self.heldout
         return range(split, self.count) if held_out and self.heldout else range(split)
 
@@ -90,7 +90,7 @@ class Goal(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Demo(msgspec.Struct, kw_only=True, frozen=True):
-    """Ways to the goal, as joypad masks frame by frame from a state."""
+    """Demonstrations of the way to the goal, as joypad masks frame by frame from a state."""
 
     file: str
     sha256: str
@@ -104,19 +104,19 @@ class Reward(msgspec.Struct, kw_only=True, frozen=True):
     step_cost: float = 0.01
     alpha: float = 1.0
     shaping: str = "difference"
-    """What `alpha` multiplies: `difference` pays previous distance - distance, so that a detour
-    costs; `new_minimum` pays only what the episode's least distance has fallen by."""
+    """Quantity that `alpha` multiplies. `difference`: previous distance - distance, so that a detour costs.
+    `new_minimum`: only the decrease of the episode's least distance."""
     goal_bonus: float = 1.0
     novelty_bonus: float = 0.0
 
     @property
     def pays_for_dawdling(self) -> bool:
-        """Whether a step that only shows a new picture earns more than it costs."""
+        """True if a step that only shows a new picture earns more than it costs."""
         return self.novelty_bonus > 0 and self.novelty_bonus >= self.step_cost
 
     @property
     def dawdling(self) -> str:
-        """What is to be said of that; empty where it does not."""
+        """Warning that new pictures pay more than steps cost; empty if they do not."""
         if not self.pays_for_dawdling:
             return ""
         return (
@@ -126,7 +126,7 @@ class Reward(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Training(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What a run on the task has where nobody names another value, in place of the usual one."""
+    """Options of a run that the task suggests in place of the defaults."""
 
     gamma: float | None = None
     stack_k: int | None = None
@@ -138,7 +138,7 @@ class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
     title: str
     description: str = ""
     success: str = "goal_template"
-    """Name of the function that decides success; swapping it swaps bonus, done and success_rate."""
+    """Name of the function that decides success; it determines bonus, done and success_rate."""
     rom: Rom
     codec: Codec = Codec()
     observation: Observation = Observation()
@@ -174,7 +174,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def rom_path(self) -> Path | None:
-        """None for a user's ROM. Absolute only in a task that a bench made in memory."""
+        """Path of a shipped ROM; None for a user's. Absolute only in a task that a benchmark made in memory."""
         if not self.manifest.rom.path:
             return None
         path = Path(self.manifest.rom.path)
@@ -194,13 +194,13 @@ def load_task(folder: Path) -> Task:
         raise TaskError(f"{path}: {shown(error)}") from None
     except RecursionError:
         raise TaskError(f"{path}: cannot be read: lists or tables nested too deep") from None
-    except (ValueError, OverflowError) as error:  # no UTF-8, no TOML, a number of 5,000 digits
+    except (ValueError, OverflowError) as error:  # not UTF-8, not TOML, a number of 5,000 digits
         raise TaskError(f"{path}: cannot be read: {shown(error, 120)}") from None
 
 
 @functools.lru_cache(maxsize=256)
 def _manifest(path: Path, data: bytes) -> TaskManifest:
-    """What these bytes of that file say: lists of tasks are asked for again and again."""
+    """Return the manifest in `data`, cached: lists of tasks are read again and again."""
     refuse_long_keys(path, data)
     raw = tomllib.loads(data.decode())
     refuse_unknown_keys(path, raw, TaskManifest)
@@ -210,9 +210,9 @@ def _manifest(path: Path, data: bytes) -> TaskManifest:
 
 
 def find_task(task_id: str, home: HomePaths) -> Task:
-    """The task of that id in the home or among the shipped ones, or of that folder.
+    """Return the task of that id in the home or among the shipped ones, or of that folder.
 
-    Raises TaskError for a broken one, for one whose id is not where it lies, and for none.
+    Raises TaskError for an invalid task, an id that differs from its folder, and an unknown task.
     """
     if (found := known_task(task_id, home)) is not None:
         return found
@@ -227,9 +227,9 @@ def find_task(task_id: str, home: HomePaths) -> Task:
 
 
 def known_task(task_id: str, home: HomePaths) -> Task | None:
-    """Return the same, or None where there is none, without a look at all the others."""
+    """Return the task of that id or folder, or None if there is none, without reading all the others."""
     for root in task_roots(home):
-        # An id is a relative path without "..": another one is a folder, or nothing.
+        # An id is a relative path without "..": any other text is a folder, or unknown.
         if is_task_id(task_id) and (root / task_id / "task.toml").is_file():
             return _load_at(root, root / task_id)
     return load_task(Path(task_id)) if _is_folder_of_task(task_id) else None
@@ -243,17 +243,17 @@ def _is_folder_of_task(text: str) -> bool:
 
 
 def list_tasks(home: HomePaths) -> list[Task]:
-    """Every readable task, shipped ones first; `broken_tasks` says what was left out."""
+    """Return every readable task, shipped ones first; `broken_tasks` returns the others."""
     return [found for found in _scan(home) if isinstance(found, Task)]
 
 
 def broken_tasks(home: HomePaths) -> dict[str, str]:
-    """Folder to reason, of every task that cannot be read."""
+    """Return, by folder, the reason why a task cannot be read, for every such task."""
     return dict(found for found in _scan(home) if not isinstance(found, Task))
 
 
 def _scan(home: HomePaths) -> Iterator[Task | tuple[str, str]]:
-    """Each task below the roots, or its folder and why it is none."""
+    """Yield each task below the roots, or its folder and the reason why it cannot be read."""
     for root in reversed(task_roots(home)):
         for folder in sorted(folders_with(root, "task.toml")):
             try:
@@ -277,7 +277,7 @@ def task_roots(home: HomePaths) -> tuple[Path, ...]:
 
 
 def verify_file(path: Path, sha256: str, what: str) -> None:
-    """Raises TaskError unless the file is there and has that hash."""
+    """Raise TaskError unless the file exists and has that hash."""
     try:
         found = hashlib.sha256(read_regular(path, MAX_TASK_FILE_BYTES)).hexdigest()
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Episodes of a language model as rLLM's EpisodeLogger keeps them, read for a person.
+"""Reader of a language model's episodes as rLLM's EpisodeLogger writes them.
 
-`<run>/episodes/{train,val}_step_N_epoch_M/episode_*.json`, one file an episode; runners with the
-capability `episodes` write them.
+`<run>/episodes/{train,val}_step_N_epoch_M/episode_*.json`, one file an episode, of runners with the capability
+`episodes`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BATCH = re.compile(r"(train|val)_step_(\d+)_epoch_\d+")
 
 @dataclass(frozen=True, slots=True, order=True)
 class EpisodeBatch:
-    """Episodes that were kept at one training step."""
+    """Episodes that were written at one training step."""
 
     step: int
     mode: str
@@ -39,11 +39,11 @@ class TextEpisode:
     reward: float | None
     is_right: bool | None
     text: str
-    """All that was said, a paragraph a message."""
+    """All messages, one paragraph each."""
 
 
 def batches(run_dir: Path) -> list[EpisodeBatch]:
-    """What a run has kept, newest first; none where there is no such folder."""
+    """Return the batches of a run, newest first; none if there is no such folder."""
     try:
         folders = list((run_dir / "episodes").iterdir())
     except OSError:
@@ -54,13 +54,13 @@ def batches(run_dir: Path) -> list[EpisodeBatch]:
 
 
 def read_batch(batch: EpisodeBatch) -> list[TextEpisode]:
-    """Up to `MOST_SHOWN` of its episodes, by name; files that are none are left out."""
+    """Return up to `MOST_SHOWN` of its episodes, by name; invalid files are left out."""
     paths = islice(sorted(batch.folder.glob("episode_*.json")), MOST_SHOWN)
     return [episode for path in paths if (episode := read_episode(path)) is not None]
 
 
 def read_episode(path: Path) -> TextEpisode | None:
-    """None for a file that is no episode, is larger than `MOST_BYTES`, or is being written."""
+    """Return the episode in a file; None if it is invalid, unfinished or larger than `MOST_BYTES`."""
     try:
         with parsing(path):
             return _episode(plain(json.loads(read_regular(path, MOST_BYTES))))

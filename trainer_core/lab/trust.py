@@ -1,8 +1,7 @@
-"""Consent to what runs code: files that a guest's library unpickles, environments with programs.
+"""Consent to run code from files: pickles of a guest's library, and programs of environments.
 
-A file is trusted by its SHA-256: a run or an installation of this user wrote it, or the user said
-so. The list lies in the user's own folder of state and not in a home, since a home may be somebody
-else's.
+A file is trusted by its SHA-256: a run or an installation of this user wrote it, or the user confirmed it. The list is
+in the user's own state folder and not in a home, since a home may come from somebody else.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from trainer_core.wire.errors import CheckpointError, ConfigError
 SHA256 = re.compile(r"[0-9a-f]{64}")
 COMMAND = "dmglab runner trust"
 ENVIRONMENTS, ENVIRONMENT = "envs", "environment.json"
-"""The folder of a home with its runners' environments; the manifest of each, unlike any other."""
+"""Folder of a home with its runners' environments, and the manifest of each, which is unique."""
 
 
 def trusted_list() -> Path:
-    """One SHA-256 a line; only ever added to."""
+    """Return the path of the list: one SHA-256 a line, append-only."""
     return platformdirs.user_state_path("dmglab", appauthor=False) / "trusted_files"
 
 
@@ -49,7 +48,7 @@ def trust(sha256: str) -> None:
 
 
 def require_trust(path: Path, library: str) -> None:
-    """Raise CheckpointError, with the way out, unless a file or folder is trusted."""
+    """Raise CheckpointError, naming the command to trust it, unless a file or folder is trusted."""
     sha256 = sha256_of(path)
     if not is_trusted(sha256):
         raise CheckpointError(
@@ -59,7 +58,7 @@ def require_trust(path: Path, library: str) -> None:
 
 
 def require_own_environment(python: str | Path) -> None:
-    """Raise CheckpointError before an interpreter of a home starts that this user did not make."""
+    """Raise CheckpointError if `python` is in an environment of a home that this user did not install."""
     folder = Path(python).absolute().parent.parent
     if folder.parent.name != ENVIRONMENTS or not Path(python).exists():
         return
@@ -74,7 +73,7 @@ def require_own_environment(python: str | Path) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the hash of a file, or of all that lies below a folder. Raises CheckpointError."""
+    """Return the hash of a file, or of all files below a folder. Raises CheckpointError."""
     if not path.is_dir():
         return file_sha256(path)
     digest = hashlib.sha256()
@@ -84,7 +83,7 @@ def sha256_of(path: Path) -> str:
 
 
 def named_hash(text: str) -> str:
-    """Return the hash that a person gave, itself or by the path of a file. Raises ConfigError."""
+    """Return the hash that a user gave, itself or by the path of a file. Raises ConfigError."""
     if SHA256.fullmatch(text):
         return text
     if not text or not Path(text).exists():

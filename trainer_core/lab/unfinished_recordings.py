@@ -1,7 +1,7 @@
-"""A recording whose player was killed: what it had written makes a recording all the same.
+"""Recovery of recordings whose player was killed.
 
-While one is made its folder holds `unfinished.json`, the manifest as it would be now, and whoever
-makes it holds a lock on buttons.bin, which the kernel gives back with the process.
+During recording the folder holds `unfinished.json`, the manifest as it would be now, and the recording process holds a
+lock on buttons.bin, which the kernel releases with the process.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ UNFINISHED = "unfinished.json"
 
 
 def note_unfinished(folder: Path, recording: Recording) -> None:
-    """Keep what a recovery needs to know besides the files; whole or not at all. Raises OSError."""
+    """Write the manifest that a recovery needs, atomically. Raises OSError."""
     partial = folder / f".{UNFINISHED}.tmp"
     partial.write_bytes(msgspec.json.encode(recording))
     partial.replace(folder / UNFINISHED)
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Return whether a recording was begun there and not finished."""
+    """Return whether the folder holds an unfinished recording."""
     return (folder / UNFINISHED).is_file() and not (folder / MANIFEST).exists()
 
 
 def recover(folder: Path) -> Recording | None:
-    """Make a recording of the frames that are whole; None, and no folder, where there is none.
+    """Make a recording of the complete frames; return None, and remove the folder, if there are none.
 
-    Raises ProtocolError while it is being made, or for files that are none of a recording.
+    Raises ProtocolError while it is being recorded, or for files that belong to no recording.
     """
     try:
         with _claimed(folder / BUTTONS):
@@ -74,7 +74,7 @@ def recover(folder: Path) -> Recording | None:
 
 
 def require_abandoned(folder: Path) -> None:
-    """Raises ProtocolError while a process makes the recording."""
+    """Raise ProtocolError while a process records in the folder."""
     try:
         with _claimed(folder / BUTTONS):
             pass
@@ -83,7 +83,7 @@ def require_abandoned(folder: Path) -> None:
 
 
 def recover_below(root: Path) -> list[Path]:
-    """Recover whatever killed processes left below `root`; what cannot be is left alone."""
+    """Recover all abandoned recordings below `root` and return them; those that cannot be recovered are left."""
     recovered = []
     for name, _, files in os.walk(root):
         if UNFINISHED in files and MANIFEST not in files:
@@ -95,7 +95,7 @@ def recover_below(root: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def _claimed(path: Path) -> Iterator[None]:
-    """Hold the lock of whoever makes the recording. Raises ProtocolError while that is another."""
+    """Hold the lock of the recording process. Raises ProtocolError while another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         try:
@@ -123,7 +123,7 @@ def _cut_steps(path: Path, frames: int) -> bool:
 
 
 def _cut(path: Path, size: int) -> None:
-    """Shorten a file of the folder itself: a link would lead to somebody else's."""
+    """Shorten a file of the folder itself, not one behind a link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         os.ftruncate(descriptor, size)
@@ -137,7 +137,7 @@ def _size_of(path: Path) -> int:
 
 
 def _remove(folder: Path, begun: Recording) -> None:
-    """What a recording without a frame wrote, and its folder where nothing else lies in it."""
+    """Remove the files of a recording without a frame, and its folder if it is empty then."""
     states = [jump.state for jump in begun.jumps]
     for name in (PICTURES, BUTTONS, STEPS, UNFINISHED, begun.state, *states):
         if name:

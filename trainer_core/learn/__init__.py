@@ -1,4 +1,4 @@
-"""Learning as tensor functions: torch and the run's configuration, no files and no emulator.
+"""Learning as tensor functions: torch and the run's configuration, without files and emulator.
 
-Of environments it knows one type, the tuple that a step returns.
+The only type of environments used here is the tuple that a step returns.
 """

@@ -1,8 +1,8 @@
 """Streaming advantage actor-critic (Mnih et al. 2016, arXiv:1602.01783, synchronous form).
 
-Every rollout is used once: it streams through the network in at most `num_minibatches` slices of
-time whose gradients add up to one optimizer step, so activations never need memory for more than
-one slice. A slice counts by its samples: the last one may be smaller.
+Every rollout is used once: it passes through the network in at most `num_minibatches` slices of time whose gradients
+add up to one optimizer step, so that activations need memory for one slice only. A slice is weighted by its samples:
+the last one may be smaller.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class A2CLosses(NamedTuple):
 
 
 def a2c_losses(logits: Tensor, new_values: Tensor, actions: Tensor, advantages: Tensor, returns: Tensor) -> A2CLosses:
-    """Losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B]."""
+    """Return the losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B]."""
     log_probs = torch.log_softmax(logits, dim=-1)
     logprobs = log_probs.gather(-1, actions[:, None]).squeeze(-1)
     entropy_loss = (log_probs.exp() * log_probs).sum(-1).mean()
@@ -40,7 +40,7 @@ def a2c_losses(logits: Tensor, new_values: Tensor, actions: Tensor, advantages: 
 def a2c_update(
     learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator, sums: LossSums
 ) -> None:
-    """One optimizer step over the whole rollout. `rng` is not used: nothing is shuffled."""
+    """Make one optimizer step over the whole rollout. `rng` is not used: nothing is shuffled."""
     actions, returns = rollout.actions.flatten(), rollout.returns.flatten()
     advantages = rollout.advantages.flatten()
     if config.normalize_advantage:
@@ -48,7 +48,7 @@ def a2c_update(
     everything = torch.arange(config.batch_size, device=rollout.device)
     scalars = torch.zeros_like(sums.sums)
     for index in everything.split(config.minibatch_size):
-        slices = config.batch_size / len(index)  # as many of this size make the rollout
+        slices = config.batch_size / len(index)  # number of slices of this size in the rollout
         logits, new_values = learner.forward(rollout.observations(index))
         losses = a2c_losses(logits, new_values, actions[index], advantages[index], returns[index])
         total = losses.policy_loss + learner.ent_coef * losses.entropy_loss + config.vf_coef * losses.value_loss

@@ -1,8 +1,7 @@
 """Adam (Kingma & Ba 2015, arXiv:1412.6980) on one vector of weights, with torch's state_dict.
 
-One call each for the norm, the clipping and the step, where ten tensors cost ten times the overhead
-on a CPU. The step is torch.optim's function: to make a torch.optim.Adam imports torch's compiler,
-which takes two to five seconds of every start.
+Norm, clipping and step are one call each; ten tensors have ten times the overhead on a CPU. The step is torch.optim's
+function: constructing a torch.optim.Adam imports torch's compiler, which takes two to five seconds at every start.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ ADAM_EPS = 1e-5
 """Huang et al. 2022, detail 3; torch's default of 1e-8 is less stable for PPO."""
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 ALIGNED = 16
-"""Floats between the places at which parameters may begin, a line of a CPU's cache."""
+"""Alignment of parameters in floats: a cache line of a CPU."""
 
 
 class AdamState(abc.ABC):
-    """Moments of a vector, the number of steps so far, and the learning rate.
+    """Moments of a vector, number of steps so far, and learning rate.
 
-    A subclass steps, and says by `spread` and `fill` where in the vector the parameters lie.
+    A subclass makes the step, and defines by `spread` and `fill` the positions of parameters in the vector.
     """
 
     def __init__(self, size: int, rate: float, device: torch.device) -> None:
@@ -41,18 +40,18 @@ class AdamState(abc.ABC):
 
     @abc.abstractmethod
     def spread(self, vector: Tensor) -> list[Tensor]:
-        """Return what `vector` holds for each parameter, in its shape."""
+        """Return the part of `vector` for each parameter, in its shape."""
 
     @abc.abstractmethod
     def fill(self, vector: Tensor, tensors: list[Tensor]) -> None:
-        """Lay one tensor for each parameter into `vector`: the inverse of `spread`."""
+        """Copy one tensor for each parameter into `vector`: the inverse of `spread`."""
 
     def set_rate(self, rate: float) -> None:
         self.rate = rate
         self.rate_on_device.fill_(rate)
 
     def state_dict(self) -> dict[str, Any]:
-        """As torch.optim.Adam's after the same steps."""
+        """Return the state_dict of a torch.optim.Adam after the same steps."""
         first, second = self.spread(self.first), self.spread(self.second)
         state = {
             number: {
@@ -65,19 +64,19 @@ class AdamState(abc.ABC):
         return {"state": state, "param_groups": [group_of(len(first), self.rate)]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From `state_dict` or torch.optim.Adam's, whose rate is the caller's to set."""
+        """Load a state of `state_dict` or torch.optim.Adam; the caller sets the learning rate."""
         kept = state["state"]
         for vector, name in ((self.first, "exp_avg"), (self.second, "exp_avg_sq")):
-            vector.zero_()  # torch keeps nothing of what never had a gradient
+            vector.zero_()  # torch has no state of parameters that never had a gradient
             self.fill(vector, [kept[n][name] if n in kept else part for n, part in enumerate(self.spread(vector))])
         self.steps.fill_(max((float(moments["step"]) for moments in kept.values()), default=0.0))
 
 
 class FlatAdam(AdamState):
-    """Steps along `gradient`. The parameters become views of one vector, and must stay so."""
+    """Adam along `gradient`. The parameters become views of one vector, and must stay so."""
 
     def __init__(self, parameters: list[torch.nn.Parameter], rate: float, *, captured: bool = False) -> None:
-        """`captured`: a CUDA graph keeps the steps, which read the rate from the device."""
+        """Make the optimizer; with `captured` its steps belong to a CUDA graph and read the rate on the device."""
         lengths = [-(-parameter.numel() // ALIGNED) * ALIGNED for parameter in parameters]
         self._begins = list(itertools.accumulate(lengths, initial=0))
         self.captured = captured
@@ -85,7 +84,7 @@ class FlatAdam(AdamState):
         super().__init__(self._begins[-1], rate, parameters[0].device)
         self._weights = torch.zeros_like(self.first)
         self.gradient = torch.zeros_like(self.first)
-        """f32[...] of all parameters; zero between them."""
+        """f32[...] gradient of all parameters; zero between them."""
         self.fill(self._weights, [parameter.detach() for parameter in parameters])
         self._places = self.spread(self.gradient)
         for parameter, place in zip(parameters, self.spread(self._weights), strict=True):
@@ -103,7 +102,7 @@ class FlatAdam(AdamState):
             place.copy_(tensor)
 
     def take(self, gradients: Sequence[Tensor]) -> None:
-        """Copy these, one for each parameter, to `gradient`."""
+        """Copy gradients, one for each parameter, to `gradient`."""
         for place, gradient in zip(self._places, gradients, strict=True):
             place.copy_(gradient)
 
@@ -154,7 +153,7 @@ def _is_one_group(groups: object) -> bool:
 
 
 def group_of(parameters: int, rate: float) -> dict[str, Any]:
-    """The entry of `param_groups` that torch.optim.Adam would write."""
+    """Return the entry of `param_groups` that torch.optim.Adam would write."""
     return {
         "lr": rate,
         "betas": BETAS,

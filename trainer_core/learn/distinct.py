@@ -1,10 +1,9 @@
-"""Equal pictures looked at once: a Game Boy that waits shows the same again, one in the same room
-what another showed.
+"""Evaluation of equal pictures only once: a waiting Game Boy repeats its picture, and consoles in the same room share
+one.
 
-In a rollout of `leave_bedroom` 100 of 1,024 pictures differ, in a minibatch 50 of 128. What a
-network says of a picture, and what it costs to say it, need not be found twice while its weights
-stay; in a gradient equal pictures add up before the network instead of after it. On a CPU only: the
-host has to look at the pictures.
+In a rollout of `leave_bedroom` 100 of 1,024 pictures differ, in a minibatch 50 of 128. The output of a network for a
+picture need not be computed twice while its weights stay; in a gradient, the parts of equal pictures are added before
+the network instead of after it. Only on a CPU, as the host has to read the pictures.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from torch import Tensor
 from trainer_core.learn.rollout import Forward
 
 MOST_REMEMBERED = 24 << 20
-"""Bytes of pictures; then all are forgotten."""
+"""Bytes of pictures after which all are forgotten."""
 _IN_CACHE = 1 << 14
 """Words that are mixed at a time."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -24,9 +23,9 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Positions i64[D] of rows that all differ, and which of them each row equals, i64[R].
+    """Return the positions i64[D] of distinct rows, and for each row the index of its equal, i64[R].
 
-    `rows` u8[R, B], on the CPU. Their order depends on nothing but the rows.
+    `rows` u8[R, B], on the CPU. The order of the result depends only on the rows.
     """
     words = _as_words(rows.numpy())
     step = _IN_CACHE // words.shape[1] + 1
@@ -34,20 +33,20 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     hashes = np.concatenate([_mixed(words[part]) for part in some])
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     if not all(np.array_equal(words[first[inverse[part]]], words[part]) for part in some):
-        # Two of one hash: once in ages.
+        # Two rows of one hash, which is very rare.
         _, first, inverse = np.unique(words, axis=0, return_index=True, return_inverse=True)
     return torch.from_numpy(first), torch.from_numpy(inverse.reshape(-1))
 
 
 def _as_words(rows: np.ndarray) -> np.ndarray:
-    """u64[R, W] of u8[R, B], with zeros behind."""
+    """Return u64[R, W], a view of u8[R, B] padded by zeros."""
     spare = -rows.shape[1] % 8
     padded = np.pad(rows, ((0, 0), (0, spare))) if spare else np.ascontiguousarray(rows)
     return padded.view(np.uint64)
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """u64[R]: sums of mixed words, each with a weight of its place."""
+    """Return u64[R], sums of mixed words, each with a weight of its position."""
     places = np.arange(1, words.shape[1] + 1, dtype=np.uint64)
     weights = (places * _MULTIPLIER) ^ (places << np.uint64(32)) | np.uint64(1)
     mixed = words * _MULTIPLIER
@@ -58,7 +57,7 @@ def _mixed(words: np.ndarray) -> np.ndarray:
 
 
 class Remembering:
-    """A network that is asked for each picture once. Good for as long as its weights stay."""
+    """Network that evaluates each picture once, valid while its weights stay."""
 
     def __init__(self, forward: Forward) -> None:
         self._forward = forward
@@ -66,7 +65,7 @@ class Remembering:
         self._logits, self._values = torch.empty(0), torch.empty(0)
 
     def __call__(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
+        """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
         rows = np.ascontiguousarray(obs.numpy()).reshape(obs.shape[0], -1)
         seen = self._numbers
         if len(seen) * rows.shape[1] > MOST_REMEMBERED:

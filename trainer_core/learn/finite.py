@@ -1,4 +1,4 @@
-"""Numbers that a run does not go on with: NaN, infinity, losses without bound."""
+"""Checks for NaN, infinity and losses without bound, at which a run stops."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import torch
 from trainer_core.wire.errors import LabError
 
 EXPLODED = 1e8
-"""A loss or gradient norm beyond this never comes back."""
+"""Bound beyond which a loss or gradient norm never recovers."""
 
 
 class NonFiniteLossError(LabError):
-    """The learner produced NaN, infinity or numbers without bound."""
+    """Error that the learner produced NaN, infinity or numbers without bound."""
 
 
 def check_weights(weights: Iterable[torch.Tensor], update: int) -> None:
-    """Raises NonFiniteLossError rather than have broken weights kept."""
+    """Raise NonFiniteLossError if weights are not finite, before they are saved."""
     if not all(bool(each.isfinite().all()) for each in weights):
         raise NonFiniteLossError(f"weights are not finite at update {update}")
 
 
 def check_finite(scalars: dict[str, Any], update: int) -> None:
-    """Raises NonFiniteLossError naming the first scalar that is NaN, infinite or too large."""
+    """Raise NonFiniteLossError naming the first scalar that is NaN, infinite or too large."""
     named = {**scalars, **scalars["metrics"]}
     for name, value in named.items():
         if isinstance(value, float) and not math.isfinite(value):

@@ -16,10 +16,10 @@ def compute_gae(
     gamma: float,
     gae_lambda: float,
 ) -> tuple[Tensor, Tensor]:
-    """Advantages and returns, both f32[T, N].
+    """Return advantages and returns, both f32[T, N].
 
-    `rewards`, `values`, `next_values` are f32[T, N], `done` and `trunc` bool[T, N].
-    `next_values[t]` is V of the state that step t reached, before any reset.
+    `rewards`, `values`, `next_values` are f32[T, N], `done` and `trunc` bool[T, N]. `next_values[t]` is V of the state
+    that step t reached, before any reset.
     """
     alive = (~done).to(rewards.dtype)  # a time limit still bootstraps
     carry = (~(done | trunc)).to(rewards.dtype)  # no trace crosses a reset

@@ -1,4 +1,4 @@
-"""The network with its optimizer: forward in the chosen precision, one clipped step."""
+"""Network with its optimizer: forward in the chosen precision, one clipped step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LossSums:
     """Running sums of the scalars of an update, kept on the device until a record is made."""
 
     def __init__(self, losses: type[tuple[Tensor, ...]], device: torch.device) -> None:
-        """`losses` is a NamedTuple of what is recorded."""
+        """Make sums for the fields of the NamedTuple `losses` and the gradient norm."""
         self.on_step: Callable[[], None] = lambda: None
         """Called after each optimizer step, or several."""
         self.names: tuple[str, ...] = (*losses._fields, "grad_norm")  # type: ignore[attr-defined]
@@ -36,7 +36,7 @@ class LossSums:
         self.on_step()
 
     def add_all(self, scalars: Tensor) -> None:
-        """Add those of several steps, f32[steps, len(names)]."""
+        """Add the scalars of several steps, f32[steps, len(names)]."""
         self.sums += scalars.sum(0)
         self.opt_steps += len(scalars)
         self.on_step()
@@ -45,8 +45,8 @@ class LossSums:
 class StepGraph:
     """One optimizer step as a CUDA graph: a hundred short launches become one.
 
-    The first steps run as they are, which lets libraries allocate; then `work` is captured, and
-    every later step replays it on new indices. What `work` reads must stay where it is.
+    The first steps run uncaptured, so that libraries can allocate; then `work` is captured, and every later step
+    replays it on new indices. Memory that `work` reads must keep its address.
     """
 
     WARM_UP = 3
@@ -58,7 +58,7 @@ class StepGraph:
         self._steps = 0
 
     def run(self, work: Callable[[Tensor], Tensor], index: Tensor) -> Tensor:
-        """`work(index)`; its result is overwritten by the next call."""
+        """Return `work(index)`; the next call overwrites it."""
         self._index.copy_(index)
         self._steps += 1
         if self._steps <= self.WARM_UP:
@@ -75,10 +75,10 @@ class StepGraph:
 
 
 class Epoch(Protocol):
-    """A way to go over a rollout once, other than step by step."""
+    """Alternative to going over a rollout step by step."""
 
     def run(self, order: Tensor) -> Tensor:
-        """An optimizer step on each minibatch of the samples in `order` i64[S].
+        """Make an optimizer step on each minibatch of the samples in `order` i64[S].
 
         Returns f32[minibatches, len(LossSums.names)].
         """
@@ -90,12 +90,12 @@ def wants_bf16(config: RunConfig, device: torch.device) -> bool:
 
 
 class Learner:
-    """Owns weights and optimizer state; everything else about learning is a function."""
+    """Owner of weights and optimizer state; everything else about learning is a function."""
 
     def __init__(
         self, policy: PixelActorCritic, config: RunConfig, device: torch.device, *, captured: bool = True
     ) -> None:
-        """`captured`: on a GPU optimizer steps become one graph, if minibatches are of one size."""
+        """Make the optimizer; with `captured` steps on a GPU become one graph, if minibatches have one size."""
         self._policy = policy
         self._parameters = list(policy.parameters())
         self.device = device
@@ -103,20 +103,20 @@ class Learner:
         self.use_bf16 = wants_bf16(config, device)
         self.world = dist.get_world_size() if dist.is_initialized() else 1
         self.graph: StepGraph | None = None
-        """Where optimizer steps of one shape are captured; None where they run one by one."""
+        """Graph of optimizer steps; None if they run one by one."""
         even = config.batch_size % config.num_minibatches == 0
         if captured and even and device.type == "cuda":
             self.graph = StepGraph(config.minibatch_size, device)
         self.optimizer = self._new_optimizer(config)
         self.ent_coef = torch.tensor(config.ent_coef, device=device)
-        """f32[] weight of the entropy bonus; captured steps read it from there."""
+        """f32[] weight of the entropy bonus; captured steps read it here."""
 
     def _new_optimizer(self, config: RunConfig) -> AdamState:
         return FlatAdam(self._parameters, config.learning_rate, captured=self.graph is not None)
 
     @property
     def policy(self) -> PixelActorCritic:
-        """The network, with the weights that were learnt; `load_weights` gives it others."""
+        """Network with the learned weights; `load_weights` replaces them."""
         return self._policy
 
     @property
@@ -124,19 +124,19 @@ class Learner:
         return list(self.policy.parameters())
 
     def epoch(self, rollout: RolloutBuffer) -> Epoch | None:
-        """A faster way to go over `rollout` than step by step, where there is one."""
+        """Return a faster way to go over `rollout` than step by step, if there is one."""
         return None
 
     def actor(self) -> Forward:
-        """`forward` without gradients, for as long as the weights stay as they are now."""
+        """Return `forward` without gradients, valid while the weights stay."""
         return self.forward
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Go on with these, named and shaped as in the policy's state_dict."""
+        """Load weights, named and shaped as in the policy's state_dict."""
         self._policy.load_state_dict(weights)
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
+        """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
         guard = torch.autocast(self.device.type, torch.bfloat16) if self.use_bf16 else contextlib.nullcontext()
         with guard:
             logits, values = self._policy(obs)
@@ -145,8 +145,7 @@ class Learner:
     def step(self, gradients: Sequence[Tensor] | None = None) -> Tensor:
         """Average over ranks, clip and apply the gradients; return their norm, f32[].
 
-        They are `gradients`, one for each parameter, or what autograd left there, which is cleared;
-        where it left none the parameter stays.
+        `gradients` has one for each parameter; None uses and clears autograd's. A parameter without a gradient stays.
         """
         adam = self.optimizer
         assert isinstance(adam, FlatAdam)
@@ -168,7 +167,7 @@ class Learner:
         self.optimizer.set_rate(learning_rate)
 
     def agree_mean(self, value: Tensor) -> float:
-        """The mean of a scalar over all ranks as a number: ranks that branch on it stay equal."""
+        """Return the mean of a scalar over all ranks as a number, so that all ranks branch alike on it."""
         value = value.detach().clone()
         if self.world > 1:
             dist.all_reduce(value)
@@ -176,7 +175,7 @@ class Learner:
         return float(value)
 
     def broadcast_weights(self) -> None:
-        """Give every rank the weights of rank 0."""
+        """Send the weights of rank 0 to every rank."""
         if self.world > 1:
             for tensor in self._policy.state_dict().values():
                 dist.broadcast(tensor, src=0)
@@ -189,6 +188,6 @@ class Learner:
         self.set_learning_rate(state["param_groups"][0]["lr"])
 
     def close(self) -> None:
-        """Drop captured graphs: they must not outlive the communicator that they send through."""
+        """Release captured graphs, which must not outlive the communicator that they use."""
         if self.graph is not None:
             self.graph.close()

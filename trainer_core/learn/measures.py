@@ -1,7 +1,7 @@
-"""What is measured of a rollout, by metric name; how it is reduced says the metric's row.
+"""Measurements of a rollout by metric name; the metric's row defines their reduction.
 
-A measure names the fields of the storage that it takes. A storage without one of them leaves the
-metric out: nothing here asks which algorithm is learning.
+A measure names the fields of the storage that it reads. A storage without one of them omits the metric: this module
+does not depend on the algorithm.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ PERCENTILES = (0.1, 0.5, 0.9)
 
 
 def as_stored(*fields: Tensor) -> Any:
-    """The field itself, or all of several."""
+    """Return the field itself, or all of several."""
     return fields[0] if len(fields) == 1 else fields
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`function` of `fields` gives, for one rollout, what the reduction of the rows folds.
+    """Measurement of one rollout: `function` of `fields`, in the form that the rows' reduction requires.
 
-    mean, std, sum, min, max: one tensor of any shape; ratio: two, the upper one first; last:
-    f64[len(names)] of this rollout. It runs on the device and must not wait for it.
+    mean, std, sum, min, max: one tensor of any shape; ratio: two, the numerator first; last: f64[len(names)] of this
+    rollout. It runs on the device and must not wait for it.
     """
 
     names: tuple[str, ...]
-    """Metrics, all of one reduction; several only where one computation gives them all."""
+    """Metrics, all of one reduction; several only if one computation gives them all."""
     fields: tuple[str, ...]
     """Fields of the storage, [T, N] each."""
     function: Callable[..., Any] = as_stored
     envs: slice = field(default_factory=lambda: slice(None))
-    """Columns of the fields that it takes."""
+    """Columns of the fields that it reads."""
 
 
 def percentiles(dist: Tensor) -> Tensor:
-    """f64[3]: nearest-rank 10th, 50th and 90th percentile of all of `dist`, on its device."""
+    """Return f64[3]: nearest-rank 10th, 50th and 90th percentile of all of `dist`, on its device."""
     ordered = dist.flatten().sort().values
     last = len(ordered) - 1
     ranks = [min(last, max(0, round(share * last))) for share in PERCENTILES]
@@ -51,7 +51,7 @@ def percentiles(dist: Tensor) -> Tensor:
 
 
 def explained_variance(values: Tensor, returns: Tensor) -> Tensor:
-    """f64[1]: 1 - Var(returns - values) / Var(returns); 0 where the returns do not vary."""
+    """Return f64[1]: 1 - Var(returns - values) / Var(returns); 0 if the returns do not vary."""
     returns = returns.double()
     spread = returns.var(correction=0)
     left = (returns - values).var(correction=0)
@@ -59,32 +59,32 @@ def explained_variance(values: Tensor, returns: Tensor) -> Tensor:
 
 
 def own_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Successes and ends of the episodes that began at the task's own starts, bool[T, N]."""
+    """Return successes and ends of the episodes that began at the task's own starts, bool[T, N]."""
     return success & reset & ~from_demo, reset & ~from_demo
 
 
 def demo_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Successes and ends of the episodes that began along a demonstration, bool[T, N]."""
+    """Return successes and ends of the episodes that began along a demonstration, bool[T, N]."""
     return success & reset & from_demo, reset & from_demo
 
 
 def demo_episodes(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Ends of episodes that began along a demonstration, and of all, bool[T, N]."""
+    """Return ends of episodes that began along a demonstration, and of all, bool[T, N]."""
     return reset & from_demo, reset
 
 
 def own_return(rewards: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Rewards of, and ends of, episodes that began at the task's own starts, [T, N]."""
+    """Return rewards and ends of episodes that began at the task's own starts, [T, N]."""
     return rewards * ~from_demo, reset & ~from_demo
 
 
 def own_length(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Steps of, and ends of, episodes that began at the task's own starts, bool[T, N]."""
+    """Return steps and ends of episodes that began at the task's own starts, bool[T, N]."""
     return ~from_demo, reset & ~from_demo
 
 
 def own_goals(done: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Goals of, and steps in, episodes that began at the task's own starts, bool[T, N]."""
+    """Return goals and steps of episodes that began at the task's own starts, bool[T, N]."""
     return done & ~from_demo, ~from_demo
 
 
@@ -120,12 +120,12 @@ MEASURES: tuple[Measure, ...] = (
 
 
 def measures_of(storage: object) -> tuple[Measure, ...]:
-    """Those whose fields `storage` has."""
+    """Return the measures whose fields `storage` has."""
     return tuple(measure for measure in MEASURES if all(hasattr(storage, name) for name in measure.fields))
 
 
 def task_measures_of(storage: object, tasks: Sequence[str]) -> tuple[Measure, ...]:
-    """Those of TASK_METRICS once more for each of several `tasks`, of the envs that play it."""
+    """Return the measures of TASK_METRICS for each of several `tasks`, restricted to the envs that play it."""
     if len(tasks) < 2:
         return ()
     told = [measure for measure in measures_of(storage) if measure.names[0] in TASK_METRICS]

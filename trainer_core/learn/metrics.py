@@ -1,7 +1,7 @@
-"""From rollouts to one record: reduced on the device, read by the host once.
+"""Reduction of rollouts to one record, on the device, with one read by the host.
 
-What is measured is in `measures.py`, how each metric is reduced in its row of wire/metric_names.py;
-docs/rl_observability.md repeats both in words, and a test recomputes each scalar from a full trace.
+`measures.py` has the measurements, wire/metric_names.py the reduction of each metric; docs/rl_observability.md
+describes both in words, and a test recomputes each scalar from a full trace.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.metric_names import FLAT_SCALARS, Reduction, metric
 
 SUMMED: dict[Reduction, int] = {"mean": 1, "sum": 1, "ratio": 2, "std": 2}
-"""Reductions that add up over updates and ranks, with how many sums each needs."""
+"""Reductions that add up over updates and ranks, with the number of sums each needs."""
 KINDS = {"sum", "min", "max", "last", "loss"}
-"""How `_names` sorts them: by what their tensor is folded with."""
+"""Keys of `_names`: the operation that updates the tensor of these metrics."""
 
 
 def _sums(reduction: Reduction, found: Any) -> list[Tensor]:
-    """What one rollout adds to a metric's sums, f64[] each."""
+    """Return the terms that one rollout adds to a metric's sums, f64[] each."""
     if reduction == "ratio":
         return [part.sum(dtype=torch.float64) for part in found]
     if reduction == "std":
@@ -37,7 +37,7 @@ def _sums(reduction: Reduction, found: Any) -> list[Tensor]:
 
 
 def _number(reduction: Reduction, samples: float, sums: list[float]) -> float:
-    """A metric from its sums over `samples` environment steps."""
+    """Return a metric computed from its sums over `samples` environment steps."""
     if reduction == "ratio":
         return sums[0] / sums[1] if sums[1] else 0.0
     if reduction == "sum":
@@ -49,19 +49,19 @@ def _number(reduction: Reduction, samples: float, sums: list[float]) -> float:
 
 
 class MetricsAccumulator:
-    """A reducer: `add` folds one update in, `emit` returns the record's scalars and starts anew."""
+    """Reducer: `add` adds one update, `emit` returns the record's scalars and starts again."""
 
     def __init__(self, device: torch.device, tasks: Sequence[str] = (), num_actions: int = len(ACTIONS)) -> None:
-        """Of several `tasks` some metrics are told of each besides."""
+        """Start a record; with several `tasks` some metrics are also reported for each."""
         self._num_actions = num_actions
         self.device = device
         self._tasks = tuple(tasks)
         self._measures: tuple[tuple[Measure, Reduction], ...] = ()
         self._names: dict[str, list[str]] = {}
-        """What the tensors hold: the metrics of each, in order. Empty before the first `add`."""
+        """Metrics in each tensor, in order. Empty before the first `add`."""
 
     def clear(self) -> None:
-        """Zeros of the known shape; nothing before the first `add`."""
+        """Fill the sums with zeros; do nothing before the first `add`."""
         if not self._names:
             return
         far = torch.finfo(torch.float32).max
@@ -77,7 +77,7 @@ class MetricsAccumulator:
         self._opt_steps = 0
 
     def add(self, rollout: Storage, losses: LossSums) -> None:
-        """Fold one complete rollout, and the update made from it."""
+        """Add one complete rollout, and the update made from it, to the sums."""
         if not self._measures:
             self._measure(rollout, losses)
         sums: list[Tensor] = []
@@ -105,9 +105,9 @@ class MetricsAccumulator:
         self._opt_steps += losses.opt_steps
 
     def emit(self) -> dict[str, Any]:
-        """Fields of an UpdateRecord: flat ones, `action_hist`, and `metrics` with all others.
+        """Return the fields of an UpdateRecord: flat ones, `action_hist`, and `metrics` with all others.
 
-        One synchronisation.
+        Synchronises once.
         """
         found = self._numbers(self._reduced_over_ranks().tolist())
         actions = found.pop("action_hist")
@@ -117,7 +117,7 @@ class MetricsAccumulator:
         return {**flat, "action_hist": actions, "metrics": others}
 
     def _measure(self, rollout: Storage, losses: LossSums) -> None:
-        """Decide what is measured; sums of a checkpoint go on if they are of the same metrics."""
+        """Choose the measures; sums from a checkpoint are kept if they belong to the same metrics."""
         measures = (*measures_of(rollout), *task_measures_of(rollout, self._tasks))
         self._measures = tuple((one, metric(one.names[0]).reduction) for one in measures)
         names: dict[str, list[str]] = {kind: [] for kind in ("sum", "min", "max", "last")}
@@ -133,7 +133,7 @@ class MetricsAccumulator:
             self.clear()
 
     def _numbers(self, packed: list[float]) -> dict[str, Any]:
-        """Everything by name, from what `_reduced_over_ranks` packs."""
+        """Return everything by name, from the numbers of `_reduced_over_ranks`."""
         values = iter(packed)
         samples = next(values)
         found: dict[str, Any] = {}
@@ -148,7 +148,7 @@ class MetricsAccumulator:
         return found | {name: next(values) / opt_steps for name in self._names["loss"]}
 
     def _reduced_over_ranks(self) -> Tensor:
-        """f64: samples, sums, actions, last, low, high, losses."""
+        """Return f64: samples, sums, actions, last, low, high, losses."""
         samples = torch.tensor([self._samples], dtype=torch.float64, device=self.device)
         summed = torch.cat([samples, self._sums, self._actions])
         shared = torch.cat([self._last, self._losses])
@@ -173,9 +173,9 @@ class MetricsAccumulator:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Sums of other metrics than today's are dropped by the next `add`.
+        """Restore sums; the next `add` drops those of other metrics than today's.
 
-        Raises CheckpointError for what is no `state_dict`.
+        Raises CheckpointError for an invalid `state_dict`.
         """
         what = "the sums of metrics"
         names = state.get("_names") if isinstance(state, dict) else None
@@ -196,7 +196,7 @@ class MetricsAccumulator:
 
 
 def _are_names(names: object) -> bool:
-    """Whether these are lists of metrics, as `_measure` keeps them."""
+    """Return whether `names` are lists of metrics, as `_measure` makes them."""
     if not isinstance(names, dict) or names.keys() != KINDS:
         return False
     for kind in names.values():
@@ -206,7 +206,7 @@ def _are_names(names: object) -> bool:
 
 
 def _is_like(value: object, like: object) -> bool:
-    """A finite tensor of the same shape, or a count."""
+    """Return whether `value` is a finite tensor of the same shape, or a count."""
     if isinstance(like, Tensor):
         if not isinstance(value, Tensor) or value.shape != like.shape:
             return False

@@ -1,12 +1,11 @@
-"""PPO on a CPU: equal pictures are learned from once, several cores share each minibatch.
+"""PPO on a CPU: equal pictures are evaluated once, and several cores share each minibatch.
 
-What a minibatch costs is its different pictures (`distinct.py`), and of the network `small` their
-different patches (`tiles.py`): little work, done on one thread while another sorts the next one's.
-Other networks, and pictures without tiles, are learned from in as many parts as there are threads,
-side by side. torch's own threads share out every product and meet after each, hundreds of times a
-step, which costs dearly as soon as somebody else needs a core (docs/learning.md, notebook 7). Parts
-of a minibatch meet once a step. The gradient is the same sum in another order; the order is fixed,
-so runs repeat bit for bit with as many threads.
+The cost of a minibatch is that of its different pictures (`distinct.py`), and with the network `small` of their
+different patches (`tiles.py`): little work, done on one thread while another prepares the next minibatch. Other
+networks, and pictures without tiles, are processed in as many parallel parts as there are threads. torch's own threads
+split every product and synchronise after each, hundreds of times a step, which is slow as soon as another process needs
+a core (docs/learning.md, notebook 7). Parts of a minibatch synchronise once a step. The gradient is the same sum in
+another order; the order is fixed, so that runs with as many threads repeat bit for bit.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ Learned = tuple[Tensor, tuple[Tensor, ...]]
 """Sums of the samples' losses, f32[6], and the gradient of each parameter."""
 MOST_PARTS = 4
 LEAST_LEARNING = 16
-"""Pictures in a part, below which another part costs more than it saves."""
+"""Least number of pictures in a part; with fewer another part costs more than it saves."""
 LEAST_ACTING = 8
-"""The same of pictures to act on."""
+"""Least number of pictures in a part of acting."""
 
 
 def learning_parts(config: RunConfig) -> int:
-    """How many threads learn: as configured, else one a core that this process may use."""
+    """Return the number of learning threads: as configured, else one for each available core."""
     threads = config.threads or min(MOST_PARTS, cores_of_rank())
     return max(1, min(threads, config.minibatch_size // LEAST_LEARNING))
 
 
 class PartsLearner(Learner):
-    """A learner whose work is done in `parts`; torch itself has one thread in each."""
+    """Learner with `parts` threads; torch itself has one thread in each."""
 
     def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device, parts: int) -> None:
         super().__init__(policy, config, device)
@@ -53,7 +52,7 @@ class PartsLearner(Learner):
         self.config, self.parts = config, parts
         on_tiles = policy.kind == "small" and not self.use_bf16
         self.tiles = TileNetwork(policy) if on_tiles else None
-        self._pool = ThreadPoolExecutor(parts)  # its threads begin when needed
+        self._pool = ThreadPoolExecutor(parts)  # threads start when needed
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         if torch.is_grad_enabled():
@@ -67,7 +66,7 @@ class PartsLearner(Learner):
     def actor(self) -> Forward:
         return Remembering(self.forward)
 
-    @torch.no_grad()  # which is a thread's own
+    @torch.no_grad()  # the setting is per thread
     def _act(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         if self.tiles is None:
             return super().forward(obs)
@@ -75,13 +74,13 @@ class PartsLearner(Learner):
         return (logits + self.policy.prior(obs) if self.policy.marked else logits), values
 
     def side_by_side(self, work: Callable[[Tensor], Found], parts: list[Tensor]) -> list[Found]:
-        """`work` on each of `parts`, the first on this thread."""
+        """Return `work` of each of `parts`, the first computed on this thread."""
         others = [self._pool.submit(work, part) for part in parts[1:]]
         first = work(parts[0])
         return [first, *(other.result() for other in others)]
 
     def one_ahead(self, work: Callable[[Tensor], Found], each: Sequence[Tensor]) -> Iterator[Found]:
-        """`work` on each of `each`, on another thread while what came of the one before is used."""
+        """Yield `work` of each element, computed on another thread while the previous result is used."""
         if self.parts < 2:
             yield from map(work, each)
             return
@@ -92,7 +91,7 @@ class PartsLearner(Learner):
         yield waiting.result()
 
     def beside(self, work: Callable[[], Found]) -> Callable[[], Found]:
-        """`work` begun on another thread; what comes of it when it is asked for."""
+        """Start `work` on another thread; return a function that waits for its result."""
         return self._pool.submit(work).result if self.parts > 1 else work
 
     def epoch(self, rollout: RolloutBuffer) -> PartsEpoch:
@@ -104,21 +103,21 @@ class PartsLearner(Learner):
 
 
 class Prepared(NamedTuple):
-    """All of an optimizer step that needs no weights."""
+    """Data of an optimizer step that does not depend on weights."""
 
     samples: Samples
     pictures: Tensor
-    """i64[U] that they show."""
+    """i64[U] indices of the pictures that the samples show."""
     picture: Tensor
-    """i64[B] which of these each sample shows."""
+    """i64[B] index into `pictures` of each sample."""
     shares: Tensor
-    """f32[U, B] 1 / B where a sample shows a picture, else 0: adds up what samples say of it."""
+    """f32[U, B] 1 / B where a sample shows a picture, else 0: sums the samples' gradients by picture."""
     batch: Batch | None
-    """The pictures as tiles where that pays."""
+    """Pictures as tiles, if that is faster."""
 
 
 class PartsEpoch:
-    """Goes over a rollout, as often as it is asked to."""
+    """Epochs over one rollout."""
 
     def __init__(self, learner: PartsLearner, config: RunConfig, rollout: RolloutBuffer) -> None:
         self.learner, self.config = learner, config
@@ -135,7 +134,7 @@ class PartsEpoch:
 
     @torch.no_grad()
     def run(self, order: Tensor) -> Tensor:
-        """An optimizer step on each minibatch of the samples in `order` i64[S].
+        """Make an optimizer step on each minibatch of the samples in `order` i64[S].
 
         Returns f32[minibatches, len(LossSums.names)].
         """
@@ -144,7 +143,7 @@ class PartsEpoch:
         return torch.stack([self._step(each) for each in prepared])
 
     def _prepared(self, index: Tensor) -> Prepared:
-        """Of a step on the samples `index`."""
+        """Return the data for a step on the samples `index`."""
         shown, place = np.unique(self.picture[index].numpy(), return_inverse=True)
         shares = np.zeros((len(shown), len(place)), np.float32)
         shares[place, np.arange(len(place))] = 1 / len(place)
@@ -158,7 +157,7 @@ class PartsEpoch:
         )
 
     def _step(self, ready: Prepared) -> Tensor:
-        """An optimizer step on what was prepared; f32[len(LossSums.names)]."""
+        """Make an optimizer step on prepared data; return f32[len(LossSums.names)]."""
         sums, gradients = self._by_tiles(ready) if ready.batch else self._in_parts(ready)
         norm = self.learner.step(gradients)
         return torch.cat([sums / len(ready.picture), norm[None]])
@@ -176,15 +175,15 @@ class PartsEpoch:
         return losses.sum(0), gradients
 
     def _in_parts(self, ready: Prepared) -> Learned:
-        """The same, each thread with some of the pictures and their samples."""
+        """Compute losses and gradients, each thread with some of the pictures and their samples."""
 
         def work(part: Tensor) -> Learned:
-            """Of the pictures at the places `part`."""
+            """Return losses and gradients of the pictures at the positions `part`."""
             low, high = int(part[0]), int(part[-1]) + 1
             mine = (low <= ready.picture) & (ready.picture < high)
             with torch.enable_grad():
                 said = Learner.forward(self.learner, self.pictures[ready.pictures[low:high]])
-            with torch.no_grad():  # a thread's own
+            with torch.no_grad():  # the setting is per thread
                 losses, found = self._loss(*said, ready.picture[mine] - low, ready.samples.at(mine))
                 ahead = torch.mm(ready.shares[low:high, mine], found)
             return losses.sum(0), torch.autograd.grad(said, self.learner.parameters, (ahead[:, :-1], ahead[:, -1]))
@@ -199,5 +198,5 @@ class PartsEpoch:
         return sums, tuple(gradients)
 
     def _loss(self, logits: Tensor, values: Tensor, picture: Tensor, samples: Samples) -> tuple[Tensor, Tensor]:
-        """`ppo_loss` of `samples`, each of which shows one of the pictures that were looked at."""
+        """Return `ppo_loss` of `samples`, given the outputs for the pictures and each sample's picture."""
         return ppo_loss(logits[picture], values[picture], samples, self.config, self.learner.ent_coef)

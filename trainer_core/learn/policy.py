@@ -1,4 +1,4 @@
-"""Pixels to action logits and a value."""
+"""Networks from pixels to action logits and a value."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.shades import MAX_SHADE
 
 PATCHES_PAY = torch.backends.cpu.get_cpu_capability() != "AVX512"
-"""Whether products beat oneDNN's convolutions here. A property of the computer, not measured at
-the start: a resumed run must add in the same order as before."""
+"""True where matrix products are faster than oneDNN's convolutions. It depends on the computer only, not on a
+measurement at the start: a resumed run must add in the same order as before."""
 
 OFF_FOR_PRESSES = (0.0, 1.0, 2.0, 4.0, 8.0)
-"""Off the logit of an action by the presses that its mark shows: after one it is e times less
-likely. Each further one doubles it: what training has pressed a thousand times where it works
-stands 5 or more above the rest, and greedy play must leave a wall all the same."""
+"""Amount subtracted from an action's logit by the number of presses that its mark shows: after one it is e times less
+likely. Each further press doubles the amount: an action that training chose a thousand times with success is 5 or more
+above the others, and greedy play must still leave a wall."""
 
 
 class PixelActorCritic(nn.Module):
-    """One trunk, two heads. `kind` is small, nature or impala."""
+    """Network with one trunk and two heads. `kind` is small, nature or impala."""
 
     HEADS = ("policy", "value")
     off_for_presses: Tensor
 
     def __init__(self, kind: str, obs_shape: tuple[int, int, int], num_actions: int, *, marked: bool = False) -> None:
-        """`obs_shape` is (K, H, W) of the u8 pictures that `forward` takes; `marked`: these come
-        with marks (envs/press_marks.py), which weigh on the logits from the start."""
+        """Make the network.
+
+        `obs_shape` is (K, H, W) of the u8 pictures that `forward` takes; with `marked` they have marks
+        (envs/press_marks.py), which change the logits from the start.
+        """
         super().__init__()
         self.kind = kind
         self.marked = marked and has_room(obs_shape, num_actions)
@@ -47,7 +50,7 @@ class PixelActorCritic(nn.Module):
         self._initialize()
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], shades 0..3."""
+        """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], shades 0..3."""
         pictures = obs.float() * (1 / MAX_SHADE)
         if pictures.is_cuda:
             pictures = pictures.contiguous(memory_format=torch.channels_last)
@@ -56,8 +59,8 @@ class PixelActorCritic(nn.Module):
         return (logits + self.prior(obs) if self.marked else logits), values
 
     def prior(self, obs: Tensor) -> Tensor:
-        """f32[B, A] what marks in `obs` u8[B, K, H, W] take off the logits; nothing is learned of
-        it, and what is learned may outweigh it."""
+        """Return f32[B, A], the change of the logits by marks in `obs` u8[B, K, H, W]; it is fixed, and learned logits
+        may outweigh it."""
         return -self.off_for_presses[presses_marked(obs[:, -1], self.num_actions).long()]
 
     def _initialize(self) -> None:
@@ -72,18 +75,18 @@ class PixelActorCritic(nn.Module):
 
 
 class PatchConv2d(nn.Conv2d):
-    """A convolution whose windows lie side by side: on a CPU one product of patches and weights.
+    """Convolution with adjacent windows: on a CPU one product of patches and weights.
 
-    The same function with the same parameters as nn.Conv2d(planes, width, size, stride=size).
-    oneDNN's gradient of such a convolution takes more than half of a step of the small network
-    where there is no AVX-512 (docs/learning.md, notebook 6).
+    The same function with the same parameters as nn.Conv2d(planes, width, size, stride=size). oneDNN's gradient of such
+    a convolution takes more than half of a step of the small network on a CPU without AVX-512 (docs/learning.md,
+    notebook 6).
     """
 
     def __init__(self, planes: int, width: int, size: int) -> None:
         super().__init__(planes, width, size, stride=size)
 
     def forward(self, input: Tensor) -> Tensor:
-        """f32[B, planes, H, W] to f32[B, width, H // size, W // size]."""
+        """Map f32[B, planes, H, W] to f32[B, width, H // size, W // size]."""
         if input.is_cuda or not PATCHES_PAY:
             return super().forward(input)
         size, (count, planes, height, width) = self.kernel_size[0], input.shape
@@ -97,9 +100,9 @@ class PatchConv2d(nn.Conv2d):
 
 
 def small_trunk(planes: int) -> nn.Sequential:
-    """A tile of a Game Boy room is 16x16 pixels, 8x8 after the downsampling: one patch a tile.
+    """Return the small trunk, whose patches are the 8x8 pixels of a downsampled 16x16 tile of a Game Boy room.
 
-    A third of the Nature network's time on a CPU, and walking is a matter of tiles.
+    It takes a third of the Nature network's time on a CPU, and walking only depends on tiles.
     """
     return nn.Sequential(
         PatchConv2d(planes, 32, 8), nn.ReLU(), nn.Conv2d(32, 32, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten()
@@ -107,7 +110,7 @@ def small_trunk(planes: int) -> nn.Sequential:
 
 
 def nature_trunk(planes: int) -> nn.Sequential:
-    """Mnih et al. 2015, doi:10.1038/nature14236."""
+    """Return the trunk of Mnih et al. 2015, doi:10.1038/nature14236."""
     return nn.Sequential(
         nn.Conv2d(planes, 32, 8, stride=4),
         nn.ReLU(),
@@ -120,7 +123,7 @@ def nature_trunk(planes: int) -> nn.Sequential:
 
 
 def impala_trunk(planes: int) -> nn.Sequential:
-    """Espeholt et al. 2018, arXiv:1802.01561, the deep variant with 16, 32, 32 channels."""
+    """Return the trunk of Espeholt et al. 2018, arXiv:1802.01561, the deep variant with 16, 32, 32 channels."""
     layers: list[nn.Module] = []
     for width in (16, 32, 32):
         layers += [
@@ -147,13 +150,13 @@ TRUNKS = {"small": small_trunk, "nature": nature_trunk, "impala": impala_trunk}
 
 
 def policy_kind(config: RunConfig) -> str:
-    """The network that `auto` stands for on this run's device."""
+    """Return the kind of network; `auto` is resolved by this run's device."""
     if config.policy != "auto":
         return config.policy
     return "small" if config.device == "cpu" else "nature"
 
 
 def policy_for(config: RunConfig, obs_shape: tuple[int, int, int], num_actions: int) -> PixelActorCritic:
-    """A run's network, on the CPU; drawn by torch's own generator."""
+    """Return a run's network, on the CPU, initialised by torch's own generator."""
     marked = config.obs_source == "marked"
     return PixelActorCritic(policy_kind(config), obs_shape, num_actions, marked=marked)

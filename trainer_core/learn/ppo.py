@@ -1,4 +1,4 @@
-"""Proximal policy optimization on one rollout: epochs of minibatches, and what learns them."""
+"""Proximal policy optimization on one rollout: epochs of minibatches, and the choice of the learner."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from trainer_core.wire.config import RunConfig
 def ppo_update(
     learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator, sums: LossSums
 ) -> None:
-    """Epochs of shuffled minibatches over one rollout.
+    """Learn from one rollout in epochs of shuffled minibatches.
 
     With `target_kl` the epochs stop early, which reads one number per epoch from the device.
     """
     samples = Samples.of(rollout)
 
     def work(index: Tensor) -> Tensor:
-        """One optimizer step on the samples `index`; f32[len(sums.names)]."""
+        """Make one optimizer step on the samples `index`; return f32[len(sums.names)]."""
         said = learner.forward(rollout.observations(index))
         with torch.no_grad():
             losses, gradient = ppo_loss(*said, samples.minibatch(index, config), config, learner.ent_coef)
@@ -51,8 +51,8 @@ def ppo_update(
 
 
 def ppo_learner(policy: PixelActorCritic, config: RunConfig, device: torch.device) -> Learner:
-    """By matrix products where the GPU and the network allow it, on a CPU from different pictures
-    only, else by autograd."""
+    """Return the learner: by matrix products where GPU and network allow it, by distinct pictures on a CPU, else by
+    autograd."""
     if device.type == "cuda":
         if gemm.can_learn_by_products(policy, config, device):
             return gemm.GemmLearner(policy, config, device)

@@ -1,9 +1,9 @@
 """PPO's loss of each sample with its gradient (Schulman et al. 2017, arXiv:1707.06347).
 
-The order of operations is CleanRL's ppo_atari.py; value clipping as in Huang et al. 2022, "The 37
-implementation details of PPO", details 5-11. The gradient is written by hand: thirty small
-operations where autograd takes two hundred. The losses are differentiable, so tests compare it with
-autograd's. `gemm/ppo_kernels.py` states both once more, as a kernel for GPUs.
+The order of operations is CleanRL's ppo_atari.py; value clipping as in Huang et al. 2022, "The 37 implementation
+details of PPO", details 5-11. The gradient is derived by hand: thirty small operations where autograd takes two
+hundred. The losses are differentiable, so tests compare it with autograd's. `gemm/ppo_kernels.py` implements both as a
+kernel for GPUs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trainer_core.wire.config import RunConfig
 
 
 class Samples(NamedTuple):
-    """What a rollout keeps of B samples: `actions` i64[B], everything else f32[B]."""
+    """Data of B samples of a rollout: `actions` i64[B], everything else f32[B]."""
 
     actions: Tensor
     logprobs: Tensor
@@ -29,26 +29,26 @@ class Samples(NamedTuple):
 
     @classmethod
     def of(cls, rollout: RolloutBuffer) -> Samples:
-        """Return all of `rollout`, in its memory."""
+        """Return all samples of `rollout`, in its memory."""
         return cls(*(getattr(rollout, name).flatten() for name in cls._fields))
 
     def at(self, chosen: Tensor) -> Samples:
-        """Return those at the positions, or under the mask, `chosen`."""
+        """Return the samples at the positions, or under the mask, `chosen`."""
         return Samples(*(field[chosen] for field in self))
 
     def minibatch(self, index: Tensor, config: RunConfig) -> Samples:
-        """Return those at `index` i64[B], their advantages normalized if `config` says so."""
+        """Return the samples at `index` i64[B], their advantages normalized if `config` says so."""
         found = self.at(index)
         return found._replace(advantages=normalized(found.advantages)) if config.normalize_advantage else found
 
 
 class PPOLosses(NamedTuple):
-    """What is recorded of each sample, f32[B], or of a minibatch, f32[]."""
+    """Recorded scalars of each sample, f32[B], or of a minibatch, f32[]."""
 
     policy_loss: Tensor
     value_loss: Tensor
     entropy_loss: Tensor
-    """Negative entropy, so that it falls as the policy spreads."""
+    """Negative entropy, so that it decreases as the policy becomes more uniform."""
     approx_kl: Tensor
     """Schulman's low-variance estimator, http://joschu.net/blog/kl-approx.html"""
     clipfrac: Tensor
@@ -60,9 +60,9 @@ def ppo_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the losses of B samples and the gradient of their sum.
 
-    `logits` f32[B, A] and `new_values` f32[B] are what the network says of `samples`; `ent_coef` is
-    a number or f32[]. Returns f32[B, 6], the fields of PPOLosses, and f32[B, A + 1], the derivatives
-    of policy_loss + ent_coef * entropy_loss + vf_coef * value_loss by logits and, last, value.
+    `logits` f32[B, A] and `new_values` f32[B] are the network's outputs for `samples`; `ent_coef` is a number or f32[].
+    Returns f32[B, 6], the fields of PPOLosses, and f32[B, A + 1], the derivatives of policy_loss + ent_coef *
+    entropy_loss + vf_coef * value_loss by logits and, last, value.
     """
     log_probs = torch.log_softmax(logits, dim=-1)
     probs, chosen = log_probs.exp(), samples.actions[:, None]
@@ -79,12 +79,12 @@ def ppo_loss(
         kept = change.clamp(-config.clip_range_vf, config.clip_range_vf)
         kept_squared = (samples.values + kept - samples.returns).square()
         outside = change.abs() > config.clip_range_vf
-        # Inside both are one but for rounding, and both pull.
+        # Inside the range both are equal but for rounding, and the gradient is that of either.
         pulled = error * ~(outside & (squared < kept_squared))
         squared, behind = torch.maximum(squared, kept_squared), outside.float()
 
     with torch.no_grad():
-        # Where the clipped one is larger the ratio has left its range, and nothing pulls it.
+        # Where the clipped term is larger the ratio is outside its range and has no gradient.
         ahead = (unclipped * (unclipped >= clipped))[:, None]
         gradient = logits.new_empty(len(logits), logits.shape[1] + 1)
         by_logits = gradient[:, :-1]

@@ -1,4 +1,4 @@
-"""What learns behind a row of wire/algorithms.py."""
+"""Implementations of the algorithms in wire/algorithms.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Storage(Protocol):
-    """What T steps of N environments leave for learning. Metrics read its fields by name."""
+    """Storage of T steps of N environments for learning. Metrics read its fields by name."""
 
     num_steps: int
     obs: Tensor
@@ -33,37 +33,37 @@ class Storage(Protocol):
     """f32[T, N] goal distances."""
 
     def begin(self) -> None:
-        """A new rollout follows."""
+        """Begin a new rollout."""
 
     def add_decision(
         self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor, entropies: Tensor
     ) -> None:
-        """What was seen (u8[N, K, H, W]) and chosen (i64[N], f32[N] each) at step t."""
+        """Store observation (u8[N, K, H, W]) and decision (i64[N], f32[N] each) of step t."""
 
     def add_outcome(self, t: int, result: StepResult) -> None:
-        """What came of it."""
+        """Store the result of step t."""
 
     def end(self, forward: Forward, obs: Tensor, config: RunConfig) -> None:
-        """The rollout is complete; `obs` is what follows its last step."""
+        """Complete the rollout; `obs` is the observation after its last step."""
 
 
 StorageOf = Callable[[int, int, tuple[int, int, int], int, torch.device], Storage]
-"""(num_steps, num_envs, obs_shape, horizon, device) to a storage, allocated once."""
+"""Type of a function from (num_steps, num_envs, obs_shape, horizon, device) to a storage, allocated once."""
 Update = Callable[[Learner, Any, RunConfig, torch.Generator, LossSums], None]
-"""Learns from a complete storage once, and adds one row of scalars per optimizer step."""
+"""Type of a function that learns from a complete storage once, and adds one row of scalars per optimizer step."""
 
 
 LearnerOf = Callable[[PixelActorCritic, RunConfig, torch.device], Learner]
-"""A network on its device to what learns it."""
+"""Type of a function from a network on its device to its learner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implementation:
-    """One algorithm's parts."""
+    """Parts of one algorithm."""
 
     update: Update
     losses: type[tuple[Tensor, ...]]
-    """A NamedTuple of scalars, whose names are those in the records."""
+    """NamedTuple of scalars, named as in the records."""
     storage: StorageOf = RolloutBuffer
     learner: LearnerOf = Learner
     heads: tuple[str, ...] = ("policy", "value")
@@ -71,9 +71,9 @@ class Implementation:
 
 
 def implementation(name: str, heads: tuple[str, ...]) -> Implementation:
-    """The parts of algorithm `name` for a network with `heads`.
+    """Return the parts of algorithm `name` for a network with `heads`.
 
-    Raises ConfigError when the algorithm is unknown or needs a head that is not there.
+    Raises ConfigError when the algorithm is unknown or needs a missing head.
     """
     module, _, attribute = find_algorithm(name).implementation.partition(":")
     found: Implementation = getattr(importlib.import_module(module), attribute)

@@ -1,8 +1,7 @@
 """T steps of N environments, preallocated on the device; written once per step, read per update.
 
-Time limits need V of the picture before the reset. An episode cannot end by its horizon more often
-than every `horizon` steps, so a few slots per environment hold those pictures: no second copy of
-the rollout, no count read from the device.
+Time limits need V of the picture before the reset. An episode cannot end by its horizon more often than every `horizon`
+steps, so a few slots per environment hold those pictures: no second copy of the rollout, no count read from the device.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     from trainer_core.envs.vec_env import StepResult
 
 Forward = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""obs u8[B, K, H, W] to logits f32[B, A] and values f32[B]."""
+"""Type of a function from obs u8[B, K, H, W] to logits f32[B, A] and values f32[B]."""
 
 
 class RolloutBuffer:
-    """Fields are [T, N]; `obs` is u8[T, N, K, H, W]."""
+    """Storage of one rollout. Fields are [T, N]; `obs` is u8[T, N, K, H, W]."""
 
     def __init__(
         self, num_steps: int, num_envs: int, obs_shape: tuple[int, int, int], horizon: int, device: torch.device
@@ -54,7 +53,7 @@ class RolloutBuffer:
     def add_decision(
         self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor, entropies: Tensor
     ) -> None:
-        """What was seen and chosen at step t."""
+        """Store observation and decision of step t."""
         self.obs[t].copy_(obs)
         self.actions[t].copy_(actions)
         self.logprobs[t].copy_(logprobs)
@@ -62,7 +61,7 @@ class RolloutBuffer:
         self.entropies[t].copy_(entropies)
 
     def add_outcome(self, t: int, result: StepResult) -> None:
-        """What came of it."""
+        """Store the result of step t."""
         self.rewards[t].copy_(result.reward)
         self.done[t].copy_(result.done)
         self.trunc[t].copy_(result.trunc)
@@ -80,17 +79,17 @@ class RolloutBuffer:
         self._used += result.trunc
 
     def _keep_on_host(self, result: StepResult) -> None:
-        """The pictures that a time limit cut off, where asking for them costs nothing."""
+        """Store the last pictures of episodes cut off by a time limit, on a host, where reading the mask is cheap."""
         if bool(result.trunc.any()):
             cut = (result.trunc & (self._used < self.slots)).nonzero().squeeze(1)
             self._final_obs[self._used[cut], cut] = result.final_obs[cut]
 
     def final_observations(self) -> Tensor:
-        """u8[slots * N, K, H, W]: pictures that time limits cut off, garbage where none did."""
+        """Return u8[slots * N, K, H, W]: pictures at time limits, arbitrary data in unused slots."""
         return self._final_obs.flatten(0, 1)
 
     def end(self, forward: Forward, obs: Tensor, config: RunConfig) -> None:
-        """Value what follows the last step and what time limits cut off, then `finish`."""
+        """Compute the values after the last step and at time limits, then `finish`."""
         _, last_values = forward(obs)
         final_values = forward(self.final_observations())[1]
         self.finish(last_values, final_values, gamma=config.gamma, gae_lambda=config.gae_lambda)
@@ -98,8 +97,8 @@ class RolloutBuffer:
     def finish(self, last_values: Tensor, final_values: Tensor, *, gamma: float, gae_lambda: float) -> None:
         """Compute advantages and returns.
 
-        `last_values` f32[N] is V of the observation after the last step, `final_values`
-        f32[slots * N] is V of `final_observations`.
+        `last_values` f32[N] is V of the observation after the last step, `final_values` f32[slots * N] is V of
+        `final_observations`.
         """
         next_values = torch.cat([self.values[1:], last_values[None]])
         slot_values = final_values.view(self.slots, self.num_envs)
@@ -108,9 +107,9 @@ class RolloutBuffer:
         advantages, returns = compute_gae(
             self.rewards, self.values, next_values, self.done, self.trunc, gamma=gamma, gae_lambda=gae_lambda
         )
-        self.advantages.copy_(advantages)  # in place: captured optimizer steps read them there
+        self.advantages.copy_(advantages)  # in place: captured optimizer steps read these addresses
         self.returns.copy_(returns)
 
     def observations(self, index: Tensor) -> Tensor:
-        """u8[B, K, H, W] of the flat positions `index` i64[B] (t * N + n)."""
+        """Return u8[B, K, H, W] at the flat positions `index` i64[B] (t * N + n)."""
         return self.obs.flatten(0, 1).index_select(0, index)

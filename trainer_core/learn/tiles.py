@@ -1,11 +1,10 @@
-"""The network `small` on pictures that are made of few tiles, with its gradient, on a CPU.
+"""Network `small` on pictures of few different tiles, with its gradient, on a CPU.
 
-A Game Boy draws with tiles of 8x8 pixels, and the network's first layer looks at patches of 8x8: of
-the 11,520 patches in a minibatch of `leave_bedroom` 150 differ, of `nectar_run` 900. So the first
-layer is a product of the different patches with the weights, and so is the second, once for each of
-the nine places that a patch can have under it; what is left of both for each picture is to add up
-nine rows. The same function of the same parameters as `policy.PixelActorCritic`, sums in another
-order (docs/learning.md, notebook 12).
+A Game Boy draws with tiles of 8x8 pixels, and the network's first layer reads patches of 8x8: of the 11,520 patches in
+a minibatch of `leave_bedroom` 150 differ, of `nectar_run` 900. So the first layer is a product of the different patches
+with the weights, and so is the second, once for each of the nine positions of a patch in its window; for each picture
+it only remains to add nine rows. The same function of the same parameters as `policy.PixelActorCritic`, with sums in
+another order (docs/learning.md, notebook 12).
 """
 
 from __future__ import annotations
@@ -24,16 +23,17 @@ from trainer_core.learn.policy import PatchConv2d, PixelActorCritic
 from trainer_core.wire.shades import MAX_SHADE
 
 NINE = 9
-"""Places under the second layer's window."""
+"""Positions in the second layer's window."""
 MOST_PATCHES = 12
-"""Different patches for each picture, above which the convolutions themselves are faster."""
+"""Different patches for each picture above which the convolutions themselves are faster."""
 
 
 class Tiles:
-    """Pictures as numbers of patches."""
+    """Pictures as indices of distinct patches."""
 
     def __init__(self, pictures: Tensor, size: int) -> None:
-        """`pictures` u8[D, K, H, W]; patches of `size` x `size`, the rest at the edges left out."""
+        """Find the patches of `pictures` u8[D, K, H, W], each `size` x `size`; remaining pixels at the edges are
+        ignored."""
         count, (rows, columns) = len(pictures), grid_of(pictures, size)
         patches = patches_of(pictures, size)
         first, number = distinct_rows(patches)
@@ -44,10 +44,10 @@ class Tiles:
         under = torch.cat([self.number, torch.full((count, 1), len(first))], 1)
         under = under[:, windows_under(rows, columns).flatten()]
         self.under = under * NINE + torch.arange(NINE).repeat(under.shape[1] // NINE)
-        """i64[D, places * 9]: 9 times the patch under each window, and which of the nine it is."""
+        """i64[D, places * 9]: 9 times the patch index in each window, plus its position of the nine."""
 
     def of(self, pictures: Tensor) -> Batch | None:
-        """Those of the pictures `pictures` i64[U]; None where they have too few tiles in common."""
+        """Return the batch of the pictures `pictures` i64[U]; None if they share too few tiles."""
         seen = torch.zeros(len(self.patches) + 1, dtype=torch.int64)
         seen[self.number[pictures].flatten()] = 1
         used = seen.nonzero().squeeze(1)
@@ -61,12 +61,12 @@ class Tiles:
 
 
 def grid_of(pictures: Tensor, size: int) -> tuple[int, int]:
-    """Rows and columns of whole patches of `size` x `size` in pictures [..., H, W]."""
+    """Return rows and columns of whole patches of `size` x `size` in pictures [..., H, W]."""
     return pictures.shape[-2] // size, pictures.shape[-1] // size
 
 
 def patches_of(pictures: Tensor, size: int) -> Tensor:
-    """[D * rows * columns, K * size * size] of `pictures` [D, K, H, W]."""
+    """Return [D * rows * columns, K * size * size], the patches of `pictures` [D, K, H, W]."""
     (count, planes), (rows, columns) = pictures.shape[:2], grid_of(pictures, size)
     cut = pictures[:, :, : rows * size, : columns * size]
     windows = cut.reshape(count, planes, rows, size, columns, size)
@@ -75,8 +75,8 @@ def patches_of(pictures: Tensor, size: int) -> Tensor:
 
 @functools.cache
 def windows_under(rows: int, columns: int) -> Tensor:
-    """i64[places, 9]: which of rows * columns patches lie under each window of 3x3 with stride 2
-    and a padding of 1; rows * columns stands for what is outside."""
+    """Return i64[places, 9], the patches in each window of 3x3 with stride 2 and padding 1, of rows * columns patches;
+    the number rows * columns means outside."""
     padded = torch.full((rows + 2, columns + 2), rows * columns)
     padded[1:-1, 1:-1] = torch.arange(rows * columns).view(rows, columns)
     return padded.unfold(0, 3, 2).unfold(1, 3, 2).reshape(-1, NINE)
@@ -84,35 +84,35 @@ def windows_under(rows: int, columns: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Pictures for one step of the optimizer."""
+    """Pictures of one optimizer step."""
 
     patches: Tensor
     """f32[V, K * 64], all different."""
     rows: Tensor
-    """i64[U * places, 9]: 9 * patch + place under the window; from 9 * V on outside."""
+    """i64[U * places, 9]: 9 * patch + position in the window; from 9 * V on outside."""
     pictures: int
-    """U"""
+    """Number U of pictures."""
     back: Tensor
-    """i64[...] positions in U * places, those of one of `rows` after those of another."""
+    """i64[...] positions in U * places, grouped by value of `rows`."""
     begins: Tensor
-    """i64[9 * V] where in `back` those of each begin."""
+    """i64[9 * V] beginning of each group in `back`."""
 
 
 class Passed(tuple[Tensor, ...]):
-    """What `forward` leaves for `backward`: activations, and weights in another order."""
+    """Results of `forward` for `backward`: activations, and weights in another order."""
 
 
 Beside = Callable[[Callable[[], Tensor]], Callable[[], Tensor]]
-"""What begins some work, and what then waits for it."""
+"""Type of a function that starts work and returns a function that waits for the result."""
 
 
 def later(work: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """No other thread: done when it is asked for."""
+    """Return `work` itself, to be done when its result is needed."""
     return work
 
 
 class TileNetwork:
-    """Forward and backward of `policy`, whose kind is small."""
+    """Forward and backward pass of `policy`, whose kind is small."""
 
     def __init__(self, policy: PixelActorCritic) -> None:
         first, _, second, _, _ = policy.trunk
@@ -128,8 +128,8 @@ class TileNetwork:
 
     @torch.no_grad()
     def act(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits f32[D, A] and values f32[D] of `pictures` u8[D, K, H, W], too few for their
-        different patches to be worth looking for."""
+        """Return logits f32[D, A] and values f32[D] of `pictures` u8[D, K, H, W], too few for a search for equal
+        patches."""
         first, second = self.first, self.second
         size, width = first.kernel_size[0], second.out_channels
         shown = patches_of(pictures, size).float().mul_(1 / MAX_SHADE)
@@ -143,7 +143,7 @@ class TileNetwork:
         return logits, values
 
     def _heads(self, windows: Tensor, pictures: int) -> tuple[Tensor, ...]:
-        """Logits, values, and on the way features and hidden, of f32[pictures * places, width]."""
+        """Return logits, values, features and hidden activations of f32[pictures * places, width]."""
         features = windows.view(pictures, -1, windows.shape[1]).transpose(1, 2)
         features = features.reshape(pictures, -1)
         hidden = torch.addmm(self.hidden.bias, features, self.hidden.weight.t()).relu_()
@@ -153,7 +153,7 @@ class TileNetwork:
 
     @torch.no_grad()
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, Passed]:
-        """Logits f32[U, A], values f32[U], and what `backward` takes."""
+        """Return logits f32[U, A], values f32[U], and the data for `backward`."""
         first, second = self.first, self.second
         tiles = torch.addmm(self.first_bias, batch.patches, first.weight.flatten(1).t()).relu_()
         weight = second.weight.permute(1, 2, 3, 0).reshape(second.in_channels, -1)
@@ -169,8 +169,8 @@ class TileNetwork:
     def backward(
         self, batch: Batch, passed: Passed, logits: Tensor, values: Tensor, beside: Beside = later
     ) -> tuple[Tensor, ...]:
-        """Gradients of all parameters in the module's order, from those of `forward`'s logits
-        f32[U, A] and values f32[U]. `beside` may begin some work on another thread."""
+        """Return the gradients of all parameters in the module's order, from those of `forward`'s logits f32[U, A] and
+        values f32[U]. `beside` may start some work on another thread."""
         tiles, weight, windows, features, hidden = passed
         ahead = torch.mm(logits, self.policy.weight).addr_(values, self.value.weight[0])
         ahead = behind_relu(ahead, hidden)
@@ -187,14 +187,17 @@ class TileNetwork:
 
 
 def behind_relu(gradient: Tensor, activation: Tensor) -> Tensor:
-    """`gradient` where `activation` is positive, else 0."""
+    """Return `gradient` where `activation` is positive, else 0."""
     return torch.ops.aten.threshold_backward(gradient, activation, 0)
 
 
 def sorted_back(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Where each of 0 to `count` - 1 stands in `rows` i64[R, 9]: positions in R, and where those of
-    each begin. What is to be added up at each place are bags then, like forward's: several times
-    faster than to add to places, and in a fixed order."""
+    """Return the positions in R of each number from 0 to `count` - 1 in `rows` i64[R, 9], and the beginning of each
+    group.
+
+    The terms to be summed for each number are then bags, as in `forward`: several times faster than scattered addition,
+    and in a fixed order.
+    """
     flat = rows.flatten().numpy()
     last = count + NINE
     key = flat.astype(np.uint16) if last <= 1 << 16 else flat  # 16 bits are sorted by counting

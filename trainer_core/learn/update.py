@@ -1,7 +1,6 @@
-"""One update: collect a rollout on the device, learn from it. All algorithms share this file.
+"""One update of any algorithm: collect a rollout on the device, learn from it.
 
-Nothing in it reads a number from the device; records and their one synchronisation are `run.py`'s
-business.
+Nothing here reads a number from the device; the run makes records, with one synchronisation each.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import CheckpointError
 
 LEAST_ENTROPY = 0.1
-"""Share of the entropy bonus that is left where every episode succeeds."""
+"""Share of the entropy bonus that remains when every episode succeeds."""
 MOST_STEPS = 2**48
-"""Updates, or steps of the optimizer: more than any run can take; products still fit 63 bits."""
+"""Limit of updates and optimizer steps, more than any run can reach; products still fit 63 bits."""
 
 
 class ActorLearner:
@@ -35,7 +34,7 @@ class ActorLearner:
         self.update = 0
         self.opt_steps = 0
         self.training_success = 0.0
-        """Of episodes from the task's own starts, as far as it is known; the run tells it."""
+        """Success rate of episodes from the task's own starts, as last set by the run."""
         self.rng = torch.Generator(self.device).manual_seed(config.seed * 1009 + rank)
         self.algorithm = implementation(config.algo, learner.policy.HEADS)
         self.rollout = self.algorithm.storage(
@@ -45,7 +44,7 @@ class ActorLearner:
         env.stopwatch = self.stopwatch
         self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
         self.on_step: Callable[[StepInfo], None] = lambda info: None
-        """Called after every step of the environments with what it came to."""
+        """Called after every step of the environments with its StepInfo."""
         self.on_optimizer_step: Callable[[], None] = lambda: None
         """Called within learning, after one step or several."""
         self.obs: Tensor = env.reset()
@@ -69,7 +68,7 @@ class ActorLearner:
 
     @property
     def learning_rate(self) -> float:
-        """Of the next update; linear goes to 0 at `total_env_steps`."""
+        """Learning rate of the next update; linear goes to 0 at `total_env_steps`."""
         if self.config.lr_schedule == "constant":
             return self.config.learning_rate
         left = 1 - self.env_steps / self.config.total_env_steps
@@ -77,8 +76,9 @@ class ActorLearner:
 
     @property
     def ent_coef(self) -> float:
-        """Of the next update. Where training succeeds, wandering no longer finds anything: less of
-        it brings the sampled policy nearer to the greedy one, so that its mistakes are learned."""
+        """Entropy coefficient of the next update. With increasing success exploration finds nothing new: a lower
+        coefficient brings the sampled policy nearer to the greedy one, so that the greedy one's mistakes are learned.
+        """
         if self.config.ent_schedule == "constant":
             return self.config.ent_coef
         return self.config.ent_coef * max(1 - self.training_success, LEAST_ENTROPY)
@@ -102,11 +102,11 @@ class ActorLearner:
             self.obs = result.obs
             self.on_step(result.info)
         with self.stopwatch("forward"):
-            # Not `act`: where no time limit cut anything off lie pictures of rollouts before.
+            # Not `act`: unused slots of time limits hold pictures of earlier rollouts.
             rollout.end(self.learner.forward, self.obs, self.config)
 
     def state_dict(self) -> dict[str, Any]:
-        """Counters, optimizer and generator; weights and environments are kept apart."""
+        """Return counters, optimizer and generator; weights and environments are saved elsewhere."""
         return {
             "update": self.update,
             "opt_steps": self.opt_steps,
@@ -115,7 +115,7 @@ class ActorLearner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError for what is no state of this learner."""
+        """Restore a state. Raises CheckpointError for an invalid one."""
         what = "the trainer's state"
         like = {"update": 0, "opt_steps": 0, "optimizer": {}, "rng": self.rng.get_state()}
         check_like(state, like, what)
@@ -128,7 +128,7 @@ class ActorLearner:
 
 
 def sample(log_probs: Tensor, uniform: Tensor, rng: torch.Generator) -> Tensor:
-    """One action i64[N] per row of `log_probs` f32[N, A] by the Gumbel-max trick.
+    """Return one action i64[N] per row of `log_probs` f32[N, A] by the Gumbel-max trick.
 
     `uniform` f32[N, A] is scratch. Unlike torch.multinomial it needs no check on the host.
     """

@@ -1,8 +1,8 @@
-"""A run as one file: `<run_id>.tar.gz`, whose first member lists every other with its hash.
+"""Archive of a run in one file: `<run_id>.tar.gz`, whose first member lists all others with their hashes.
 
-Gzip, since it is in every Python that we run on (Zstandard is in the standard library from 3.14
-on), and what is large in a run, weights, hardly shrinks under either. An archive appears whole or
-not at all; what is restored is compared byte for byte before it gets its name.
+Gzip, since every supported Python has it (Zstandard is in the standard library from 3.14 on), and weights, the largest
+part of a run, hardly shrink under either. An archive is created atomically; restored files are compared byte for byte
+before the run's directory gets its name.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from trainer_core.wire.run_record import ARCHIVED, LATEST_S, RunRecord, is_archi
 MANIFEST = "archive.json"
 SUFFIX = ".tar.gz"
 MOST_MANIFEST_BYTES = 8 << 20
-"""Of 50,000 files; a run has hundreds."""
+"""Limit for 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
 LEFT_OUT = {"lock", "frames.bin", "mail"}
-"""Of the process that is gone."""
+"""Files that only matter to the process that trained."""
 
 
 class ArchivedFile(msgspec.Struct, frozen=True):
@@ -53,10 +53,10 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False) -> Path:
-    """Write the archive of an ended run into `folder`; its path.
+    """Write the archive of an ended run into `folder`; return its path.
 
-    With `remove` the run's directory goes once the archive was read back and compared; its line of
-    the index says where it is. Raises LabError: a run that goes on or is in use, a full disk.
+    With `remove` the run's directory is deleted after the archive was read back and compared; its line of the index
+    names the archive. Raises LabError if the run has not ended or is in use, or the disk is full.
     """
     with alone(home):
         record = RunRegistry(home).reconcile().get(run_id)
@@ -89,7 +89,7 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
 
 
 def check(file: Path) -> Manifest:
-    """Read an archive to its end and compare every hash. Raises LabError naming what is wrong."""
+    """Read an archive to its end and compare every hash. Raises LabError naming the fault."""
     with _opened(file) as tar:
         manifest = _manifest(file, tar)
         for name, source in _members(file, tar, manifest):
@@ -98,13 +98,13 @@ def check(file: Path) -> Manifest:
 
 
 def restore(file: Path, home: HomePaths) -> RunRecord:
-    """Put an archived run back under its own id. Raises LabError; nothing is changed then."""
+    """Restore an archived run under its own id. Raises LabError, leaving everything unchanged."""
     with _opened(file) as tar, alone(home):
         manifest = _manifest(file, tar)
         paths = home.run(manifest.run_id)
         if paths.root.exists():
             known = RunRegistry(home).load().get(manifest.run_id)
-            if known is not None and is_archived(known):  # killed before the index was told
+            if known is not None and is_archived(known):  # killed before the index was updated
                 return _registered(home, manifest)
             raise ConfigError(f"{paths.root}: is there already; archive or move it first")
         stage = way_back(home, manifest.run_id)
@@ -146,7 +146,7 @@ def _write(paths: RunPaths, record: RunRecord, partial: Path) -> None:
 
 
 def _files(root: Path) -> Iterator[str]:
-    """Regular files below a run's directory, by their path in it; links are not followed."""
+    """Yield the regular files below a run's directory, by their path in it; links are not followed."""
     for folder, folders, names in os.walk(root):
         here = Path(folder)
         top = here == root
@@ -180,7 +180,7 @@ def _remove(home: HomePaths, record: RunRecord, target: Path) -> None:
         try:
             registry.append(moved)
             delete(gone)
-        except OSError:  # a full disk has room after that
+        except OSError:  # deleting frees space on a full disk
             delete(gone)
             registry.append(moved)
 
@@ -190,7 +190,7 @@ def _remove(home: HomePaths, record: RunRecord, target: Path) -> None:
 
 @contextlib.contextmanager
 def _opened(file: Path) -> Iterator[tarfile.TarFile]:
-    """Raises LabError for what is no archive, also where that shows while it is read."""
+    """Open an archive. Raises LabError if it is none, or if reading it inside the block fails."""
     try:
         with (
             open_regular(file) as source,
@@ -236,7 +236,7 @@ def _is_safe(name: str) -> bool:
 
 
 def _members(file: Path, tar: tarfile.TarFile, manifest: Manifest) -> Iterator[tuple[str, io.BufferedReader]]:
-    """Every file of the manifest, once; anything else is refused."""
+    """Yield every file of the manifest once. Raises LabError for any other member."""
     left = set(manifest.files)
     for info in tar:
         if info.name == MANIFEST:
@@ -273,7 +273,7 @@ def _refuse_beyond_disk(file: Path, manifest: Manifest, folder: Path) -> None:
 
 
 def _registered(home: HomePaths, manifest: Manifest) -> RunRecord:
-    """Its line of the index: the name that it has here, if it is known."""
+    """Write and return the run's line of the index, keeping the name that it has here."""
     registry = RunRegistry(home)
     known = registry.load().get(manifest.run_id)
     record = manifest.record
@@ -287,20 +287,20 @@ _OUT, _BACK = ".archived.tmp", ".restored.tmp"
 
 
 def way_out(home: HomePaths, run_id: str) -> Path:
-    """What an archived run's folder is called while it is deleted."""
+    """Return the name of an archived run's folder while it is deleted."""
     return home.runs / f".{run_id}{_OUT}"
 
 
 def way_back(home: HomePaths, run_id: str) -> Path:
-    """What a run's folder is called while it is restored."""
+    """Return the name of a run's folder while it is restored."""
     return home.runs / f".{run_id}{_BACK}"
 
 
 @contextlib.contextmanager
 def alone(home: HomePaths) -> Iterator[None]:
-    """One process at a time moves runs of a home; what one left that was killed is put right first.
+    """Hold the lock for moving runs of a home, after cleaning up the folders of a killed process.
 
-    Waits for another one. Raises DiskError.
+    Waits while another process holds it. Raises DiskError.
     """
     path = home.moving_lock
     try:
@@ -320,7 +320,7 @@ def alone(home: HomePaths) -> Iterator[None]:
 
 
 def delete(folder: Path) -> None:
-    """A run's folder, its configuration first: without that nobody takes it for a whole one."""
+    """Delete a run's folder, its configuration first: without it the folder is not taken for a complete run."""
     with contextlib.suppress(OSError):
         RunPaths(folder).config.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
@@ -337,6 +337,6 @@ def _put_right(home: HomePaths) -> None:
         is_told = record is None or is_archived(record)
         if is_told or paths.root.exists() or not RunPaths(folder).config.is_file():
             delete(folder)
-        else:  # the index still has it here
+        else:  # the index does not know of the archive
             with contextlib.suppress(OSError):
                 durable_files.rename(folder, paths.root)

@@ -1,8 +1,8 @@
-"""Commands to a run from a process that does not keep it: files in its directory.
+"""Commands to a run from a process that did not start it: files in its directory.
 
-Whoever keeps the run (an app, `dmglab train`, the detached host) looks into `mail/` a few times a
-second, takes what is there and answers. Plain files: they need no socket, work on any path and file
-system, and are gone with the run's directory. The lines are those of docs/protocol.md.
+The host of the run (an app, `dmglab train`, the detached host) checks `mail/` a few times a second, takes the commands
+and writes answers. Plain files need no socket, work on any path and file system, and are deleted with the run's
+directory. Each holds one line of docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trainer_core.wire.errors import BAD_JSON, ProtocolError
 from trainer_core.wire.regular_files import read_regular
 
 LOOK_S = 0.2
-"""How often a host looks."""
+"""Seconds between two checks by a host."""
 _REQUEST, _ANSWER = ".request", ".answer"
 
 
@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A command that came, and what its sender waits under."""
+    """A received command, and the name under which its sender waits for the answer."""
 
     name: str
     command: commands.AnyCommand
@@ -47,7 +47,7 @@ class Mailbox:
     # -- the sender's side ------------------------------------------------------------------
 
     def post(self, command_type: type[commands.Command], **fields: object) -> str:
-        """Leave a command; the name is what `answer_to` is asked for. Raises DiskError."""
+        """Write a command; return the name to pass to `answer_to`. Raises DiskError."""
         if not (run := self.folder.parent).is_dir():
             raise DiskError(f"{run}: this run's folder is gone; put it back, then ask again")
         name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -56,7 +56,7 @@ class Mailbox:
         return name
 
     def answer_to(self, name: str) -> Answer | None:
-        """What the host made of it; None until it did. Taken away by being read."""
+        """Return the host's answer, or None while there is none. Reading deletes it."""
         path = self.folder / (name + _ANSWER)
         try:
             answer = msgspec.json.decode(read_regular(path), type=Answer)
@@ -69,7 +69,7 @@ class Mailbox:
         return answer
 
     def withdraw(self, name: str) -> bool:
-        """Take back a command that nobody took. False when somebody had."""
+        """Withdraw a command that no host has taken. Return False if one has."""
         try:
             (self.folder / (name + _REQUEST)).unlink()
         except OSError:
@@ -79,7 +79,7 @@ class Mailbox:
     # -- the host's side --------------------------------------------------------------------------
 
     def take(self) -> list[Letter]:
-        """Commands that came since, oldest first; each is given out once."""
+        """Return the new commands, oldest first; each is returned once."""
         try:
             names = sorted(name for name in os.listdir(self.folder) if name.endswith(_REQUEST))
         except OSError:
@@ -87,13 +87,13 @@ class Mailbox:
         return [letter for name in names if (letter := self._open(name)) is not None]
 
     def answer(self, letter: Letter, ok: bool, detail: str = "") -> None:
-        """A disk that is full loses the answer, nothing else."""
+        """Write an answer; on a full disk it is lost, without an error."""
         line = msgspec.json.encode(Answer(ok=ok, detail=detail))
         with contextlib.suppress(ProtocolError, OSError):
             self._write(letter.name + _ANSWER, line)
 
     def clear(self) -> None:
-        """At a life's beginning: what was meant for the one before does not count."""
+        """Delete all commands when a run begins or resumes: they were meant for the process before."""
         with contextlib.suppress(OSError):
             for name in os.listdir(self.folder):
                 (self.folder / name).unlink()

@@ -1,4 +1,4 @@
-"""config.json of a run: which runner was asked to do what, under which name."""
+"""config.json of a run: its runner, options, name and tags."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 
 def write_config(paths: RunPaths, spec: RunSpec, name: str = "", tags: dict[str, str] | None = None) -> None:
-    """Raises OSError."""
+    """Write config.json. Raises OSError."""
     said = {"runner": spec.runner, "run": spec.to_dict(), "name": name}
     write_json(paths.config, {**said, "tags": tags} if tags else said)
 
 
 def read_config(paths: RunPaths) -> dict[str, Any]:
-    """The object as it is. Raises LabError naming the file."""
+    """Return the object in config.json. Raises LabError naming the file."""
     try:
         raw = msgspec.json.decode(read_regular(paths.config))
     except OSError as error:
@@ -34,7 +34,7 @@ def read_config(paths: RunPaths) -> dict[str, Any]:
 
 
 def read_spec(paths: RunPaths) -> RunSpec:
-    """The order that made the run. Raises LabError naming the file and the field."""
+    """Return the run's specification. Raises LabError naming the file and the field."""
     raw = read_config(paths)
     try:
         return RunSpec.from_dict(str(raw.get("runner", NATIVE_ID)), raw["run"])
@@ -43,7 +43,7 @@ def read_spec(paths: RunPaths) -> RunSpec:
 
 
 def tags_of(raw: dict[str, Any]) -> dict[str, str]:
-    """The tags in what `read_config` returned; none where there is no object of texts."""
+    """Return the tags in the result of `read_config`; none if they are no object of texts."""
     found = raw.get("tags")
     if not isinstance(found, dict):
         return {}
@@ -51,7 +51,7 @@ def tags_of(raw: dict[str, Any]) -> dict[str, str]:
 
 
 def read_run_config(paths: RunPaths) -> RunConfig:
-    """The configuration of a run of ours. Raises LabError naming the file and the field."""
+    """Return the configuration of a run of ours. Raises LabError naming the file and the field."""
     spec = read_spec(paths)
     if spec.runner != NATIVE_ID:
         raise ConfigError(

@@ -1,7 +1,7 @@
-"""One run a device, whoever starts it: a lock file that the kernel frees with its last holder.
+"""Lock file of a device, for one run at a time, which the kernel releases with its last holder.
 
-The child that trains inherits the descriptor, so that a device stays taken until the training
-itself is gone. A lock is of one home: two homes on one computer do not know of each other.
+The training child inherits the descriptor, so that a device stays locked until the training itself has ended. A lock
+belongs to one home: two homes on one computer do not exclude each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainer_core.wire.regular_files import read_regular
 
 
 def full_name(device: str) -> str:
-    """cuda is cuda:0."""
+    """Return the name of a device with its number: cuda is cuda:0."""
     return "cuda:0" if device == "cuda" else device
 
 
@@ -27,17 +27,17 @@ def same_device(one: str, other: str) -> bool:
 
 
 class DeviceLock:
-    """The right to train on one device, from `take` until `release`."""
+    """Exclusive right to train on one device, from `take` until `release`."""
 
     def __init__(self, device: str, descriptor: int) -> None:
         self.device, self.descriptor = device, descriptor
 
     @classmethod
     def take(cls, home: HomePaths, device: str, run_id: str) -> DeviceLock | None:
-        """None while another run has the device.
+        """Return the lock, or None while another run has the device.
 
-        Raises ConfigError for what is no device's name, which becomes a file's, and DiskError where
-        no lock can be written.
+        Raises ConfigError for an invalid device name, which becomes a file name, and DiskError if the lock cannot be
+        written.
         """
         check_device(device)
         path = home.devices / f"{full_name(device).replace(':', '-')}.lock"
@@ -59,21 +59,21 @@ class DeviceLock:
 
     @classmethod
     def take_first(cls, home: HomePaths, devices: tuple[str, ...], run_id: str) -> DeviceLock | None:
-        """Of the first one of `devices` that is free."""
+        """Return the lock of the first free device of `devices`, or None."""
         for device in devices:
             if (lock := cls.take(home, device, run_id)) is not None:
                 return lock
         return None
 
     def release(self) -> None:
-        """Give up our share; a second call does nothing."""
+        """Release our share of the lock; a second call does nothing."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
 
 
 def run_on(home: HomePaths, device: str) -> str:
-    """The run that took a device last; "" when none ever did."""
+    """Return the run that last took a device; "" if there was none."""
     path = home.devices / f"{full_name(device).replace(':', '-')}.lock"
     try:
         return visible(read_regular(path).decode().strip()[:200])

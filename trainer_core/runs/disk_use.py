@@ -1,4 +1,4 @@
-"""What runs take of the disk."""
+"""Disk space used by runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer_core.lab.paths import HomePaths
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """Bytes of one run, as its files say they are long."""
+    """Bytes of one run by the lengths of its files."""
 
     run_id: str
     checkpoints: int
@@ -24,7 +24,7 @@ class DiskUse:
 
 
 def disk_use(home: HomePaths, run_id: str) -> DiskUse:
-    """All zero for a run whose directory is gone."""
+    """Return the disk space of a run; all zero if its directory is gone."""
     paths = home.run(run_id)
     checkpoints = _size(paths.checkpoints)
     logs = sum(_length(path) for path in (paths.train_log, paths.worker_log, Path(f"{paths.worker_log}.1")))

@@ -1,7 +1,7 @@
-"""Bring a checkpoint from elsewhere into a home: copied, verified, registered as a run of its own.
+"""Import of a checkpoint from elsewhere: copied, verified, registered as a run of its own.
 
-A folder that came by mail or from another computer keeps nothing of its run but the manifest. The
-import writes the run around it: config.json, a log of two lines, its life in the index.
+Of the original run only the checkpoint's manifest is known. The import writes a run around it: config.json, a log of
+two lines, and its lines of the index.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 
 def import_checkpoint(folder: Path, home: HomePaths) -> tuple[RunRecord, Path]:
-    """The run that holds it and the copy. Importing the same weights twice finds what is there.
+    """Return the run that holds the imported checkpoint, and the copy's folder.
 
-    A run that exists is never written over: one that was resumed keeps what it learnt, and only
-    gets the imported checkpoint back when it was thinned out. Raises CheckpointError when the
+    The same weights imported twice give the same run. An existing run is never overwritten: one that was resumed keeps
+    its later checkpoints, and only gets the imported one back if that was deleted. Raises CheckpointError when the
     folder is no checkpoint, is damaged, or cannot be copied, LabError when the run is in use.
     """
     meta = checkpoint_manifest.verify(folder)
@@ -58,7 +58,7 @@ def import_checkpoint(folder: Path, home: HomePaths) -> tuple[RunRecord, Path]:
 
 
 def _stage(folder: Path, paths: RunPaths, target: Path, log: list[records.Record]) -> None:
-    """Log and copy under another name, then the run's directory with both, or nothing."""
+    """Write log and copy below a temporary name, then rename it to the run's directory."""
     stage = RunPaths(paths.root.with_name(f".{paths.run_id}.tmp"))
     shutil.rmtree(stage.root, ignore_errors=True)
     try:
@@ -83,7 +83,7 @@ def _spec(folder: Path, meta: checkpoint_manifest.CheckpointMeta) -> RunSpec:
 def _complete(
     folder: Path, home: HomePaths, paths: RunPaths, target: Path, *, algo: str, known: RunRecord | None
 ) -> RunRecord:
-    """A run that is there: put the checkpoint back, and the run into an index that forgot it."""
+    """Restore the checkpoint of an existing run, and its line in the index if that is missing."""
     lock = RunLock.take(paths)
     try:
         if not target.is_dir():
@@ -100,7 +100,7 @@ def _complete(
 
 
 def _copy(folder: Path, target: Path) -> None:
-    """The files that its manifest lists, under the final name, or nothing."""
+    """Copy the files that the manifest lists, atomically."""
     names = [*checkpoint_manifest.read_meta(folder).files, checkpoint_manifest.META]
     if any(Path(name).name != name for name in names):
         raise CheckpointError(f"{folder}: {checkpoint_manifest.META} lists files of other folders")
@@ -109,7 +109,7 @@ def _copy(folder: Path, target: Path) -> None:
     try:
         partial.mkdir(parents=True)
         for name in names:
-            if (folder / name).exists():  # envs' state may be gone
+            if (folder / name).exists():  # the envs' state may be missing
                 durable_files.write_file(partial / name, (folder / name).read_bytes())
         durable_files.sync_folder(partial)
         durable_files.rename(partial, target)

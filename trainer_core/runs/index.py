@@ -1,4 +1,4 @@
-"""What is known of a home's runs: the last lines of the index, set right by who is still alive."""
+"""Known runs of a home: the index, corrected by the processes that are alive."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ HOST = platform.node()
 LOST_REASON = "the app or the computer stopped while this ran"
 FORGOTTEN = "it waited, and the queue does not know it any more"
 TAIL_BYTES = 256 << 10
-"""As much of a log's end as is read for its newest records."""
+"""Bytes at the end of a log that are read for its newest records."""
 
 
 class RunRegistry:
-    """Reads and appends the index of one home."""
+    """Reader and writer of the index of one home."""
 
     def __init__(self, home: HomePaths) -> None:
         self.home = home
         self.path = home.runs_index
         self.problem = ""
-        """Why the index could not be read when it was looked at last; empty when it could."""
+        """Reason why the index could not be read at the last attempt; empty when it could."""
 
     def append(self, record: RunRecord) -> None:
-        """Add one line, for good. Raises OSError."""
+        """Append one line and sync it. Raises OSError."""
         append_line(self.path, record)
 
     def load(self) -> dict[str, RunRecord]:
-        """The last record of every run, in the order in which runs first appear.
+        """Return the last record of every run, in the order in which runs first appear.
 
-        An index that cannot be read is as one that is lost: `recover` finds the runs' folders.
+        An unreadable index counts as lost: `recover` finds the runs by their folders.
         """
         self.problem = ""
         try:
@@ -52,14 +52,13 @@ class RunRegistry:
             return {}
 
     def reconcile(self, known: dict[str, RunRecord] | None = None) -> dict[str, RunRecord]:
-        """Like `load`, with runs that have not ended as far as their logs say they are.
+        """Return the records of `load`, with runs that have not ended updated from their logs.
 
-        `known` is what `load` said, for a caller that has it already.
+        `known` is the result of `load`, if the caller has it already.
 
-        Those whose process is gone are recorded as lost, or only told so where the index cannot be
-        written; one that still stands in the queue waits again. Of runs that ended no file is
-        read: a home may hold thousands. Runs that the index does not know are found again in their
-        folders, and told.
+        Runs whose process is gone are recorded as lost, or only returned so if the index cannot be written; one that is
+        still in the queue waits again. No file of an ended run is read: a home may hold thousands. Runs missing from
+        the index are recovered from their folders.
         """
         found = self.load() if known is None else dict(known)
         found |= self.recover(found)
@@ -69,15 +68,15 @@ class RunRegistry:
         return found
 
     def recover(self, known: Container[str]) -> dict[str, RunRecord]:
-        """Return the runs that have a folder and are not `known`, and write them into the index.
+        """Return the runs that have a folder and are not `known`, and append them to the index.
 
-        One whose files say nothing is told with the reason, and not written down.
+        A run with unreadable files is returned with the reason, and not appended.
         """
         missing = unlisted(self.home, known)
         if not missing:
             return {}
         live = {name for name in missing if is_locked_here(self.home.run(name))}
-        # Who begins a run holds its lock until its line is there: so it is by now, or is lost.
+        # A new run is locked until its line is written, so unlocked runs are in the index by now, or lost.
         listed = self.load()
         found: dict[str, RunRecord] = {}
         for run_id in missing:
@@ -98,7 +97,7 @@ class RunRegistry:
         return self._write(record)
 
     def settle(self, record: RunRecord) -> RunRecord:
-        """What is true of a run that has not ended; a change is written down."""
+        """Return the present record of a run that has not ended, and append a change to the index."""
         paths = self.home.run(record.run_id)
         if record.state is RunState.QUEUED:
             return record if self._waits(record.run_id) else self._forgotten(record)
@@ -106,7 +105,7 @@ class RunRegistry:
         if is_held(record, paths):
             return now
         newest = self.load().get(record.run_id, record)
-        if newest.state.is_end or newest.pid != record.pid:  # so much happened since it was read
+        if newest.state.is_end or newest.pid != record.pid:  # changed since it was read
             return newest
         if self._waits(record.run_id):  # its process died before the training began
             state, reason, ended = RunState.QUEUED, "", 0.0
@@ -118,7 +117,7 @@ class RunRegistry:
         return any(entry.run_id == run_id for entry in RunQueue(self.home).entries())
 
     def _forgotten(self, record: RunRecord) -> RunRecord:
-        """Neither ended nor in the queue: asked once more while nobody can be changing both."""
+        """Record a run as lost that has neither ended nor is queued, after a check under the queue's lock."""
         try:
             with RunQueue(self.home).locked() as entries:
                 now = self.load().get(record.run_id, record)
@@ -128,17 +127,17 @@ class RunRegistry:
                 return self._write(
                     msgspec.structs.replace(now, state=RunState.LOST, reason=FORGOTTEN, finished_at=time.time())
                 )
-        except LabError:  # a home that may only be read, or a queue that is busy
+        except LabError:  # read-only home, or a busy queue
             return record
 
     def _write(self, record: RunRecord) -> RunRecord:
-        with contextlib.suppress(OSError):  # a home that may only be read
+        with contextlib.suppress(OSError):  # read-only home
             self.append(record)
         return record
 
 
 def catch_up(record: RunRecord, paths: RunPaths) -> RunRecord:
-    """The record after the log's last lines: no index line is written for every update."""
+    """Return the record updated by the log's last lines: the index has no line for each update."""
     try:
         size = paths.train_log.stat().st_size
     except OSError:
@@ -150,7 +149,7 @@ def catch_up(record: RunRecord, paths: RunPaths) -> RunRecord:
 
 
 def is_alive(record: RunRecord) -> bool:
-    """Whether the process that this record names still runs: pid and creation time must match."""
+    """Return whether the recorded process still runs: pid and creation time must match."""
     if not record.pid:
         return False
     try:
@@ -162,14 +161,14 @@ def is_alive(record: RunRecord) -> bool:
 
 
 def is_held(record: RunRecord, paths: RunPaths) -> bool:
-    """Whether the run's process lives; on another computer only its lock can tell."""
+    """Return whether the run's process is alive; for another computer only its lock can tell."""
     if record.host not in ("", HOST):
         return is_locked(paths)
     return is_alive(record) or is_locked_here(paths)
 
 
 def create_time(pid: int) -> float:
-    """psutil's creation time of a process, 0 when it is already gone."""
+    """Return psutil's creation time of a process, 0 when it has ended."""
     try:
         return psutil.Process(pid).create_time()
     except psutil.Error:

@@ -1,7 +1,7 @@
-"""The index of runs: append-only `runs.jsonl`, the last line of a run holds.
+"""Index of runs: append-only `runs.jsonl`, whose last line of a run is valid.
 
-Run directories are the truth; this file only says where to look and how each run ended. One line is
-one `write` with O_APPEND, so several processes may append, and a line torn by a crash is skipped.
+It only locates run directories, which hold the data, and records how each run ended. Each line is one `write` with
+O_APPEND, so that several processes may append; a line torn by a crash is skipped.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _decoder = msgspec.json.Decoder(RunRecord)
 
 
 def append_line(path: Path, record: RunRecord) -> None:
-    """Add one line, for good. Raises OSError.
+    """Append one line and sync it. Raises OSError.
 
-    A line that was torn before is closed first, so that it spoils nothing but itself.
+    An unfinished line before it is ended first, so that only that one is lost.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = _encoder.encode(record) + b"\n"
@@ -44,12 +44,12 @@ def append_line(path: Path, record: RunRecord) -> None:
 
 
 def load_lines(path: Path) -> dict[str, RunRecord]:
-    """The last record of every run, in the order in which runs first appear."""
+    """Return the last record of every run, in the order in which runs first appear."""
     return IndexTail(path).read_all()
 
 
 def decode_line(line: bytes) -> RunRecord | None:
-    """The record of a line; None for what is none, or names no folder of a run."""
+    """Return the record of a line; None if it is invalid, or its run_id is no folder name."""
     try:
         record = _decoder.decode(line)
     except BAD_JSON:
@@ -58,16 +58,16 @@ def decode_line(line: bytes) -> RunRecord | None:
 
 
 class IndexTail:
-    """What was appended since the last look, for those who follow an index."""
+    """Reader of the lines appended to an index since the last call."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset, self._inode = 0, 0
 
     def read_all(self) -> dict[str, RunRecord]:
-        """The last record of every run, in the order in which runs first appear. Raises OSError.
+        """Return the last record of every run, in the order in which runs first appear. Raises OSError.
 
-        `read` goes on from here; a last line that does not end yet is told now and once more then.
+        `read` continues from here; an unfinished last line is returned now and once more by `read`.
         """
         self._offset, found = 0, {}
         try:
@@ -81,7 +81,7 @@ class IndexTail:
         return found
 
     def read(self) -> list[RunRecord]:
-        """Records of whole lines that are new; all of them when the file was replaced.
+        """Return the records of new complete lines; of all lines if the file was replaced.
 
         Raises OSError.
         """

@@ -1,7 +1,7 @@
-"""One life of a run: begin, resume, fold, end. Everybody who trains keeps the index through here.
+"""One process's share of a run, from begin or resume to end; every trainer updates the index through it.
 
-A RunLife holds the run's lock, writes its config.json and its lines of the index. Between them the
-log is the truth: `runs.index.catch_up` reads from it what no index line says yet.
+A RunLife holds the run's lock, writes its config.json and its lines of the index. Between these lines the log is newer:
+`runs.index.catch_up` reads it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORTH_A_LINE = records.CheckpointRecord | records.EvalRecord
 
 
 class RunLife:
-    """The present record of a run that this process keeps, from `begin` or `resume` to `end`."""
+    """Present record of a run that this process trains, from `begin` or `resume` to `end`."""
 
     def __init__(self, home: HomePaths, record: RunRecord, lock: RunLock) -> None:
         self.record, self.lock = record, lock
@@ -66,7 +66,7 @@ class RunLife:
             name=name,
             tags=tags or {},
         )
-        if state is not RunState.QUEUED:  # what waits has no process
+        if state is not RunState.QUEUED:  # a queued run has no process
             record = _kept_here(record)
         try:
             paths.root.mkdir(parents=True, exist_ok=True)
@@ -93,11 +93,10 @@ class RunLife:
         state: RunState = RunState.STARTING,
         device: str = "",
     ) -> RunLife:
-        """Go on with what is known of a run whose lock the caller took.
+        """Continue a run whose lock the caller took.
 
-        Name, creation, best success and last checkpoint stay; `device` is a new one. A run that the
-        index does not know is taken from its config.json (under `algo`) and its log. Raises
-        LabError.
+        Name, creation, best success and last checkpoint stay; `device` is a new one. A run that the index does not know
+        is read from its config.json (under `algo`) and its log. Raises LabError.
         """
         try:
             known = RunRegistry(home).load().get(run_id)
@@ -118,7 +117,7 @@ class RunLife:
         return life
 
     def launched(self, pid: int) -> None:
-        """The training itself is process `pid` from now on; it holds the lock too."""
+        """Record process `pid` as the trainer; it holds the lock too."""
         self.lock.name_holder(pid)
         self.record = msgspec.structs.replace(
             self.record, state=RunState.STARTING, pid=pid, pid_create_time=create_time(pid)
@@ -126,15 +125,15 @@ class RunLife:
         self._write_if_possible()
 
     def move(self, state: RunState) -> None:
-        """What the host does with the run: queue it, pause it, stop it."""
+        """Set the state that the host gives the run: queued, pausing, stopping."""
         self.record = msgspec.structs.replace(self.record, state=state)
         self._write_if_possible()
 
     def fold(self, event: records.Record) -> bool:
-        """Take in what the run said; True when that was worth a line of the index.
+        """Update the record by an event of the run; return True if a line of the index was written.
 
-        What it says of its end is not believed before its process has ended, and nothing that was
-        under way undoes a stop. Raises ProtocolError for a state that cannot follow.
+        An end is not recorded before the process has ended, and no event undoes a stop. Raises ProtocolError for a
+        state that cannot follow.
         """
         old = self.record
         if isinstance(event, records.StateEvent) and old.state is RunState.STOPPING:
@@ -150,7 +149,7 @@ class RunLife:
         return True
 
     def park(self) -> None:
-        """Leave the run to whoever takes it from the queue; its line says that it waits."""
+        """Release the lock of a run that waits in the queue."""
         self.lock.release()
 
     def rename(self, name: str) -> None:
@@ -158,7 +157,7 @@ class RunLife:
         self._write_if_possible()
 
     def end(self, state: RunState, reason: str, finished_at: float = 0.0) -> None:
-        """Write the last line and give up the lock. Raises DiskError when it cannot be written."""
+        """Write the last line and release the lock. Raises DiskError when it cannot be written."""
         self.record = msgspec.structs.replace(
             self.record, state=state, reason=reason, finished_at=finished_at or time.time()
         )
@@ -173,16 +172,16 @@ class RunLife:
         self._registry.append(self.record)
 
     def _write_if_possible(self) -> None:
-        """A line between the first and the last only saves a look into the log."""
+        """Write a line between the first and the last, which only saves reading the log."""
         with contextlib.suppress(OSError):
             self._write()
 
 
 def new_run_id() -> str:
-    """The time and a little chance: sorts by age, two in one second differ."""
+    """Return a new run id of time and random digits: ids sort by age, two in one second differ."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
 
 
 def _kept_here(record: RunRecord) -> RunRecord:
-    """Under this process's number, until the training has one of its own."""
+    """Return the record with this process's id, until the training has its own process."""
     return msgspec.structs.replace(record, pid=os.getpid(), pid_create_time=create_time(os.getpid()), host=HOST)

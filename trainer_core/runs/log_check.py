@@ -1,7 +1,7 @@
-"""Is a train_log.jsonl what docs/rl_observability.md promises? Findings, never an exception.
+"""Check of a train_log.jsonl against docs/rl_observability.md; it reports findings and raises none.
 
-`record_check` judges each record by itself; here is what one record says of those before it. A log
-is read line by line and kept nowhere, so its length costs no memory.
+`record_check` judges each record by itself; this module compares it with the records before. A log is read line by line
+and not stored, so that its length costs no memory.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from trainer_core.wire.spec import NATIVE_ID
 MAX_FINDINGS = 50
 AN_ERROR = "an error"
 MOST_LATE = 4096
-"""Update records between weights and what their validation found."""
+"""Update records kept between weights and the result of their validation."""
 COUNTERS = ("update", "env_steps", "opt_steps", "wall_time_s")
 
 
 @dataclass
 class Report:
-    """What was found; `errors` make a log invalid, `warnings` do not."""
+    """Findings about one log; `errors` make it invalid, `warnings` do not."""
 
     records: dict[str, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
@@ -68,36 +68,36 @@ class Standing:
 
 
 class Life:
-    """What one process of the run has said since it began; a resume begins the next one."""
+    """Progress of one process of the run; a resume begins the next one."""
 
     def __init__(self, base: Standing, env_steps: int = 0, update: int = 0) -> None:
         self.recorded = base
-        """Of the newest update record that this life goes on from."""
+        """Counters of the newest update record from which this process continued."""
         self.env_steps, self.update = env_steps, update
-        """The newest point that any record of this life names."""
+        """Newest env_steps and update in any record of this process."""
         self.begun_at = env_steps
         self.saved = env_steps if env_steps else -1
-        """Of its newest checkpoint."""
+        """env_steps of its newest checkpoint."""
         self.known = -1
-        """Of the validation that this checkpoint knows, as far as this life announced it."""
+        """env_steps of the validation known to that checkpoint, if this process reported it."""
         self.validated = env_steps
-        """Of its newest validation."""
+        """env_steps of its newest validation."""
         self.standings = collections.deque([base], maxlen=MOST_LATE)
         self.ended = ""
-        """Why nothing but a resume may follow."""
+        """Event after which only a resume may follow; empty = none."""
         self.scalars: set[str] | None = None
-        """Of its first update record: later ones have the same."""
+        """Scalars of its first update record: later ones must have the same."""
 
     def standing_at(self, env_steps: int) -> Standing:
-        """Of the newest update record up to there."""
+        """Return the counters of the newest update record up to `env_steps`."""
         return max((one for one in self.standings if one.env_steps <= env_steps), default=Standing())
 
 
 class LogChecker:
-    """A fold over the lines of one log."""
+    """Checker of one log, line by line."""
 
     def __init__(self, run_id: str = "") -> None:
-        """`run_id` is what the log's folder is called, "" where that says nothing."""
+        """Begin a check; `run_id` is the name of the log's folder, "" if it is unknown."""
         self.report = Report()
         self._run_id = run_id
         self._seq = -1
@@ -105,14 +105,14 @@ class LogChecker:
         self._imported = False
         self._life = Life(Standing())
         self._rates: dict[tuple[int, str], float] = {}
-        """Success of each validation of all tasks, by its env steps and mode."""
+        """Success rate of each validation of all tasks, by its env steps and mode."""
         self._checkpoints: dict[str, tuple[int, Standing]] = {}
-        """Announced or resumed from: env steps of each, and the newest update record before it."""
+        """Checkpoints reported or resumed from: env steps of each, and the newest update record before it."""
 
     # -- lines --------------------------------------------------------------------------------
 
     def check_line(self, number: int, line: bytes) -> None:
-        """Judge one complete line (without its newline); `number` counts from 1."""
+        """Check one complete line (without its newline); `number` counts from 1."""
         try:
             record = records.decode(line)
         except ProtocolError as error:
@@ -124,7 +124,7 @@ class LogChecker:
             self.report.error(number, finding)
 
     def finish(self, torn: bytes) -> Report:
-        """After the last complete line; `torn` is what follows it."""
+        """Return the report after the last complete line; `torn` is the unfinished rest."""
         if torn:
             self.report.warnings.append(f"the last line has no end ({len(torn)} bytes): a crash tore it off; ignored")
         metas = self.report.records.get("meta", 0)
@@ -147,13 +147,13 @@ class LogChecker:
 
     @property
     def _log_every(self) -> int:
-        """Updates between two records, 0 where the log does not say."""
+        """Updates between two records, 0 if the log does not tell."""
         every = self._meta.config.get("log_every") if self._native and self._meta else 0
         return every if isinstance(every, int) and every > 0 else 0
 
     @property
     def _batch(self) -> int:
-        """Environment steps of one update, 0 where the log does not say."""
+        """Environment steps of one update, 0 if the log does not tell."""
         if self._meta is None or not self._native:
             return 0
         steps = self._meta.config.get("num_steps")
@@ -168,7 +168,7 @@ class LogChecker:
         if isinstance(record, records.MetaRecord) and self._meta is None:
             self._meta = record
         codec = self._meta.codec if self._meta else ""
-        # Unknown names are of logs without one, and of guests' environments: seven bins as ever.
+        # Logs without a codec and guests' environments have unknown names: seven bins, as always.
         yield from findings(record, self._native, len(CODECS.get(codec, ACTIONS)))
         if isinstance(record, records.ResumeRecord):
             yield from self._resume(record)
@@ -208,7 +208,7 @@ class LogChecker:
             yield f"run_id {record.run_id!r} differs from {self._run_id!r}"
 
     def _reach(self, env_steps: int, *, recorded: bool = False) -> Iterator[str]:
-        """A life's records never name an earlier point, nor one beyond a record that is owed."""
+        """Yield findings if env_steps goes back, is no multiple of the batch, or passes a missing update record."""
         life = self._life
         if env_steps < life.env_steps:
             yield f"env_steps went back from {life.env_steps} to {env_steps}"
@@ -221,7 +221,7 @@ class LogChecker:
                 yield f"env_steps is {env_steps}, the update record at {due} is missing"
 
     def _validation(self, env_steps: int) -> Iterator[str]:
-        """One that was made beside the learner comes later than its weights, but in its turn."""
+        """Yield findings about a validation's place; one made in a second process may come later than its weights."""
         life = self._life
         if not self._validates_late or env_steps >= life.env_steps:
             yield from self._reach(env_steps)
@@ -238,7 +238,7 @@ class LogChecker:
         return where == "cpu" or (where == "auto" and str(config.get("device")).startswith("cuda"))
 
     def _due(self) -> int:
-        """The update whose record comes next."""
+        """Return the next update that must have a record."""
         return (self._life.recorded.update // self._log_every + 1) * self._log_every
 
     # -- updates ------------------------------------------------------------------------------
@@ -309,9 +309,9 @@ class LogChecker:
             self._checkpoints[record.path] = (record.env_steps, life.standing_at(record.env_steps))
             return
         yield from self._reach(record.env_steps)
-        # A best one that was told late may be saved again with its envs when the run ends there.
+        # A best checkpoint reported late may be saved again with its envs when the run ends there.
         last = life.saved - self._validates_late
-        # One that was written within the validation of its weights is saved again after it.
+        # A checkpoint written during the validation of its weights is saved again after it.
         knows_more = life.known < record.validated_env_steps == record.env_steps == life.saved
         if self._native and record.env_steps <= last and not knows_more:
             yield f"a checkpoint at {record.env_steps} steps was announced before"
@@ -321,7 +321,7 @@ class LogChecker:
             life.ended = f"the {record.reason} checkpoint"
 
     def _validated(self, record: records.CheckpointRecord) -> Iterator[str]:
-        """Its rates are those of the validation that it names, where the log has that."""
+        """Yield the rates that differ from the validation that the checkpoint names, if it is in the log."""
         for mode, rate in (
             ("greedy", record.success_rate),
             ("leave_loops", record.leaving_success_rate),
@@ -334,11 +334,11 @@ class LogChecker:
                 )
 
     def _resume(self, record: records.ResumeRecord) -> Iterator[str]:
-        """Counters go back to the checkpoint that was resumed, and only there."""
+        """Yield findings about a resume: counters go back exactly to the resumed checkpoint."""
         if record.previous_seq != record.seq - 1:
             yield f"previous_seq is {record.previous_seq}, the line before has {record.seq - 1}"
         if not self._native:
-            # What a guest's process goes on from is known to itself alone.
+            # Only the guest knows where its process continues.
             if record.env_steps > self._life.env_steps:
                 yield f"resumes at {record.env_steps} steps, never reached before"
             self._life = Life(Standing())
@@ -350,7 +350,7 @@ class LogChecker:
             if record.env_steps or record.update:
                 yield f"resumes at {record.env_steps} steps without a checkpoint"
         elif self._imported and len(self._checkpoints) == 1 and self._log_every:
-            # Its sums go on from the last record of a log that stayed elsewhere.
+            # Its counters continue from the last record of a log that was not imported.
             recorded = record.update // self._log_every * self._log_every
             base = Standing(update=recorded, env_steps=recorded * self._batch)
         elif record.checkpoint in self._checkpoints:
@@ -364,8 +364,8 @@ class LogChecker:
         self._life = Life(base, record.env_steps, record.update)
 
     def _unannounced(self, record: records.ResumeRecord) -> Iterator[str]:
-        """A crash between a checkpoint's rename and its record: no later record can be there,
-        but for weights whose validation came late."""
+        """Yield a finding unless a crash between a checkpoint's rename and its record explains the resume: no later
+        record may exist, except of weights whose validation came late."""
         life = self._life
         name = f"checkpoints/{record.env_steps:012d}"
         owed = bool(self._log_every) and record.update >= self._due()
@@ -380,17 +380,17 @@ class LogChecker:
 
 
 def check_log(path: Path) -> Report:
-    """Every finding about one log. Raises OSError when it cannot be read or is no regular file."""
+    """Return every finding about one log. Raises OSError when it cannot be read or is no regular file."""
     folder = path.resolve().parent
     in_its_run = path.name == "train_log.jsonl" and (folder / "config.json").is_file()
     checker = LogChecker(folder.name if in_its_run else "")
-    with BufferedReader(open_regular(path)) as file:  # unbuffered, a line is read byte by byte
+    with BufferedReader(open_regular(path)) as file:  # on an unbuffered file readline reads byte by byte
         torn = _check_lines(file, checker)
     return checker.finish(torn)
 
 
 def _check_lines(file: BinaryIO, checker: LogChecker) -> bytes:
-    """Judge every whole line; returns the beginning of what has no end."""
+    """Check every complete line; return the beginning of an unfinished one."""
     number = 0
     while line := file.readline(records.MAX_LINE_BYTES + 1):
         if line.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""A run's past, read from its train_log.jsonl; the same file serves a run that goes on."""
+"""Reader of a run's train_log.jsonl, also of a run that is in progress."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from trainer_core.wire.errors import LabError, ProtocolError
 from trainer_core.wire.regular_files import open_regular
 
 MOST_AT_ONCE = 1 << 30
-"""Of a log that is read whole: a million records."""
+"""Greatest size of a log that is read as a whole: a million records."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Whole lines between two byte offsets of a log."""
+    """Records of the complete lines between two byte offsets of a log."""
 
     events: tuple[records.Event, ...]
     offset: int
-    """Where the next read goes on: the end of the last complete line."""
+    """Offset for the next read: the end of the last complete line."""
     bad_lines: int = 0
 
 
 def read_history(path: Path, offset: int = 0, most_bytes: int = -1) -> History:
-    """Every complete line from `offset` on, of `most_bytes` at most; a torn last line stays.
+    """Return the complete lines from `offset` on, of at most `most_bytes`; an unfinished last line is left.
 
-    A missing file is an empty history: the worker has not written its first line yet. Raises
-    LabError for a log that is too long to be read as a whole, OSError.
+    A missing file gives an empty history: the worker has not written its first line yet. Raises LabError for a log that
+    is too long to be read as a whole, OSError.
     """
     try:
         with open_regular(path) as file:
@@ -40,7 +40,7 @@ def read_history(path: Path, offset: int = 0, most_bytes: int = -1) -> History:
     except FileNotFoundError:
         return History((), offset)
     end = data.rfind(b"\n") + 1
-    if not end and len(data) == most_bytes:  # one line that is longer than was asked for
+    if not end and len(data) == most_bytes:  # one line longer than `most_bytes`
         return History((), offset + len(data), 1)
     events: list[records.Event] = []
     bad_lines = 0
@@ -56,7 +56,7 @@ TAIL_BYTES, MOST_BYTES = 256 << 10, 4 << 20
 
 
 def records_between(run: RunPaths, first: int, end: int) -> list[records.Event]:
-    """Records `first` to `end` - 1 of a log by their seq, read from its end, 4 MiB at most."""
+    """Return records `first` to `end` - 1 of a log by their seq, read from its end, at most 4 MiB."""
     try:
         size = run.train_log.stat().st_size
         tail = TAIL_BYTES

@@ -1,4 +1,4 @@
-"""The sole writer of a run directory's log: one record, one appended line, then the pipe."""
+"""The only writer of a run's log: each record is appended as one line, then written to the pipe."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, ProtocolError
 
 TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
-"""Enough of a log's end for its last whole line."""
+"""Bytes at a log's end that contain its last complete line."""
 KEPT_FOR_GOOD = (
     records.MetaRecord | records.ResumeRecord | records.CheckpointRecord | records.EvalRecord | records.ErrorRecord
 )
-"""Records that are on the disk before they are announced, should the whole computer stop; the
-others are in the kernel's hands, which outlives a process."""
+"""Records that are synced to the disk before they are announced, for a crash of the computer; the others are in the
+kernel's cache, which survives a crash of the process."""
 
 
 class DiskError(LabError):
-    """The disk is full or cannot be written; nothing that was announced is lost."""
+    """Failure to write to the disk; nothing that was announced is lost."""
 
 
 class MovedError(DiskError):
-    """What a run writes into is no longer where it was: whatever is added to it is lost."""
+    """Error of a run whose files were moved, so that further lines would be lost."""
 
 
 class RunWriter:
-    """Appends records to `train_log.jsonl` and tells `listener` each line afterwards."""
+    """Writer that appends records to `train_log.jsonl` and then passes each line to `listener`."""
 
     def __init__(self, paths: RunPaths, listener: Callable[[bytes], None] = lambda line: None) -> None:
-        """Opens or creates the log; a line that a crash tore off at the end is cut away.
+        """Open or create the log, removing an unfinished last line left by a crash.
 
         Raises DiskError.
         """
@@ -59,9 +59,9 @@ class RunWriter:
             raise disk_error(paths.train_log, error) from None
 
     def append(self, kind: type[records.Record], /, **fields: Any) -> records.Record:
-        """Make the record, write its line, then announce it.
+        """Make a record, write its line, then announce it.
 
-        Raises DiskError when the line cannot be written; the log then ends where it did before.
+        Raises DiskError when the line cannot be written; the log is then unchanged.
         """
         return self.keep(kind(run_id=self.paths.run_id, seq=0, time=time.time(), **fields))
 
@@ -76,7 +76,7 @@ class RunWriter:
         return record
 
     def tell(self, kind: type[records.Record], /, **fields: Any) -> None:
-        """Announce a record that has no place in the log: state, heartbeat, ack."""
+        """Announce a record that does not belong in the log: state, heartbeat, ack."""
         with self._lock:
             record = kind(run_id=self.paths.run_id, seq=self.seq, time=time.time(), **fields)
             self._listener(records.encode(record))
@@ -85,10 +85,9 @@ class RunWriter:
         os.close(self._descriptor)
 
     def check_place(self) -> None:
-        """Raises MovedError when the run's log is not the file of its name any more, or shorter.
+        """Raise MovedError when the log was replaced by another file, or became shorter.
 
-        Somebody moved, deleted or emptied it: lines would go where nobody finds them, or after a
-        gap.
+        It was then moved, deleted or emptied: further lines would be lost, or follow a gap.
         """
         found = os.fstat(self._descriptor)
         is_there = _identity(self.paths.train_log) == (found.st_dev, found.st_ino)
@@ -96,13 +95,13 @@ class RunWriter:
             raise _moved(self.paths.train_log)
 
     def has_folder(self) -> bool:
-        """Whether the run's folder, and that of its checkpoints, are still where they were."""
+        """Return whether the run's folder, and that of its checkpoints, were not moved."""
         known = self._checkpoints
         kept = known is None or _identity(self.paths.checkpoints) == known
         return kept and _identity(self.paths.root) == self._root
 
     def checkpoints_in_place(self) -> None:
-        """Make the run's folder of checkpoints, once; `check_place` for it from then on.
+        """Make the run's folder of checkpoints at the first call; later check that it was not moved.
 
         Raises MovedError, and DiskError.
         """
@@ -132,7 +131,7 @@ class RunWriter:
         self._size = size + len(line)
 
     def _cut_torn_tail(self) -> None:
-        """Back to the last line's end, read from behind: logs grow long."""
+        """Cut the log after its last complete line, searching from the end: logs grow long."""
         try:
             with self.paths.train_log.open("r+b") as log:
                 end = log.seek(0, os.SEEK_END)
@@ -149,7 +148,7 @@ class RunWriter:
             pass
 
     def _next_seq(self) -> int:
-        """One more than the last record's, of as much of the log as it takes to find one."""
+        """Return the last record's seq plus 1, reading as much of the log's end as needed."""
         try:
             size = self.paths.train_log.stat().st_size
         except FileNotFoundError:
@@ -164,13 +163,13 @@ class RunWriter:
                     return records.decode(line).seq + 1
                 except ProtocolError:
                     continue
-            if tail >= min(size, MOST_TAIL_BYTES):  # beyond it there is no log of ours
+            if tail >= min(size, MOST_TAIL_BYTES):  # such a file is no log of ours
                 return 0
             tail *= 4
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What a file stays the same by under another name; None where there is none."""
+    """Return the device and inode that identify a file; None if it does not exist."""
     try:
         found = path.stat()
     except OSError:
@@ -185,7 +184,7 @@ def _moved(path: Path) -> MovedError:
 
 
 def disk_error(path: Path, error: OSError, option: str = "--home") -> DiskError:
-    """`option` is the one that says where `path` lies."""
+    """Return a DiskError for `path`; `option` is the command line option that sets its folder."""
     reason = error.strerror or str(error)
     way_out = f"choose a folder that can be written ({option})"
     if error.errno == errno.ENOSPC:
@@ -194,5 +193,5 @@ def disk_error(path: Path, error: OSError, option: str = "--home") -> DiskError:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """A JSON file that appears whole or not at all. Raises OSError."""
+    """Write a JSON file atomically. Raises OSError."""
     durable_files.replace_file(path, json.dumps(value, indent=2, default=str).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Runs and checkpoints by the names that people and commands give them."""
+"""Lookup of runs and checkpoints by the names that users and commands give them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from trainer_core.wire.run_record import is_archived
 
 
 def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
-    """A run by id, folder, or `latest`; that is never the run `asker`, which looks for another.
+    """Return a run by id, folder, or `latest`, the newest run other than `asker`.
 
-    Raises LabError naming what there is.
+    Raises LabError naming the way to list the runs.
     """
     if text == "latest":
         there = [f for f in home.runs.glob("[!.]*/config.json") if f.parent.name != asker]
@@ -31,13 +31,12 @@ def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
 
 
 def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
-    """A checkpoint by folder, or the best one of a run given by id, folder or `latest`.
+    """Return a checkpoint by folder, or the best one of a run given by id, folder or `latest`.
 
-    `asker` is the run that looks for one, as with `find_run`.
+    `asker` is the run that looks for one, as in `find_run`.
 
-    Best is the greatest greedy validation success, then the greatest of play that leaves loops,
-    then the greatest sampled one, then the one whose own weights were played for that, then the
-    newest.
+    The best has the greatest success in validation, compared in mode greedy, then leave_loops, then sample; then one
+    whose own weights were validated comes first, then the newest.
     """
     if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
         return Path(text).resolve()
@@ -55,7 +54,7 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
 
 
 def _archived(run_id: str, home: HomePaths) -> str:
-    """Where an archived run is and how it comes back; empty for any other."""
+    """Return the place of an archived run and the command to restore it; empty for any other run."""
     record = RunRegistry(home).load().get(run_id)
     if record is None or not is_archived(record):
         return ""

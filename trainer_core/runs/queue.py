@@ -1,8 +1,7 @@
-"""The queue of one home: runs that wait for a device, in the order in which they are started.
+"""Queue of one home: the runs that wait for a device, in their order of starting.
 
-`queue.json` is replaced as a whole, under a lock, by whoever changes it; the app, `dmglab queue`
-and the detached host work it together. A waiting run has its directory and its line of the index
-already, so a queue file that is lost or damaged is made again from the index.
+`queue.json` is replaced as a whole, under a lock; the app, `dmglab queue` and the detached host share it. A waiting run
+already has its directory and its line of the index, so a lost or damaged queue file is rebuilt from the index.
 """
 
 from __future__ import annotations
@@ -27,28 +26,28 @@ from trainer_core.wire.regular_files import read_regular
 from trainer_core.wire.run_record import RunState, is_run_id
 
 PATIENCE_S = 5.0
-"""For another process to let go of the queue: it holds it for a few milliseconds."""
+"""Seconds to wait for another process to release the queue, which it holds for a few milliseconds."""
 MOST_BYTES = 16 << 20
-"""A file larger than this is none of ours."""
+"""Greatest size of a queue file; a larger one is not ours."""
 
 
 class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
-    """One run that waits."""
+    """One waiting run."""
 
     run_id: str
     devices: tuple[str, ...]
-    """Any one of these will do."""
+    """Devices of which any one is enough."""
     priority: int = 0
-    """Goes in before those with less, behind those with as much."""
+    """Priority; an entry is added before those with less, behind those with as much."""
     held: bool = False
-    """Stays where it is until it is released."""
+    """True if the entry is on hold, even when a device is free."""
     added_at: float = 0.0
     detached: bool = False
-    """Asked to outlive whoever ordered it: left to the detached host while there is one."""
+    """True if the run must outlive the process that queued it: it is left to the detached host while there is one."""
 
     @property
     def problem(self) -> str:
-        """Why it can never have its turn, in words; empty for one that `put` was given."""
+        """Reason why the entry can never start; empty for a valid one."""
         if not is_run_id(self.run_id):
             return "its run_id is no name of a run's folder"
         if not self.devices:
@@ -77,7 +76,7 @@ class RunQueue:
         self.home, self.path = home, home.queue
 
     def entries(self) -> list[QueueEntry]:
-        """As it is now, next one first; read without the lock."""
+        """Return the present entries, next one first; reads without the lock."""
         try:
             return _read(self.path)
         except FileNotFoundError:
@@ -88,12 +87,12 @@ class RunQueue:
     # -- changing it ------------------------------------------------------------------------
 
     def add(self, entry: QueueEntry) -> None:
-        """Behind everything that has as much priority. Raises LabError."""
+        """Add an entry behind all with as much priority. Raises LabError."""
         with self.locked() as entries:
             self.put(entries, entry)
 
     def put(self, entries: list[QueueEntry], entry: QueueEntry, *, first: bool = False) -> None:
-        """The same for a caller that holds the lock; on disk when this returns."""
+        """Add an entry, or move it to the front, for a caller that holds the lock; synced to the disk on return."""
         others = [other for other in entries if other.run_id != entry.run_id]
         at = next((i for i, other in enumerate(others) if other.priority < entry.priority), len(others))
         if first:
@@ -104,7 +103,7 @@ class RunQueue:
         self.write(entries)
 
     def remove(self, run_id: str) -> bool:
-        """Whether it was there. Raises LabError when the queue cannot be changed."""
+        """Remove a run; return whether it was queued. Raises LabError when the queue cannot be changed."""
         with self.locked() as entries:
             kept = [entry for entry in entries if entry.run_id != run_id]
             if len(kept) == len(entries):
@@ -114,7 +113,7 @@ class RunQueue:
         return True
 
     def move(self, run_id: str, position: int) -> None:
-        """To `position`, 1 is next, whatever the priorities are. Raises LabError."""
+        """Move a run to `position`, where 1 is next, regardless of priorities. Raises LabError."""
         if position < 1:
             raise ConfigError(f"positions count from 1, got {position}")
         with self.locked() as entries:
@@ -124,7 +123,7 @@ class RunQueue:
             self.write(entries)
 
     def hold(self, run_id: str, held: bool = True) -> None:
-        """Keep it waiting whatever is free, or no longer. Raises LabError."""
+        """Hold a run, so that it waits even if a device is free, or release it. Raises LabError."""
         with self.locked() as entries:
             entry = _find(entries, run_id)
             entries[entries.index(entry)] = msgspec.structs.replace(entry, held=held)
@@ -132,10 +131,10 @@ class RunQueue:
 
     @contextlib.contextmanager
     def locked(self, patience_s: float = PATIENCE_S) -> Iterator[list[QueueEntry]]:
-        """The entries while nobody else can change them; `write` keeps what was changed.
+        """Yield the entries while no other process can change them; `write` saves changes.
 
-        Raises LabError when another process holds the queue for longer than `patience_s`, and for
-        a file of a newer version, which is left alone.
+        Raises LabError when another process holds the queue for longer than `patience_s`, and for a file of a newer
+        version, which is left unchanged.
         """
         descriptor = self._take(patience_s)
         try:
@@ -152,7 +151,7 @@ class RunQueue:
             os.close(descriptor)
 
     def write(self, entries: list[QueueEntry]) -> None:
-        """Only under `locked`. Raises DiskError; the queue is then what it was."""
+        """Write the entries; only inside `locked`. Raises DiskError, leaving the queue unchanged."""
         data = msgspec.json.format(msgspec.json.encode(QueueFile(entries=tuple(entries))), indent=1)
         try:
             durable_files.replace_file(self.path, data + b"\n")
@@ -184,7 +183,7 @@ class RunQueue:
             time.sleep(0.005)
 
     def _from_index(self) -> list[QueueEntry]:
-        """What the index says waits, oldest first, where the file does not say it."""
+        """Return the runs that the index lists as queued, oldest first, for a missing or damaged file."""
         try:
             runs = load_lines(self.home.runs_index).values()
         except OSError:
@@ -197,13 +196,13 @@ class RunQueue:
 
 
 class QueueBusyError(LabError):
-    """Another process holds the queue."""
+    """Error that another process holds the queue."""
 
 
 def _read(path: Path) -> list[QueueEntry]:
-    """A run that stands there twice has its first place.
+    """Return the entries of a file; a repeated run has its first place.
 
-    Raises OSError, BAD_JSON for what is no queue, LabError for one of a newer version.
+    Raises OSError, BAD_JSON for an invalid file, LabError for one of a newer version.
     """
     found = _decoder.decode(read_regular(path, MOST_BYTES))
     if found.v != VERSION:

@@ -1,8 +1,8 @@
-"""Into the queue and out of it: a run waits, is taken up by somebody, or is dropped.
+"""Steps of a queued run: enqueued, claimed by a process, or dropped.
 
-Each step changes queue and index under the queue's lock, in the order that a kill between the two
-leaves a run waiting rather than forgotten: into the queue before the index says that it waits, out
-of it once its process has been started.
+Each step changes queue and index under the queue's lock, in such an order that a kill between the two leaves a run
+waiting rather than lost: it is queued before the index says so, and removed from the queue once its process has
+started.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import RunSpec
 
 DETACHED_START_S = 30.0
-"""For a detached host that was called for a detached run to be there."""
+"""Seconds to wait for a detached host that was started for a detached run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A waiting run that this process has taken up; its entry stays until the process is there."""
+    """A queued run that this process has taken; its entry stays until its process has started."""
 
     life: RunLife
     spec: RunSpec
@@ -55,10 +55,10 @@ def enqueue(
     tags: dict[str, str] | None = None,
     detached: bool = False,
 ) -> RunRecord:
-    """A new run, waiting: its directory, its line of the index, its place in the queue.
+    """Add a new waiting run: its directory, its line of the index, its entry in the queue.
 
-    `detached`: see QueueEntry; whoever says so calls the detached host. Raises LabError, DiskError;
-    nothing waits then.
+    `detached`: see QueueEntry; a caller that sets it starts the detached host. Raises LabError, DiskError, leaving no
+    run waiting.
     """
     queue = RunQueue(home)
     entry = QueueEntry(
@@ -82,7 +82,7 @@ def enqueue(
 
 
 def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) -> RunRecord:
-    """An ended run, waiting to go on. Raises LabError."""
+    """Queue an ended run to be resumed. Raises LabError."""
     queue, registry = RunQueue(home), RunRegistry(home)
     entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),), detached=first)
     waiting = msgspec.structs.replace(
@@ -100,7 +100,7 @@ def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) ->
 
 
 def drop(home: HomePaths, run_id: str, reason: str) -> RunRecord | None:
-    """Take a waiting run out of the queue and end it; None when it did not wait.
+    """Remove a waiting run from the queue and end it; return None when it was not waiting.
 
     Raises LabError.
     """
@@ -111,24 +111,23 @@ def drop(home: HomePaths, run_id: str, reason: str) -> RunRecord | None:
             return None
         record = registry.load().get(run_id)
         if record is not None and record.state not in (RunState.QUEUED, RunState.LOST):
-            return None  # taken up this moment
+            return None  # another process just claimed it
         entries[:] = kept
         queue.write(entries)
         return _ended(registry, record, RunState.STOPPED, reason)
 
 
 def claim(home: HomePaths, knows: Callable[[str], bool], *, is_detached_host: bool = False) -> Claim | None:
-    """Take up the first run whose device is free and whose runner (by id) this process `knows`.
+    """Claim the first run whose device is free and whose runner (by id) this process `knows`.
 
-    Others than the detached host leave it what is detached. None while there is no such run, or
-    another process works the queue this moment. What cannot be started at all ends as failed.
-    Raises DiskError where no lock can be written.
+    Detached runs are left to the detached host. Returns None if there is no such run, or another process holds the
+    queue. A run that can never start is ended as failed. Raises DiskError if no lock can be written.
     """
     queue = RunQueue(home)
     if all(entry.held for entry in queue.entries()):
         return None
     try:
-        busy: set[str] = set()  # one that becomes free meanwhile belongs to who asked first
+        busy: set[str] = set()  # a device that becomes free meanwhile belongs to the first run that waits for it
         with queue.locked(0.0) as entries:
             for entry in list(entries):
                 if entry.held:
@@ -145,7 +144,7 @@ def claim(home: HomePaths, knows: Callable[[str], bool], *, is_detached_host: bo
 
 
 def _detached_host_comes(home: HomePaths, entry: QueueEntry) -> bool:
-    """Whether there is a detached host, or one was called a moment ago."""
+    """Return whether there is a detached host, or one was started a moment ago."""
     if 0 <= time.time() - entry.added_at < DETACHED_START_S:
         return True
     try:
@@ -162,14 +161,14 @@ def _detached_host_comes(home: HomePaths, entry: QueueEntry) -> bool:
 
 
 def started(home: HomePaths, run_id: str) -> None:
-    """Its process is there: it waits no more."""
-    with contextlib.suppress(LabError):  # else it is found running, or lost, by whoever looks next
+    """Remove a run whose process has started from the queue."""
+    with contextlib.suppress(LabError):  # otherwise the next reconcile finds it running, or lost
         RunQueue(home).remove(run_id)
 
 
 def give_up(home: HomePaths, claim: Claim, reason: str) -> None:
-    """What was taken up cannot be started: it ends as failed, and its device is free again."""
-    with contextlib.suppress(LabError):  # a full disk: nobody trains it all the same
+    """End a claimed run that cannot be started as failed, and release its device."""
+    with contextlib.suppress(LabError):  # full disk: the run is not trained in any case
         claim.life.end(RunState.FAILED, reason)
     started(home, claim.life.record.run_id)
     claim.device.release()
@@ -214,7 +213,7 @@ def _claim_one(
 
 
 def _give_up(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, error: LabError) -> None:
-    """What has no readable order can never start; what is locked is being started by another."""
+    """Fail an entry without a readable specification; a locked one is being started by another process."""
     try:
         read_spec(home.run(entry.run_id))
     except LabError:
@@ -222,7 +221,7 @@ def _give_up(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry:
 
 
 def _fail(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, reason: str) -> None:
-    """Take it out of the queue; the run, if there is one that waits, ends as failed."""
+    """Remove an entry from the queue; its run, if it still waits, is ended as failed."""
     entries.remove(entry)
     queue.write(entries)
     registry = RunRegistry(home)
@@ -232,7 +231,7 @@ def _fail(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: Qu
 
 
 def why_never(home: HomePaths, entry: QueueEntry) -> str:
-    """Return why an entry can never have its turn, in words; empty where it may."""
+    """Return the reason why an entry can never start; empty if it can."""
     if entry.problem:
         return entry.problem
     try:
@@ -243,7 +242,7 @@ def why_never(home: HomePaths, entry: QueueEntry) -> str:
 
 
 def is_for(home: HomePaths, entry: QueueEntry, knows: Callable[[str], bool]) -> bool:
-    """Whether a process that `knows` some runners (by id) will take the entry up, or out."""
+    """Return whether a process that `knows` some runners (by id) will start the entry or remove it."""
     try:
         return bool(entry.problem) or knows(read_spec(home.run(entry.run_id)).runner)
     except LabError:

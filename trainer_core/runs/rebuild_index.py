@@ -1,7 +1,7 @@
-"""Runs whose folders are there and whose lines of the index are not: lost, or damaged.
+"""Recovery of runs whose folders exist and whose lines of the index are lost or damaged.
 
-Run directories are the truth. What a folder says of its run is its config.json and its log; how its
-last life ended stands there only if a checkpoint was the last one of it.
+A folder describes its run by its config.json and its log; how the run ended is only known by
+the reason of its last checkpoint.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from trainer_core.wire.run_record import LONGEST_ID, RunRecord, RunState, fold, 
 FOUND = "found again in its folder: the index of runs had lost it"
 UNREADABLE = "its folder cannot be read as a run"
 HEAD_BYTES, TAIL_BYTES = 256 << 10, 4 << 20
-"""As much of a log is read as says what the run is and how far it came."""
+"""Bytes of a log's beginning and end that tell what the run is and how far it came."""
 _ENDS = {"final": RunState.FINISHED, "stop": RunState.STOPPED}
-"""What the reason of a run's last checkpoint says of its end."""
+"""State of a run by the reason of its last checkpoint."""
 
 
 def unlisted(home: HomePaths, known: Container[str]) -> list[str]:
-    """Return the names of folders of runs that `known` lacks, by age as their names have it."""
+    """Return the names of folders of runs that `known` lacks, in the order of their names, which begin with a time."""
     try:
         with os.scandir(home.runs) as entries:
             names = [
@@ -41,9 +41,9 @@ def unlisted(home: HomePaths, known: Container[str]) -> list[str]:
 
 
 def from_files(home: HomePaths, run_id: str, algo: str = "") -> RunRecord:
-    """Return what a run's own files say of it, as lost where they do not say how it ended.
+    """Return the record of a run made of its own files; lost if they do not tell how it ended.
 
-    Raises LabError for a config.json that says nothing.
+    Raises LabError for an unusable config.json.
     """
     paths = home.run(run_id)
     spec, raw = read_spec(paths), read_config(paths)
@@ -63,7 +63,7 @@ def from_files(home: HomePaths, run_id: str, algo: str = "") -> RunRecord:
         tags=tags_of(raw),
     )
     for event in events:
-        with contextlib.suppress(ProtocolError):  # a state that cannot follow changes nothing
+        with contextlib.suppress(ProtocolError):  # a state that cannot follow is ignored
             record = fold(record, event)
     last = next((e for e in reversed(events) if isinstance(e, records.CheckpointRecord)), None)
     state = _ENDS.get(last.reason, RunState.LOST) if last else RunState.LOST
@@ -71,7 +71,7 @@ def from_files(home: HomePaths, run_id: str, algo: str = "") -> RunRecord:
 
 
 def unreadable(run_id: str, paths: RunPaths, error: LabError) -> RunRecord:
-    """Return how a list shows a folder whose files say nothing: with the reason."""
+    """Return a record that shows an unreadable folder in a list, with the reason."""
     return RunRecord(
         run_id=run_id,
         runner="?",

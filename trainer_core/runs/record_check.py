@@ -1,4 +1,4 @@
-"""What docs/rl_observability.md promises of one record by itself, whatever stands around it."""
+"""Check of one record by itself against docs/rl_observability.md."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ OWED: tuple[str, ...] = (
     "grad_norm",
     "learning_rate",
 )
-"""Scalars in every update record of our own trainer; losses and values are its algorithm's."""
+"""Scalars required in every update record of our own trainer; losses and values depend on the algorithm."""
 OWED_META = ("task", "algo", "config", "codec", "device", "num_envs")
 OWED_META_OF_A_TRAINING = ("argv", "versions")
-"""Beside OWED_META, unless the run was made around an imported checkpoint."""
+"""Fields required besides OWED_META, except in a run made from an imported checkpoint."""
 SECTIONS = {"emulate", "observe", "forward", "learn", "log"}
 MODES = ("greedy", "sample", "leave_loops")
 REASONS = ("periodic", "best", "request", "stop", "final", "imported")
 ENTROPY_SLACK = 0.02
-"""Half precision rounds log-probabilities to eight bits."""
+"""Tolerance for half precision, which rounds log-probabilities to eight bits."""
 FIELDS = {spec.name: spec for spec in dataclasses.fields(RunConfig)}
 OWN_BOUNDS: dict[str, tuple[float | None, float | None]] = {
     "approx_kl": (-1e-3, None),
     "dist_p90": (None, 1 + 1e-6),
     "learning_rate": (0.0, FIELDS["learning_rate"].metadata["max"]),
 }
-"""Bounds of our own trainer's scalars beside those of wire/metric_names.py: goal distances are
-shares, and no rate is above the one that a run may be given."""
+"""Bounds of our own trainer's scalars besides those of wire/metric_names.py: goal distances are shares, and no learning
+rate is above the greatest that a run may be given."""
 SPREADS = (
     ("reward_min", "reward_mean", "reward_max"),
     ("advantage_min", "advantage_mean", "advantage_max"),
@@ -60,7 +60,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def explain(line: bytes, reason: str) -> str:
-    """`reason` with a better word for NaN, infinity and lines that were torn in the middle."""
+    """Return `reason`, with a clearer message for NaN, infinity and lines torn in the middle."""
     if len(line) > records.MAX_LINE_BYTES:
         return reason
     try:
@@ -74,7 +74,7 @@ def explain(line: bytes, reason: str) -> str:
 
 
 def line_findings(line: bytes) -> Iterator[str]:
-    """What a decoder forgives in a line that it read: doubled keys, no version, stray blanks."""
+    """Yield faults that the decoder ignores in a line: repeated keys, no version, blanks."""
     if line != line.strip():
         yield "blanks around the record: a line ends with one \\n, without \\r"
     doubled: set[str] = set()
@@ -98,9 +98,9 @@ def line_findings(line: bytes) -> Iterator[str]:
 
 
 def findings(record: records.Record, native: bool, num_actions: int) -> Iterator[str]:
-    """Promises that `record` breaks; `native` when our own trainer wrote it.
+    """Yield each fault of `record`; `native` when our own trainer wrote it.
 
-    `num_actions`: of the codec that the run's meta record names.
+    `num_actions` is that of the codec that the run's meta record names.
     """
     if record.time < 0:
         yield f"time is {record.time:g}, expected at least 0"
@@ -124,7 +124,7 @@ def findings(record: records.Record, native: bool, num_actions: int) -> Iterator
 
 
 def _meta(record: records.MetaRecord) -> Iterator[str]:
-    """A native run can be run again from its meta record alone."""
+    """Yield faults of a native run's meta record, which must be enough to repeat the run."""
     for name in OWED_META:
         if not getattr(record, name):
             yield f"the meta record of a {NATIVE_ID} run lacks {name}"
@@ -138,8 +138,7 @@ def _meta(record: records.MetaRecord) -> Iterator[str]:
 
 
 def _ranges(record: records.MetaRecord) -> Iterator[str]:
-    """What no configuration of ours could be; keys of another version are not judged, nor are
-    algorithms that somebody added."""
+    """Yield values that no configuration of ours can have; keys of other versions and added algorithms are ignored."""
     for name, value in record.config.items():
         if name in FIELDS and name != "algo":
             try:
@@ -155,7 +154,7 @@ def _ranges(record: records.MetaRecord) -> Iterator[str]:
         ("release_after_frames", (1, max(1, record.frames_per_step))),
     )
     for name, (low, high) in told:
-        if value := getattr(record, name):  # 0 is not told
+        if value := getattr(record, name):  # 0 = not given
             yield from _bounds(name, value, low, high)
     if record.stack_k and record.config.get("stack_k", record.stack_k) != record.stack_k:
         yield f"stack_k is {record.stack_k}, its configuration says otherwise"
@@ -193,7 +192,7 @@ def _update(record: records.UpdateRecord, native: bool, num_actions: int) -> Ite
 
 
 def _episode_rates(found: dict[str, float], steps: int) -> Iterator[str]:
-    """What one step came to: goal, time limit, one of them."""
+    """Yield contradictions between the rates of goals, time limits and ended episodes."""
     if {"done_rate", "trunc_rate", "reset_rate"} <= found.keys():
         ends = found["done_rate"] + found["trunc_rate"]
         if not math.isclose(ends, found["reset_rate"], rel_tol=1e-6, abs_tol=1e-9):
@@ -270,7 +269,7 @@ def _checkpoint(record: records.CheckpointRecord, native: bool) -> Iterator[str]
 
 
 def _inside(name: str, path: str) -> Iterator[str]:
-    """A path of a record stays in the run's directory."""
+    """Yield a finding if a record's path leaves the run's directory."""
     if path.startswith("/") or ".." in PurePosixPath(path).parts:
         yield f"{name} is {path!r}, expected a path inside the run's directory"
 

@@ -1,7 +1,7 @@
-"""One trainer a run directory: a lock file that the kernel frees with its last holder.
+"""Lock file of a run directory, for one trainer at a time, which the kernel releases with its last holder.
 
-A child that inherits the descriptor holds the lock too, for its own life and without knowing, so
-that a run stays locked whichever of app and trainer dies first.
+A child that inherits the descriptor also holds the lock until it ends, so that a run stays locked whichever of app and
+trainer ends first.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ INHERITED = "DMGLAB_RUN_LOCK"
 
 
 def is_locked(paths: RunPaths) -> bool:
-    """Whether somebody trains in this directory now, on whichever computer that shares it."""
+    """Return whether a process trains in this directory now, on any computer that shares it."""
     try:
         descriptor = os.open(paths.lock, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # never locked, or not ours to read
+    except OSError:  # never locked, or not readable by this user
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -36,9 +36,9 @@ def is_locked(paths: RunPaths) -> bool:
 
 
 def is_locked_here(paths: RunPaths) -> bool:
-    """Whether somebody on this computer holds the run's lock, asked without touching it.
+    """Return whether a process on this computer holds the run's lock, without opening the file.
 
-    A clock that jumped changes what the creation time of a process seems to be; a lock stays.
+    A changed clock changes the apparent creation time of a process; a lock is independent of it.
     """
     try:
         found = paths.lock.stat()
@@ -51,7 +51,7 @@ def is_locked_here(paths: RunPaths) -> bool:
 
 
 def touched_s(paths: RunPaths) -> float:
-    """Seconds since `RunLock.touch`, or since the lock was taken; a minute where there is none."""
+    """Return the seconds since `RunLock.touch`, or since the lock was taken; 60 if there is no lock."""
     try:
         return max(0.0, time.time() - paths.lock.stat().st_mtime)
     except OSError:
@@ -59,14 +59,14 @@ def touched_s(paths: RunPaths) -> float:
 
 
 class RunLock:
-    """The right to write one run directory, from `take` or `inherit` until `release`."""
+    """Exclusive right to write one run directory, from `take` or `inherit` until `release`."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     @classmethod
     def take(cls, paths: RunPaths) -> RunLock:
-        """Raises LabError when another process holds it, DiskError when it cannot be written."""
+        """Take the lock. Raises LabError when another process holds it, DiskError when it cannot be written."""
         try:
             descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -85,9 +85,9 @@ class RunLock:
 
     @classmethod
     def take_or_inherit(cls, paths: RunPaths, inherited: str) -> RunLock:
-        """The lock of `paths` that a parent passed on as descriptor `inherited`, else a new one.
+        """Return the lock of `paths` that a parent passed on as descriptor `inherited`, else a new one.
 
-        A number that is not this run's lock (a variable left over in a shell) does not count.
+        A descriptor that is not this run's lock (a variable left over in a shell) is ignored.
         """
         with contextlib.suppress(ValueError, OSError):
             if os.path.samestat(os.fstat(int(inherited)), paths.lock.stat()):
@@ -96,22 +96,22 @@ class RunLock:
 
     @classmethod
     def inherit(cls, descriptor: int) -> RunLock:
-        """The lock that a parent took and passed on; our own children do not get it."""
+        """Return the lock that a parent took and passed on; our own children do not inherit it."""
         os.set_inheritable(descriptor, False)
         return cls(descriptor)
 
     def name_holder(self, pid: int) -> None:
-        """Have a refused process told `pid`; on a full disk it is told an older one, or none."""
+        """Write `pid` for the error of a refused process; on a full disk the old one stays, or none."""
         with contextlib.suppress(OSError):
             os.pwrite(self.descriptor, b"%-19d\n" % pid, 0)
 
     def touch(self) -> None:
-        """Let who waits for the run's end see that its process is at work on it."""
+        """Update the lock's time, to show processes that wait for the run's end that it is still working."""
         with contextlib.suppress(OSError):
             os.utime(self.descriptor)
 
     def release(self) -> None:
-        """Give up our share; a second call does nothing."""
+        """Release our share of the lock; a second call does nothing."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1

@@ -1,8 +1,7 @@
-"""runs.sqlite: index and logs as tables to ask questions of. A cache, made again when it is gone.
+"""SQLite database runs.sqlite of index and logs, for queries. It is a cache and is rebuilt if missing.
 
-`runs.jsonl` and each run's `train_log.jsonl` stay the truth; `sync_runs` and `sync_records` read
-what was appended to them since the last time. Where the home cannot be written the tables live in
-memory for as long as they are asked.
+The data stays in `runs.jsonl` and each run's `train_log.jsonl`; `sync_runs` and `sync_records` read what was appended
+to them since the last call. If the home cannot be written, the tables are kept in memory.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from trainer_core.wire.regular_files import open_regular, read_lines
 from trainer_core.wire.run_record import END_STATES, RunRecord
 
 VERSION = 2
-"""Of the tables: another one makes them anew."""
+"""Version of the tables; with another one they are rebuilt."""
 BUSY_S = 10.0
-"""For another process that is bringing the cache up to date."""
+"""Seconds to wait for another process that updates the cache."""
 COLUMNS = tuple(field.name for field in msgspec.structs.fields(RunRecord))
 _TEXT = {"run_id", "runner", "task", "algo", "device", "state", "config_sha256", "reason",
          "last_checkpoint", "name", "host", "tags"}  # fmt: skip
@@ -83,11 +82,11 @@ CREATE VIEW scalars AS
 PRAGMA user_version = {VERSION};
 """
 PUBLIC = ("runs", "records", "updates", "evals", "checkpoints", "errors", "scalars")
-"""What may be asked; all but `runs` are read from the logs."""
+"""Tables and views for queries; all but `runs` come from the logs."""
 
 
 def _row(record: RunRecord) -> tuple[object, ...]:
-    """In the order of COLUMNS; tags are a JSON object, which json_extract reads."""
+    """Return the values in the order of COLUMNS; tags as a JSON object for json_extract."""
     found = msgspec.structs.asdict(record)
     return tuple((found | {"tags": msgspec.json.encode(record.tags).decode()}).values())
 
@@ -99,7 +98,7 @@ def _record(row: tuple[object, ...]) -> RunRecord:
 
 
 class _Line(msgspec.Struct):
-    """As much of a record as has a column of its own."""
+    """Fields of a record that have a column of their own."""
 
     type: str
     seq: int
@@ -111,7 +110,7 @@ _line_decoder = msgspec.json.Decoder(_Line)
 
 
 class RunsCache:
-    """Close it; raises sqlite3.Error only for what is asked of `database`."""
+    """Connection to the cache; must be closed. Raises sqlite3.Error only from queries on `database`."""
 
     def __init__(self, home: HomePaths) -> None:
         self.home = home
@@ -121,7 +120,7 @@ class RunsCache:
         self.database.close()
 
     def sync_runs(self) -> None:
-        """As the index says, and whoever is alive. Raises OSError, sqlite3.Error."""
+        """Update the runs by the index and the processes that are alive. Raises OSError, sqlite3.Error."""
         self._read_index()
         self._put_unlisted()
         ended = tuple(state.value for state in END_STATES)
@@ -135,7 +134,7 @@ class RunsCache:
             self._put(registry.settle(record) for record in unended)
 
     def sync_records(self) -> None:
-        """Every record of every run's log, as far as it is written. Raises sqlite3.Error."""
+        """Add every new record of every run's log. Raises sqlite3.Error."""
         runs = [run_id for (run_id,) in self.database.execute("SELECT run_id FROM runs")]
         for run_id in runs:
             log = self.home.run(run_id).train_log
@@ -144,7 +143,7 @@ class RunsCache:
                     self._put_record(run_id, line)
 
     def _put_unlisted(self) -> None:
-        """Find runs again that have a folder and no line of the index."""
+        """Recover runs that have a folder and no line of the index."""
         known = {run_id for (run_id,) in self.database.execute("SELECT run_id FROM runs")}
         found = RunRegistry(self.home).recover(known)
         if found:
@@ -177,7 +176,7 @@ class RunsCache:
         self.database.execute("DELETE FROM records WHERE run_id = ?", (run_id,))
 
     def _new_lines(self, path: Path, replaced: Callable[[], object]) -> Iterator[bytes]:
-        """Whole lines since the last time; `replaced()` first when it is another file now."""
+        """Yield complete lines since the last call; call `replaced()` first if the file is a new one."""
         name = os.path.relpath(path, self.home.root)
         known = self.database.execute("SELECT inode, offset FROM sources WHERE path = ?", (name,)).fetchone()
         inode, offset = known or (0, 0)
@@ -185,7 +184,7 @@ class RunsCache:
             found = path.stat()
         except OSError:
             return
-        if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for, a folder is no log
+        if not stat.S_ISREG(found.st_mode):  # a pipe would block, a folder is no log
             return
         if known and found.st_ino == inode and found.st_size == offset:
             return
@@ -201,7 +200,7 @@ class RunsCache:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
-        """One transaction; another process that is at it too is waited for."""
+        """Run the block in one transaction, waiting for another process's."""
         self.database.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -212,7 +211,7 @@ class RunsCache:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """The cache, made anew where it is damaged or of another version; else one in memory."""
+    """Return the cache, rebuilt if it is damaged or of another version; if that fails, one in memory."""
     for attempt in range(2):
         with contextlib.suppress(sqlite3.Error, OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +224,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _prepared(name: str) -> sqlite3.Connection:
-    """Raises sqlite3.Error."""
+    """Open a database and make its tables. Raises sqlite3.Error."""
     database = sqlite3.connect(name, timeout=BUSY_S, isolation_level=None)
     try:
         database.execute("PRAGMA journal_mode = WAL")
@@ -247,7 +246,7 @@ def _prepared(name: str) -> sqlite3.Connection:
 
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _STEPS = 10_000
-"""SQLite's instructions between two looks at the clock."""
+"""SQLite instructions between two checks of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +254,13 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     cut: bool
-    """There were more rows than were asked for."""
+    """True if there were more rows than `limit`."""
 
 
 def ask(home: HomePaths, question: str, *, limit: int = 10_000, seconds: float = 60.0) -> Table:
-    """The answer to one SELECT. The logs are read only for a question that is about them.
+    """Return the answer to one SELECT. The logs are read only if it uses their tables.
 
-    Raises LabError: for what is no such question, and for one that takes longer than `seconds`.
+    Raises LabError for any other statement, and for one that takes longer than `seconds`.
     """
     try:
         cache = RunsCache(home)
@@ -285,7 +284,7 @@ def ask(home: HomePaths, question: str, *, limit: int = 10_000, seconds: float =
 
 
 def _tables(database: sqlite3.Connection, question: str) -> set[str]:
-    """The tables that it reads, by asking SQLite to prepare it and nothing more."""
+    """Return the tables that a statement reads, by letting SQLite prepare it without running it."""
     found: set[str] = set()
 
     def note(action: int, table: str | None, *_: object) -> int:

@@ -1,5 +1,5 @@
-"""The whole contract between processes: records, messages, paths, frames, tasks.
+"""Types shared by all processes: records, commands, options, frames, paths.
 
-Import-light by rule (standard library and msgspec): the app, the service and the command line
-read these types without paying for torch or warp. docs/protocol.md is the prose beside them.
+They import only the standard library and msgspec, so that the app, the service and the command line load neither torch
+nor Warp. docs/protocol.md describes the formats in prose.
 """

@@ -1,8 +1,8 @@
-"""Every learning algorithm of our trainer, one row each; what follows from a row needs no torch.
+"""Table of our trainer's learning algorithms, one row each; reading it needs no torch.
 
-A row gives the command line and the form their choices, the configuration its rules, and names the
-object that learns, which `trainer_core.learn.registry` imports when a run begins. docs/extending.md
-walks through adding one.
+The rows give the choices of the command line and the form, the rules of the configuration, and the name of the
+implementation, which `trainer_core.learn.registry` imports when a run begins. docs/extending.md describes how to add
+one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trainer_core.wire.errors import ConfigError
 
 
 class Sizes(Protocol):
-    """What a rule may ask of a RunConfig, which is built from these rows."""
+    """Sizes of a RunConfig that an algorithm's `check` may read."""
 
     @property
     def batch_size(self) -> int: ...
@@ -24,11 +24,11 @@ class Sizes(Protocol):
 
 
 def _anything(config: Sizes) -> None:
-    """No rule beyond the ranges of the fields."""
+    """Accept every configuration whose fields are in range."""
 
 
 def _whole_minibatches(config: Sizes) -> None:
-    """Minibatches are means of equal weight, so all must have one size."""
+    """Raise ConfigError unless all minibatches have one size: they are means of equal weight."""
     if config.batch_size % config.num_minibatches:
         raise ConfigError(
             f"num_minibatches must divide num_envs * num_steps = {config.batch_size}, got {config.num_minibatches}"
@@ -37,19 +37,19 @@ def _whole_minibatches(config: Sizes) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Algorithm:
-    """One algorithm: what people read, what it may be configured to, what learns."""
+    """One algorithm: its texts, its configuration rules and the module that implements it."""
 
     name: str
     title: str
     summary: str
     implementation: str
-    """`module:NAME` of its `trainer_core.learn.registry.Implementation`."""
+    """`module:NAME` of the algorithm's `trainer_core.learn.registry.Implementation`."""
     fields: tuple[str, ...] = ()
-    """Fields of RunConfig that this algorithm reads and another may not."""
+    """Fields of RunConfig that this algorithm reads and others may ignore."""
     caution: str = ""
-    """What it was seen not to learn on a Game Boy, in one sentence; shown before a run starts."""
+    """Known failure to learn on a Game Boy, in one sentence; shown before a run starts."""
     check: Callable[[Sizes], None] = _anything
-    """Raises ConfigError, its message beginning with a field's name, for what cannot run."""
+    """Rule that raises ConfigError, its message beginning with a field's name, for a configuration that cannot run."""
 
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -87,13 +87,13 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def ignored_fields(name: str) -> frozenset[str]:
-    """Fields of RunConfig that other algorithms read and this one does not."""
+    """Return the fields of RunConfig that other algorithms read and this one does not."""
     everybodys = {field for row in ALGORITHMS.values() for field in row.fields}
     return frozenset(everybodys.difference(find_algorithm(name).fields))
 
 
 def find_algorithm(name: str) -> Algorithm:
-    """The row of `name`. Raises ConfigError naming the known ones."""
+    """Return the row of `name`. Raises ConfigError naming the known ones."""
     row = ALGORITHMS.get(name)
     if row is None:
         raise ConfigError(f"algo must be one of {', '.join(ALGORITHMS)}, got {name!r}")

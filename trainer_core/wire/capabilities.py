@@ -1,4 +1,4 @@
-"""What a runner can do. Unknown means no: a button appears only for what was tested."""
+"""Capabilities of a runner. The default is no: the app shows a button only for a tested capability."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 class RunnerCapabilities(msgspec.Struct, kw_only=True, frozen=True):
     pause: bool = False
     graceful_stop: bool = False
-    """Takes the command `stop`; else a stop begins with SIGTERM."""
+    """Accepts the command `stop`; otherwise a stop begins with SIGTERM."""
     checkpoints: bool = False
-    """Writes one on request."""
+    """Writes a checkpoint on request."""
     exact_resume: bool = False
     warm_start: bool = False
     play: bool = False
@@ -20,17 +20,17 @@ class RunnerCapabilities(msgspec.Struct, kw_only=True, frozen=True):
     watch: bool = False
     """Copies pictures of its environments to frames.bin."""
     beliefs: bool = False
-    """Tells what its agent believes, intends and hears (BeliefsEvent)."""
+    """Reports the beliefs, intentions and messages of its agent (BeliefsEvent)."""
     episodes: bool = False
-    """Keeps episodes of text (lab/text_episodes.py)."""
+    """Stores episodes of text (lab/text_episodes.py)."""
     requires_cuda: bool = False
 
     def but(self, **others: bool) -> Self:
-        """Return the same with others."""
+        """Return a copy with the given capabilities changed."""
         return msgspec.structs.replace(self, **others)
 
 
 FULL = RunnerCapabilities(
     pause=True, graceful_stop=True, checkpoints=True, exact_resume=True, warm_start=True, play=True, watch=True
 )
-"""Of a runner that can what our own trainer can."""
+"""Capabilities of our own trainer."""

@@ -1,4 +1,4 @@
-"""What a check finds, and what a runner's interpreter answers."""
+"""Results of the checks before a run, and the report of a runner's interpreter."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Status = Literal["ok", "warn", "fail"]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding. `fix` says what to do; `remedy` names a change that an app can make itself."""
+    """One result. `fix` tells the user what to do; `remedy` is a change that an app can make itself."""
 
     name: str
     status: Status
     detail: str
     fix: str = ""
     remedy: dict[str, Any] = {}
-    """Fields of the spec with the values that would help."""
+    """Fields of the run's spec with the values that would pass."""
 
 
 def judged(name: str, judge: Callable[[], str], fix: str = "", **remedy: Any) -> Check:
-    """Return ok with what `judge` says, or a failure with the LabError that it raises."""
+    """Return an ok Check with the text that `judge` returns, or a failed one with the LabError that it raises."""
     try:
         return Check(name=name, status="ok", detail=judge())
     except LabError as error:
@@ -37,27 +37,27 @@ class Gpu(TypedDict):
 
 
 class Found(TypedDict, total=False):
-    """The answer of `AgentRunner.readiness`; without `python` nobody answered."""
+    """Report of `AgentRunner.readiness`; `python` is absent when the interpreter gave no answer."""
 
     python: str
     modules: dict[str, str | None]
-    """Version by name, None for one that is not there."""
+    """Version by module name; None for a module that is not installed."""
     gpus: list[Gpu]
     error: str
-    """Why there is no answer."""
+    """Reason why there is no answer."""
     absent: bool
-    """There is no such interpreter."""
+    """True if the interpreter does not exist."""
 
 
 def require(check: Check) -> None:
-    """For shells and workers: ConfigError in one line when `check` failed."""
+    """Raise ConfigError, in one line, if `check` failed; for command line and workers."""
     if check.status == "fail":
         fix = check.fix[:1].lower() + check.fix[1:]
         raise ConfigError(f"{check.detail}; {fix}" if fix else check.detail)
 
 
 def size(count: float) -> str:
-    """`count` bytes for a person."""
+    """Return `count` bytes as text like "3.4 MiB"."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             return f"{count:.0f} {unit}" if count >= 100 or unit == "B" else f"{count:.1f} {unit}"

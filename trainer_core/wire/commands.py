@@ -1,7 +1,7 @@
-"""Commands a parent writes to a worker's or a player's standard input, one JSON object a line.
+"""Commands that a parent writes to a worker's or a player's standard input, one JSON object a line.
 
-Each is answered by an AckEvent with the same `id`. The end of standard input means the parent is
-gone: the process saves what it has and ends, its children with it.
+Each is answered by an AckEvent with the same `id`. The end of standard input means that the parent has ended: the
+process saves its state and ends, with its children.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trainer_core.wire.errors import BAD_JSON, ProtocolError
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_PATH = 4096
-"""What Linux takes."""
+"""Longest path in bytes that Linux accepts."""
 WallEnvs = Annotated[int, Meta(ge=0, le=1024)]
 Mask = Annotated[int, Meta(ge=0, le=255)]
 RecordUntil = Literal["stopped", "episode"]
@@ -28,7 +28,7 @@ class Command(msgspec.Struct, kw_only=True, frozen=True, tag_field="cmd"):
 
 
 class Stop(Command, frozen=True, tag="stop"):
-    """Finish the update, write a checkpoint, leave with status 0."""
+    """Finish the update, write a checkpoint, exit with status 0."""
 
 
 class Pause(Command, frozen=True, tag="pause"):
@@ -36,7 +36,7 @@ class Pause(Command, frozen=True, tag="pause"):
 
 
 class Unpause(Command, frozen=True, tag="resume"):
-    """Go on after Pause; the wire calls it `resume`."""
+    """Continue after Pause; named `resume` in JSON."""
 
 
 class SaveCheckpoint(Command, frozen=True, tag="checkpoint"):
@@ -60,9 +60,9 @@ class StepOnce(Command, frozen=True, tag="step"):
 
 
 class SetSound(Command, frozen=True, tag="sound"):
-    """Player: how loud the game is, 0 (no sound is made at all) to 1, and which channels are heard.
+    """Player: set the volume, 0 (no sound is computed) to 1, and the channels that are played.
 
-    A SoundEvent says when a device plays, or why none does.
+    A SoundEvent names the device that plays, or the reason why there is no sound.
     """
 
     volume: Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -71,20 +71,20 @@ class SetSound(Command, frozen=True, tag="sound"):
 
 
 class SetButtons(Command, frozen=True, tag="buttons"):
-    """Player: the buttons a person holds now, as a joypad mask (see wire.buttons)."""
+    """Player: set the buttons that the user holds now, as a joypad mask (see wire.buttons)."""
 
     mask: Mask
 
 
 class Click(Command, frozen=True, tag="click"):
-    """Player: a click on a pixel of the picture; ARC-AGI-3's ACTION6, nothing for a Game Boy."""
+    """Player: click on a pixel of the picture; ARC-AGI-3's ACTION6, ignored by a Game Boy."""
 
     x: Annotated[int, Meta(ge=0, le=4095)]
     y: Annotated[int, Meta(ge=0, le=4095)]
 
 
 class Takeover(Command, frozen=True, tag="takeover"):
-    """Player: true hands the buttons to the person, false back to the agent."""
+    """Player: true gives the buttons to the user, false back to the agent."""
 
     human: bool
 
@@ -96,7 +96,7 @@ class Restart(Command, frozen=True, tag="restart"):
 
 
 class LoadPolicy(Command, frozen=True, tag="load"):
-    """Player: play this checkpoint from now on; on failure the old policy stays."""
+    """Player: play this checkpoint from now on; on failure the old policy continues."""
 
     checkpoint: str
 
@@ -106,8 +106,8 @@ class Record(Command, frozen=True, tag="record", omit_defaults=True):
 
     on: bool
     until: RecordUntil = "stopped"
-    """stopped: by this command only (or a full disk, or the longest that may be); episode: the
-    end of the episode ends it too."""
+    """stopped: end by this command only (or at a full disk, or at the greatest length); episode: end with the episode,
+    too."""
 
 
 class SaveState(Command, frozen=True, tag="save_state", omit_defaults=True):
@@ -115,72 +115,72 @@ class SaveState(Command, frozen=True, tag="save_state", omit_defaults=True):
 
     path: str
     begins_way: bool = False
-    """The way that CaptureGoal keeps begins here."""
+    """Begin here the recorded way that CaptureGoal writes."""
 
 
 class LoadState(Command, frozen=True, tag="load_state"):
-    """Player: go on from the state in this file, one of the same ROM; UndoLoad takes it back."""
+    """Player: continue from the state in this file, of the same ROM; UndoLoad undoes it."""
 
     path: str
 
 
 class UndoLoad(Command, frozen=True, tag="undo_load"):
-    """Player: where the game was before the last LoadState; a second one is that load again."""
+    """Player: return to the game as it was before the last LoadState; a second one repeats the load."""
 
 
 class PlayOn(Command, frozen=True, tag="play_on", omit_defaults=True):
-    """Player: go to a frame of a recording of the same ROM and go on from there.
+    """Player: go to a frame of a recording of the same ROM and continue from there.
 
-    The recorded buttons are pressed again, so the state is the one of that frame, exactly; the
-    frames before it are history, to rewind through. UndoLoad takes it back.
+    The recorded buttons are pressed again, so that the state is exactly that of the frame; the frames before it can be
+    rewound. UndoLoad undoes it.
     """
 
     recording: str
     """Folder of the recording."""
     frame: Annotated[int, Meta(ge=0, le=10**6)]
     branch: bool = False
-    """Record from the recording's beginning on: what is played becomes a branch of it."""
+    """Record from the recording's beginning on: the result is a branch of the recording."""
 
 
 class Seek(Command, frozen=True, tag="seek"):
-    """Player in mode edit: show this frame of the recording, as its buttons stand now."""
+    """Player in mode edit: show this frame of the recording, with its buttons as edited so far."""
 
     frame: Annotated[int, Meta(ge=0, le=10**6)]
 
 
 class Splice(Command, frozen=True, tag="splice"):
-    """Player in mode edit: other buttons from frame `first` on, in place of `removed` frames."""
+    """Player in mode edit: replace the buttons of `removed` frames from frame `first` on."""
 
     first: Annotated[int, Meta(ge=0, le=10**6)]
     removed: Annotated[int, Meta(ge=0, le=10**6)]
     masks: Annotated[str, Meta(pattern="^([0-9a-f]{2})*$", max_length=40_000)]
-    """A joypad mask a frame, two hexadecimal digits each."""
+    """One joypad mask per frame, two hexadecimal digits each."""
 
 
 class SaveBranch(Command, frozen=True, tag="save_branch"):
-    """Player in mode edit: write the whole as a new recording to the folder `path`.
+    """Player in mode edit: write the edited recording as a new recording to the folder `path`.
 
-    It is what is edited from then on: changes after that make a branch of it.
+    Editing continues on the new recording: later changes make a branch of it.
     """
 
     path: str
 
 
 class Rewind(Command, frozen=True, tag="rewind"):
-    """Player: true runs backwards, frame by frame, as long as there is history; false goes on."""
+    """Player: true runs backwards, frame by frame, as far as the history goes; false continues."""
 
     on: bool
 
 
 class ShowSaliency(Command, frozen=True, tag="saliency"):
-    """Player: while on, a SaliencyEvent says what the policy looks at. Refused where none can."""
+    """Player: while on, a SaliencyEvent tells which parts of the picture the policy uses. Refused if it cannot."""
 
     on: bool
 
 
 class ShowMemory(Command, frozen=True, tag="memory"):
-    """Player: while on, memory.bin has the Game Boy's memory; the ack's detail is its ROM's
-    SHA-256. Refused where no Game Boy plays."""
+    """Player: while on, write the Game Boy's memory to memory.bin; the ack's detail is the ROM's SHA-256. Refused
+    unless a Game Boy plays."""
 
     on: bool
 
@@ -188,8 +188,8 @@ class ShowMemory(Command, frozen=True, tag="memory"):
 class CaptureGoal(Command, frozen=True, tag="capture_goal", omit_defaults=True):
     """Player: write the present observation as a goal template to this path.
 
-    The way here from the last state that `begins_way` goes to `way`, if one is given; the ack's
-    detail is its frames, "" where there is none because a state was loaded since.
+    If `way` is given, the recorded way from the last state with `begins_way` to here is written there; the ack's detail
+    is its number of frames, "" if a state was loaded since and there is no way.
     """
 
     path: str
@@ -230,12 +230,12 @@ _decoder = msgspec.json.Decoder(AnyCommand)
 
 
 def encode(command: Command) -> bytes:
-    """One JSON line, newline included."""
+    """Return the command as one JSON line, newline included."""
     return _encoder.encode(command) + b"\n"
 
 
 def decode(line: bytes | str) -> AnyCommand:
-    """The command in one line. Raises ProtocolError naming what is wrong with it."""
+    """Return the command in one line. Raises ProtocolError naming the fault."""
     if len(line) > MAX_LINE_BYTES:
         raise ProtocolError(f"not a command: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
@@ -258,6 +258,6 @@ def decode(line: bytes | str) -> AnyCommand:
 
 
 def check_path(name: str, path: str) -> None:
-    """Raises ProtocolError for what no file can be called."""
+    """Raise ProtocolError if no file can have the path `path`."""
     if "\0" in path or len(path.encode(errors="replace")) > MAX_PATH:
         raise ProtocolError(f"{name}: {path[:40]!r} is no path")

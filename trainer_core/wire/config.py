@@ -1,6 +1,5 @@
-"""Run configuration: frozen dataclasses that cannot be wrong. Their fields draw the command line
-(tyro reads the docstring under a field) and the app's form (label, range and group in `metadata`).
-"""
+"""Run configuration: frozen dataclasses that validate themselves. Their fields define the command line (tyro reads the
+docstring under a field) and the app's form (label, range and group in `metadata`)."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from trainer_core.wire.spec import from_fields
 
 if TYPE_CHECKING:
     Algo = str
-else:  # the command line's choices are the table's rows
+else:  # the choices of the command line are the rows of the table
     Algo = Literal[tuple(ALGORITHMS)]
 
 
@@ -145,5 +144,5 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> RunConfig:
-        """Raises ConfigError for unknown keys, wrong types and impossible values."""
+        """Return the configuration. Raises ConfigError for unknown keys, wrong types and impossible values."""
         return from_fields(cls, raw)

@@ -1,8 +1,7 @@
-"""Files that others wrote, decoded: whatever is wrong with one becomes one error of this project.
+"""Decoding of files from outside the program: every kind of damage raises one LabError.
 
-A parser that meets damage raises what it happens to trip over: zlib its own error, a huge number
-an OverflowError, deep nesting a RecursionError, an absent field an AttributeError. A list of "what
-this parser may raise" is never complete, so every decoder uses `parsing` instead of one of its own.
+A parser of damaged data raises many types: zlib its own error, a huge number an OverflowError, deep nesting a
+RecursionError, an absent field an AttributeError. No decoder can list them completely, so all of them use `parsing`.
 """
 
 from __future__ import annotations
@@ -25,29 +24,29 @@ from trainer_core.wire.regular_files import SMALL_FILE, read_regular
 
 try:
     from lzma import LZMAError
-except ImportError:  # a Python that was built without it, whose zipfile refuses such members
+except ImportError:  # Python built without lzma: its zipfile refuses such members
     LZMAError = zipfile.BadZipFile
 
 T = TypeVar("T")
 MOST_TEXT_BYTES = 32 << 20
-"""Limit for files of JSON; decoded into typed fields they take a few times as much memory."""
+"""Limit for JSON files; decoded into typed fields they take a few times as much memory."""
 DAMAGE: tuple[type[Exception], ...] = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, RuntimeError,
     SyntaxError, StopIteration, MemoryError, struct.error, zlib.error, LZMAError,
     zipfile.BadZipFile, tarfile.TarError, msgspec.MsgspecError,
 )  # fmt: skip
-"""What parsing of damaged data raises. RecursionError, NotImplementedError and the errors of text
-are among these by inheritance; LabError is not, and passes."""
+"""Exceptions raised while parsing damaged data. RecursionError, NotImplementedError and the errors of text are
+subclasses of these; LabError is not, and passes through."""
 
 
 @contextlib.contextmanager
 def parsing(
     what: object, kind: type[LabError] = LabError, way_out: str = "", *, tells_why: bool = True
 ) -> Iterator[None]:
-    """Raise one `kind` that begins with `what` for all that reading and parsing may raise.
+    """Turn every error of reading and parsing inside the block into one `kind` whose message begins with `what`.
 
-    `way_out` ends the error; without `tells_why` the parser's own words, which may mean nothing to
-    a person, are left out.
+    `way_out` is appended to the message; without `tells_why` the parser's own message is left out, because it may mean
+    nothing to a user.
     """
     try:
         yield
@@ -70,22 +69,22 @@ def _why(error: Exception) -> str:
 
 
 def read_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
-    """Return a file's JSON as `kind`. Raises what `parsing` turns into one error."""
+    """Return a file's JSON as `kind`. Raises errors that `parsing` converts."""
     return msgspec.json.decode(read_regular(path, most_bytes), type=kind)
 
 
 def read_loose_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
-    """Do the same for JSON that may hold NaN and Infinity, as Python's own module writes it."""
+    """Return a file's JSON, which may hold NaN and Infinity as Python's `json` writes them, as `kind`."""
     return msgspec.convert(plain(json.loads(read_regular(path, most_bytes))), kind)
 
 
 MOST_DIRECTORY_BYTES = 1 << 20
-"""Of a zip archive: some 10,000 files."""
+"""Limit of a zip archive's directory: some 10,000 files."""
 _END_OF_ZIP = struct.Struct("<4s4H2LH")
 
 
 def open_zip(file: BinaryIO) -> zipfile.ZipFile:
-    """Return a zip archive whose directory is small: zipfile reads all of it, whatever it names.
+    """Return a zip archive after checking that its directory is small: zipfile reads all of the directory.
 
     Raises ValueError, BadZipFile.
     """
@@ -103,13 +102,13 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
 
 
 MOST_DEPTH = 32
-"""Levels of a configuration that are kept; ours have three."""
+"""Levels of a configuration that are accepted; ours have three."""
 
 
 def plain(value: Any, depth: int = MOST_DEPTH) -> Any:
-    """Return decoded JSON with text that can be written again, none of it nested too deep.
+    """Return decoded JSON whose strings can be encoded as UTF-8. Raises ValueError if it is nested too deep.
 
-    A lone surrogate, which JSON may spell, can be written to no file; it is shown as an escape.
+    A lone surrogate, which JSON may contain, is replaced by an escape.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()

@@ -1,8 +1,7 @@
-"""What the environment of this process says, by what it means; and that of the processes it starts.
+"""Access to the environment variables of this process, and the environment of child processes.
 
-No other file reads `os.environ` but programs, where they begin (tests/architecture says which).
-Values are looked up when they are asked for: a process that was started ahead of its order gets
-part of its environment with it.
+No other file reads `os.environ`, except programs where they start (tests/architecture lists them). Variables are read
+at each call: a process started ahead of its order receives part of its environment with the order.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from typing import NamedTuple
 
 HOME, TORCH = "DMGLAB_HOME", "DMGLAB_TORCH"
 MEETING = "DMGLAB_RANKS_MEETING"
-"""Where the ranks of `dmglab --gpus` find each other: a file, or `tcp://HOST:PORT` where `--nodes`
-spreads them over several computers."""
+"""Address where the ranks of `dmglab --gpus` meet: a file, or `tcp://HOST:PORT` where `--nodes` spreads them over
+several computers."""
 MEET_WITHIN, MEET_WITHIN_S = "DMGLAB_RANKS_MEET_WITHIN", 600.0
 OF_RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-"""What torchrun, or `dmglab --gpus`, tells each of its processes."""
+"""Variables that torchrun, or `dmglab --gpus`, sets for each of its processes."""
 OF_ONE_PYTHON = (
     "PYTHONPATH",
     "PYTHONHOME",
@@ -34,20 +33,20 @@ OF_ONE_PYTHON = (
     "PYTHONBREAKPOINT",
     "__PYVENV_LAUNCHER__",
 )
-"""What a shell sets for one Python: modules of other versions, or other behaviour."""
+"""Variables that a shell sets for one Python: modules of other versions, or other behaviour."""
 
 
 class RankPlace(NamedTuple):
-    """Which of several processes of one run this is; alone where nobody said."""
+    """Position of this process among the ranks of one run; rank 0 of 1 if no variable is set."""
 
     rank: int
-    """Among all."""
+    """Rank among all processes."""
     world: int
     local_rank: int | None
-    """Among those of this computer, None where nobody said."""
+    """Rank among those of this computer; None if LOCAL_RANK is not set."""
     local_world: int
     meeting: str
-    """As MEETING; empty where torchrun's own way is meant."""
+    """Value of MEETING; empty if torchrun's own rendezvous is used."""
 
     @property
     def is_first(self) -> bool:
@@ -55,7 +54,7 @@ class RankPlace(NamedTuple):
 
 
 def rank_place() -> RankPlace:
-    """Return the place of this process among the ranks of its run."""
+    """Return the position of this process among the ranks of its run."""
     local = os.environ.get("LOCAL_RANK")
     return RankPlace(
         rank=int(os.environ.get("RANK", "0")),
@@ -67,17 +66,17 @@ def rank_place() -> RankPlace:
 
 
 def meet_within_s() -> float:
-    """Return how long ranks of other computers are waited for."""
+    """Return how many seconds to wait for the ranks of other computers."""
     return float(os.environ.get(MEET_WITHIN, MEET_WITHIN_S))
 
 
 def is_rank() -> bool:
-    """Return whether somebody started this process as one of several."""
+    """Return whether this process was started as one rank of several."""
     return "RANK" in os.environ
 
 
 def cores_of_rank() -> int:
-    """Return how many cores each process of a run has on this computer."""
+    """Return the number of cores for each process of a run on this computer."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (cores or 1) // rank_place().local_world
 
@@ -93,17 +92,17 @@ def chosen_torch() -> str:
 
 
 class Desktop(NamedTuple):
-    """What a session tells its programs about screen and sound; "" where it says nothing."""
+    """Variables of the desktop session about screen and sound; "" where one is not set."""
 
     display: str
     audio_driver: str
-    """The one that the user chose for SDL."""
+    """SDL audio driver that the user chose."""
     pulse_server: str
     runtime_folder: str
 
 
 def desktop() -> Desktop:
-    """Return what this session says."""
+    """Return the variables of this session."""
     return Desktop(
         display=os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "",
         audio_driver=os.environ.get("SDL_AUDIODRIVER", ""),
@@ -113,24 +112,24 @@ def desktop() -> Desktop:
 
 
 def server_key(name: str) -> str:
-    """Return the user's key for a server, or ""; never told, logged or stored."""
+    """Return the user's key for a server, or ""; it must never be shown, logged or stored."""
     return os.environ.get(name, "")
 
 
 def variables() -> Iterator[tuple[str, str]]:
-    """Return every variable and its value, to find secrets among them."""
+    """Return all variables and their values, to search them for secrets."""
     return iter(os.environ.items())
 
 
 def differs(name: str, value: str) -> bool:
-    """Return whether this process has another value for `name`, or none."""
+    """Return whether this process has no variable `name`, or one with another value."""
     return os.environ.get(name) != value
 
 
 def child_environment(python: str = sys.executable, /, *, without: Collection[str] = (), **more: str) -> dict[str, str]:
-    """Return the environment of a program whose interpreter is `python`: ours, and `more`.
+    """Return the environment for a program whose interpreter is `python`: ours, updated by `more`.
 
-    Another one than ours gets nothing of OF_ONE_PYTHON: a shell's PYTHONPATH would put other
+    For another interpreter than ours the variables of OF_ONE_PYTHON are left out: a shell's PYTHONPATH would put other
     versions of torch or numpy before those that a library is pinned to.
     """
     hidden = {*without, *(() if python == sys.executable else OF_ONE_PYTHON)}
@@ -138,24 +137,24 @@ def child_environment(python: str = sys.executable, /, *, without: Collection[st
 
 
 def python_path(*first: str | Path) -> str:
-    """Return a PYTHONPATH with these folders before those of ours; "" for none at all."""
+    """Return a PYTHONPATH with these folders before the present ones; "" if there are none at all."""
     return os.pathsep.join([*map(str, first), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def tell_libraries(**variables: str) -> None:
-    """Set what a library takes from the environment alone; call it before that is loaded."""
+    """Set variables that a library reads from the environment only; call it before the library is loaded."""
     os.environ.update(variables)
 
 
 def tell_libraries_unless_told(**variables: str) -> None:
-    """As `tell_libraries`; what the user has set stays."""
+    """Set variables as `tell_libraries` does, except those that the user has set."""
     for name, value in variables.items():
         os.environ.setdefault(name, value)
 
 
 @contextlib.contextmanager
 def for_children(**variables: str) -> Iterator[None]:
-    """Let the processes that are started meanwhile inherit these, too."""
+    """Set variables for the child processes that are started inside the block."""
     os.environ.update(variables)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The errors that callers tell apart. A message says what is wrong and the way out."""
+"""Exceptions that callers distinguish. A message names the fault and how to correct it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import os
 import msgspec
 
 BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are no JSON of a type: cut, of another form, no UTF-8 inside a
-string, nested too deep."""
+"""Exceptions of msgspec for bytes that are no JSON of a type: cut off, of another structure, not UTF-8 inside a string,
+nested too deep."""
 
 
 MOST_WORDS = 290
-"""Letters of an error that are shown: its beginning and its end, where the way out stands."""
+"""Characters of an error that are shown: its beginning and its end, where the correction stands."""
 
 
 def visible(text: str) -> str:
-    """Return `text` with what a terminal would obey, and a lone surrogate, written as an escape.
+    """Return `text` with control characters and lone surrogates written as escapes.
 
-    File names, reasons and titles are other people's words: an escape sequence in them could move
-    the cursor, rename the window or hide a line.
+    File names, reasons and titles come from outside: an escape sequence in them could move the cursor of a terminal,
+    rename its window or hide a line.
     """
     if text.isprintable():
         return text
@@ -27,10 +27,10 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, most: int = MOST_WORDS) -> str:
-    """Return `text` as at most `most` printable letters.
+    """Return `text` as at most `most` printable characters.
 
-    Where it is longer, long words give way first, which are paths: their ends tell more. Then its
-    middle does.
+    If it is longer, the middles of long words are cut first, since these are paths, whose ends tell more; then the
+    middle of the text.
     """
     text = visible(text)
     if len(text) > most:
@@ -42,14 +42,14 @@ def shortened(text: str, most: int = MOST_WORDS) -> str:
 
 
 def _without_middle(word: str) -> str:
-    """Return a long word, such as a path, by its beginning and its end."""
+    """Return a word of more than 70 characters, such as a path, without its middle."""
     return word if len(word) <= 70 else f"{word[:12]}...{word[-50:]}"
 
 
 class LabError(Exception):
-    """Root of every error this project raises on purpose; shells print it as one line, exit 1.
+    """Base class of the errors that this project raises on purpose; shells print it as one line, exit status 1.
 
-    Its text quotes files and arguments, so it is always one short printable line.
+    Its text quotes files and arguments, so `str` is always one short printable line.
     """
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class CheckpointError(LabError):
 
 
 def in_words(error: LabError | OSError) -> str:
-    """What a person is told: of a file its name and what the system says, without a number."""
+    """Return an error's message for a user; of an OSError the file name and the system's text, without a number."""
     if isinstance(error, LabError) or not error.strerror:
         return shortened(str(error))
     place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
@@ -81,13 +81,13 @@ def in_words(error: LabError | OSError) -> str:
 
 
 LONGEST_QUOTE = 80
-"""Letters of one of somebody else's texts that a message repeats."""
+"""Characters of a text from outside that a message quotes."""
 
 
 def shown(value: object, most: int = LONGEST_QUOTE) -> str:
-    """Return a value of a file or an argument as a message repeats it: printable, and cut."""
+    """Return a value from a file or an argument for quoting in a message: printable, and cut to `most` characters."""
     if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
-        return "a huge number"  # Python refuses to write one of thousands of digits
+        return "a huge number"  # Python refuses to print thousands of digits
     text = str(value)
     line = visible(text[: most + 1])
     return line if len(text) <= most and len(line) <= most else f"{line[: most - 3]}..."

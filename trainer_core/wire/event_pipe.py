@@ -1,6 +1,6 @@
-"""Write events to the process that reads them: a private copy of standard output.
+"""Event pipe: a private copy of standard output, on which a process writes its events.
 
-Stray prints go to standard error instead.
+Other prints go to standard error instead.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import select
 
 
 class Pipe:
-    """The event pipe; once it breaks, writing to it is silent: stdin's end tells the rest."""
+    """Event pipe that ignores a broken pipe: the end of standard input stops the process."""
 
     def __init__(self) -> None:
         self._descriptor = os.dup(1)
@@ -27,10 +27,10 @@ class Pipe:
 
 
 class LossyPipe(Pipe):
-    """Leaves out what is in the log as well, or soon out of date, while nobody reads.
+    """Event pipe that drops events while nobody reads, if they are also in the log or soon out of date.
 
-    A reader that is stopped, or busy, so holds up no training; it reads the log for what it missed.
-    All else waits until it is taken: a state, an answer, a checkpoint.
+    So a reader that is stopped or busy does not delay training; it reads the log for the events it missed. All other
+    events wait until they are read: a state, an answer, a checkpoint.
     """
 
     LIVE = (b'{"type":"update"', b'{"type":"heartbeat"')
@@ -47,7 +47,7 @@ class LossyPipe(Pipe):
             self._push(waits)
 
     def _push(self, waits: bool) -> bool:
-        """Whether all of the line before is gone."""
+        """Write the rest of the previous line; return whether all of it is written."""
         while self._rest:
             try:
                 self._rest = self._rest[os.write(self._descriptor, self._rest) :]

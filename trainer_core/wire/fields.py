@@ -1,4 +1,4 @@
-"""What a configuration's field says of itself, for forms, command lines and its own check."""
+"""Metadata of configuration fields, for forms, command lines and the check of their values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trainer_core.wire.errors import ConfigError
 
 MAX_SEED = 2**32 - 1
 MAX_SECONDS, MAX_ENV_STEPS = 10**8, 10**15
-"""Limits of a run: three years, and more steps than a cluster takes in them."""
+"""Limits of a run: three years, and more steps than a cluster makes in them."""
 MAX_TEXT = 4096
-"""The longest path that Linux takes."""
+"""Longest path that Linux accepts."""
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")
 
 
 def limits(minimum: float | None = None, maximum: float | None = None) -> dict[str, Any]:
-    """Metadata of a number's field: the least and the greatest value it may have."""
+    """Return the metadata of a numeric field: its least and its greatest value."""
     return {"min": minimum, "max": maximum}
 
 
@@ -33,9 +33,9 @@ def described(
     is_folder: bool = False,
     is_file: bool = False,
 ) -> dict[str, Any]:
-    """Metadata of a field that the form draws. `group` is basics, env, learning or logging.
+    """Return the metadata of a field that the form shows. `group` is basics, env, learning or logging.
 
-    A text that names a folder or a file is chosen by a dialog too.
+    A text with `is_folder` or `is_file` can also be chosen in a dialog.
     """
     shown = {
         "label": label,
@@ -49,12 +49,12 @@ def described(
 
 
 def option(default: Any, label: str, group: str, **more: Any) -> Any:
-    """Return the field of a configuration with that default; `more` is as `described` takes it."""
+    """Return a configuration field with that default; `more` are arguments of `described`."""
     return dataclasses.field(default=default, metadata=described(label, group, **more))
 
 
 def check_fields(config: Any) -> None:
-    """Raises ConfigError naming the first field of the dataclass `config` outside its range.
+    """Raise ConfigError naming the first field of the dataclass `config` outside its range.
 
     A range is `min`, `max` and `choices` of the field's metadata; no number may be NaN or infinite.
     """
@@ -63,12 +63,12 @@ def check_fields(config: Any) -> None:
 
 
 def check_field(spec: dataclasses.Field[Any], value: Any) -> None:
-    """`check_value` with what the field's metadata allows."""
+    """Check `value` against the field's metadata, see `check_value`."""
     check_value(spec.name, value, spec.metadata)
 
 
 def check_value(name: str, value: Any, allowed: Any) -> None:
-    """Raises ConfigError with name, value and what is allowed."""
+    """Raise ConfigError with name, value and the allowed range if `value` is outside it."""
     low, high = allowed.get("min"), allowed.get("max")
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{name} must be {_words(low, high) or 'a finite number'}, got {value}")
@@ -82,7 +82,7 @@ def check_value(name: str, value: Any, allowed: Any) -> None:
 
 
 def check_device(name: str) -> None:
-    """Raises ConfigError unless `name` could be a device; whether it is there only torch knows."""
+    """Raise ConfigError unless `name` could be a device; only torch knows whether it exists."""
     if not _DEVICE.fullmatch(name):
         raise ConfigError(f"device must be cpu or cuda:N, got {name[:40]!r}")
 
@@ -96,6 +96,6 @@ def _words(low: float | None, high: float | None) -> str:
 
 
 def _short(value: Any) -> str:
-    """`value` on a line; a whole number of hundreds of digits is cut."""
+    """Return `value` as at most 40 characters."""
     text = str(value) if not isinstance(value, int) or abs(value) < 10**4000 else "a huge number"
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,4 +1,4 @@
-"""frames.bin: the newest pictures of a process, in a file that both sides map into memory.
+"""Memory-mapped file frames.bin with the newest pictures of a process.
 
     header, 64 bytes, little endian
       0  magic      4s   b"DMGF"
@@ -22,7 +22,7 @@
       39 flags      u8   bit 0 done, bit 1 trunc, bit 2 success, bit 3 recording
       40 frame      u64  frames since the player or worker started
 
-A plain file has no name to clean up, no tracker that deletes it, and works the same everywhere.
+A plain file, unlike a named shared memory segment, needs no clean-up, and works the same on every system.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ FLAG_DONE, FLAG_TRUNC, FLAG_SUCCESS, FLAG_RECORDING = 1, 2, 4, 8
 
 @dataclass(frozen=True, slots=True)
 class FrameInfo:
-    """What travels with a picture; see the slot header above."""
+    """Data published with a picture; see the slot header above."""
 
     env_steps: int = 0
     time: float = 0.0
@@ -104,7 +104,7 @@ class ScreenShape:
 
     @property
     def frame_shape(self) -> FrameShape:
-        """Of a frames.bin that shows it."""
+        """Shape of a frames.bin for these pictures."""
         kind = FORMAT_RGB888 if self.palette else FORMAT_SHADE
         return FrameShape(self.width, self.height, format=kind)
 
@@ -113,10 +113,10 @@ GAME_BOY = ScreenShape(160, 144)
 
 
 class FrameWriter:
-    """The one writer of a frames.bin. Replaces an old file, so that old readers keep theirs."""
+    """The only writer of a frames.bin. It replaces an old file, so that readers of the old one keep it."""
 
     def __init__(self, path: Path, shape: FrameShape) -> None:
-        """Raises OSError; nothing half-made is left then."""
+        """Create the file. Raises OSError, and leaves no partial file then."""
         self.shape = shape
         self._seq = 0
         partial = path.with_suffix(".tmp")
@@ -133,12 +133,12 @@ class FrameWriter:
         os.replace(partial, path)
 
     def publish(self, picture: bytes | memoryview, info: FrameInfo) -> int:
-        """Show one picture (`shape.picture_bytes` bytes). Returns its sequence number."""
+        """Publish one picture (`shape.picture_bytes` bytes). Return its sequence number."""
         if len(picture) != self.shape.picture_bytes:
             raise ProtocolError(f"picture has {len(picture)} bytes, the file holds {self.shape.picture_bytes}")
         self._seq += 1
         start = _HEADER_BYTES + (self._seq % self.shape.slots) * self.shape.slot_bytes
-        struct.pack_into("<Q", self._map, start, 0)  # a reader that is inside sees it go invalid
+        struct.pack_into("<Q", self._map, start, 0)  # invalidates the slot for a reader that is copying it
         self._map[start + 64 : start + 64 + len(picture)] = picture
         _SLOT.pack_into(
             self._map,
@@ -163,8 +163,8 @@ class FrameWriter:
 
 
 def _allocate(descriptor: int, size: int) -> None:
-    """Zeros with a place on the disk: writing to a hole that a full one cannot fill ends the
-    process by SIGBUS."""
+    """Extend the file by zeros with blocks reserved on the disk: writing to a hole on a full disk ends the process by
+    SIGBUS."""
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(descriptor, 0, size)
@@ -176,10 +176,10 @@ def _allocate(descriptor: int, size: int) -> None:
 
 
 class FrameReader:
-    """Reads the newest complete picture of a frames.bin; never blocks, never writes."""
+    """Reader of the newest complete picture of a frames.bin; never blocks, never writes."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ProtocolError when the file is missing, cut short or of another version."""
+        """Map the file. Raises ProtocolError when it is missing, cut short or of another version."""
         try:
             with open_regular(path) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -203,8 +203,8 @@ class FrameReader:
         return struct.unpack_from("<Q", self._map, _SEQ_OFFSET)[0]
 
     def latest(self) -> tuple[int, FrameInfo, bytes] | None:
-        """(seq, info, picture bytes) of the newest picture, or None before the first."""
-        for _ in range(4):  # a writer may lap us; two slots behind it we are safe
+        """Return (seq, info, picture bytes) of the newest picture, or None before the first."""
+        for _ in range(4):  # the writer may overwrite the slot meanwhile; two slots behind it is safe
             seq = self.seq
             if seq == 0:
                 return None
@@ -221,7 +221,7 @@ class FrameReader:
 
 
 MEMORY_FILE = "memory.bin"
-"""In the player's folder; laid out as frames.bin."""
+"""File in the player's folder with the Game Boy's memory, in the format of frames.bin."""
 BASE = 0x8000
-"""Address of its first byte; below lies the ROM."""
+"""Address of the first byte in the file; the ROM lies below."""
 MEMORY_SHAPE = FrameShape(256, 128)

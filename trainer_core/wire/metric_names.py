@@ -1,8 +1,8 @@
-"""The scalars of a run, one row each: what they are called, measured in, bounded by, drawn beside.
+"""Table of a run's scalar metrics: title, help, unit, bounds, reduction and plot of each.
 
-A metric with a row gets its title, help, range and place in the app from here, the validator its
-bounds, and the trainer the way in which it is reduced. A metric without a row (another trainer's,
-in `UpdateRecord.metrics`) is recorded, checked and drawn all the same, under its own name.
+The app takes a metric's title, help, range and place from its row, the validator its bounds, and the trainer its
+reduction. A metric without a row (another trainer's, in `UpdateRecord.metrics`) is recorded, checked and drawn as well,
+under its own name.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from msgspec import UNSET
 from trainer_core.wire.records import EvalRecord, Record, UpdateRecord
 
 Group = Literal["overview", "policy", "env", "perf", "counter", "tasks", "other"]
-"""Which page of curves a metric belongs to; counters are x axes; tasks: of one of several."""
+"""Page of curves of a metric; counter: an x axis; tasks: a metric of one of several tasks."""
 Reduction = Literal["mean", "std", "ratio", "sum", "min", "max", "last", "loss", "run"]
-"""How the steps between two records become one number. mean, std, min, max: over environment
-steps; sum: a count; ratio: one sum over another, 0 where that is 0; last: computed on the last
-rollout alone; loss: mean over optimizer steps; run: known to the run, not measured on a device."""
+"""Reduction of the steps between two records to one number. mean, std, min, max: over environment steps; sum: a count;
+ratio: one sum over another, 0 where that is 0; last: computed on the last rollout alone; loss: mean over optimizer
+steps; run: known to the run, not measured on a device."""
 
 TIME_PREFIX = "time/"
 TASK_METRICS = ("success_rate", "success_rate_demo_starts", "episode_return", "episode_length")
-"""Metrics that a run of several tasks tells of each task besides, as `<metric>/<task>`."""
+"""Metrics that a run of several tasks also reports for each task, as `<metric>/<task>`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One scalar. `low` and `high` are bounds it cannot leave, None where there is none."""
+    """One scalar. `low` and `high` bound its values; None = no bound."""
 
     name: str
     title: str
@@ -43,13 +43,13 @@ class Metric:
     high: float | None = None
     reduction: Reduction = "run"
     beside: str = ""
-    """The metric in whose plot this one is drawn as a further curve; empty = a plot of its own."""
+    """Metric in whose plot this one is drawn as a further curve; empty = a plot of its own."""
     label: str = ""
-    """What the curve is called beside others; empty = the title."""
+    """Name of the curve in a plot of several; empty = the title."""
 
     @property
     def is_share(self) -> bool:
-        """Whether the axis is fixed from 0 to 1."""
+        """True if the axis is fixed from 0 to 1."""
         return (self.low, self.high) == (0.0, 1.0)
 
 
@@ -192,8 +192,8 @@ METRICS: tuple[Metric, ...] = (
 
 
 def metric(name: str) -> Metric:
-    """The row of `name`; of `<metric>/<task>` the metric's, labelled with the task; for an unknown
-    one a neutral row of that name, without bounds."""
+    """Return the row of `name`; for `<metric>/<task>` that of the metric, labelled with the task; for an unknown name a
+    neutral row without bounds."""
     head, _, task = name.partition("/")
     wanted = head if head in TASK_METRICS else name
     for row in METRICS:
@@ -203,16 +203,16 @@ def metric(name: str) -> Metric:
 
 
 def _of_task(row: Metric, task: str) -> Metric:
-    """The row of one task of several; its curve is drawn beside the other tasks'."""
+    """Return the row for one task of several; its curve is drawn with those of the other tasks."""
     name = f"{row.name}/{task}"
     return dataclasses.replace(row, name=name, title=f"{row.title}, {task}", group="tasks", beside="", label=task)
 
 
 def scalars(record: Record) -> dict[str, float]:
-    """Every number of `record` that can be drawn as a curve, by metric name.
+    """Return every number of `record` that can be drawn as a curve, by metric name.
 
-    Of an update: its counters and metrics, flat or in the map, and `time/<section>`, shares of the
-    record's time. Of a validation: `eval/<task>/<mode>/<name>`. Of anything else: nothing.
+    An update gives its counters, its metrics and `time/<section>`, shares of the record's time; a validation gives
+    `eval/<task>/<mode>/<name>`; any other record gives nothing.
     """
     if isinstance(record, UpdateRecord):
         names, values = scalar_row(record)
@@ -228,8 +228,8 @@ _OF_DEMO_STARTS = ("success_rate_demo_starts",)
 
 
 def unmeasured(record: UpdateRecord) -> tuple[str, ...]:
-    """Metrics of episodes that ended, where none of that kind did: a curve of their 0 would say
-    that the policy failed."""
+    """Return the metrics of ended episodes for which no episode of that kind ended: drawing their 0 would suggest that
+    the policy failed."""
     share = record.metrics.get("demo_start_share")
     if share is None or record.episodes is UNSET:
         return ()
@@ -245,16 +245,16 @@ FLAT_SCALARS: tuple[str, ...] = tuple(
     for field in msgspec.structs.fields(UpdateRecord)
     if field.name not in (*_ENVELOPE, "action_hist", "time_split", "metrics")
 )
-"""Numbers that an update record may hold under a key of its own; all others are in its map."""
+"""Numbers that an update record may hold under a key of its own; all others are in its `metrics`."""
 
 
 _flat = operator.attrgetter(*FLAT_SCALARS)
 
 
 def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
-    """Names and values of `scalars` of an update, the quick way: a log has tens of thousands.
+    """Return names and values of `scalars` of an update, the fast way: a log has tens of thousands.
 
-    A name that stands twice (a key of its own, and one in the map) is told once, as the map says.
+    A name that occurs as a field and in `metrics` is returned once, with the value in `metrics`.
     """
     flat = list(_flat(record))
     names = FLAT_SCALARS
@@ -273,6 +273,6 @@ def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
 
 @functools.lru_cache(64)
 def _names(flat: tuple[str, ...], metrics: tuple[str, ...], sections: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """All names of a row, and whether each stands once."""
+    """Return all names of a row, and whether they are distinct."""
     names = (*flat, *metrics, *(f"{TIME_PREFIX}{section}" for section in sections))
     return names, len(set(names)) == len(names)

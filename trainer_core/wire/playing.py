@@ -1,4 +1,4 @@
-"""config.json of a player: what it plays, who is at the buttons, how fast."""
+"""config.json of a player: the game or task, the mode and the speed."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from trainer_core.wire.regular_files import read_regular
 
 MAX_SPEED = 64.0
 PolicyMode = Literal["greedy", "sample", "leave_loops"]
-"""The likeliest button; drawn by the probabilities; the likeliest, but the next likeliest where a
-picture comes back in an episode, since greedy play would go round for ever."""
+"""Choice of the action. greedy: the likeliest; sample: drawn by the probabilities; leave_loops: the likeliest, but the
+next likeliest where a picture recurs in an episode, since greedy play would repeat a loop for ever."""
 MODES = ("human", "greedy", "sample", "leave_loops", "edit")
 
 
 CLICK_FLAG = 1 << 8
-"""Of the buttons of a frame: beside the joypad mask there was a click, see `with_click`."""
+"""Bit of a frame's buttons, beside the joypad mask: there was a click, see `with_click`."""
 
 
 def with_click(mask: int, x: int, y: int) -> int:
-    """The buttons of a frame with a click on pixel `x`, `y` (0 to 4095) of the picture."""
+    """Return the buttons of a frame with a click on pixel `x`, `y` (0 to 4095) of the picture."""
     return mask | CLICK_FLAG | x << 9 | y << 21
 
 
 def click_of(buttons: int) -> tuple[int, int]:
-    """(x, y) of `with_click`."""
+    """Return (x, y) of a click that `with_click` encoded."""
     return buttons >> 9 & 0xFFF, buttons >> 21 & 0xFFF
 
 
 class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Raises ConfigError for what cannot be played."""
+    """Options of a player. Raises ConfigError for options that cannot be played."""
 
     task: str
     """Task id, task folder, ROM file, or arc/ID."""
     checkpoint: str = ""
-    """Checkpoint folder, or a run: its best checkpoint; none is needed for a person."""
+    """Checkpoint folder, or a run, meaning its best checkpoint; not needed in mode human."""
     rival: str = ""
-    """Another checkpoint of the same runner that plays beside it, in lockstep; none by itself."""
+    """Second checkpoint of the same runner that plays beside the first, in lockstep; empty = none."""
     mode: Literal["human", "greedy", "sample", "leave_loops", "edit"] = "human"
-    """Who is at the buttons; edit: nobody, the buttons of `recording` are changed."""
+    """Player of the buttons; edit: none, the buttons of `recording` are changed."""
     device: str = "cpu"
-    """Where the policy is computed."""
+    """Device that computes the policy."""
     speed: float = 1.0
     """1.0 is Game Boy speed, 0 as fast as possible."""
     seed: int = 1
     recording: str = ""
-    """Folder of the recording that mode edit changes a copy of."""
+    """Folder of the recording of which mode edit changes a copy."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -69,12 +69,12 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
 
     @property
     def policy_mode(self) -> PolicyMode:
-        """How a policy picks buttons when it is at them; a person may load one later."""
+        """Mode of a policy when it plays; in mode human one may be loaded later."""
         return "leave_loops" if self.mode in ("human", "edit") else self.mode
 
 
 def check_speed(speed: float) -> None:
-    """Raises ConfigError unless the player can go at `speed`."""
+    """Raise ConfigError unless the player can run at `speed`."""
     if not 0 <= speed <= MAX_SPEED:
         raise ConfigError(f"speed {speed:g}: give 0 (as fast as possible) to {MAX_SPEED:g}")
 
@@ -86,12 +86,12 @@ def write_player_config(folder: Path, config: PlayerConfig) -> None:
         (folder / "config.json").write_bytes(msgspec.json.format(msgspec.json.encode(config)) + b"\n")
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from None
-    except UnicodeEncodeError:  # a path with bytes that are no text cannot stand in JSON
+    except UnicodeEncodeError:  # a path that is not UTF-8 cannot be written as JSON
         raise ConfigError(f"{folder}: this path is no UTF-8: rename its folders, or use another --home") from None
 
 
 def read_player_config(folder: Path) -> PlayerConfig:
-    """Raises ConfigError naming the file and what is wrong with it."""
+    """Return the options in `folder`. Raises ConfigError naming the file and the fault."""
     path = folder / "config.json"
     try:
         return msgspec.json.decode(read_regular(path), type=PlayerConfig)

@@ -1,15 +1,15 @@
-"""End a process together with the one that started it, and whatever it started itself.
+"""End a process when its parent ends, together with all processes that it started.
 
-Whoever starts a child gives it `family()`: the parent's number, and a mark that everything which
-the child starts inherits. The child calls `die_with_parent` first of all. Three things then hold.
-The kernel sends SIGTERM when the parent dies; a parent that died before that was armed is noticed
-by its number. A guard, a small process forked before anything heavy is loaded, waits for both:
-it kills what is still there `GRACE_S` after the parent's end, even a child that is busy in C and
-runs no Python, and what the child left behind at its own end. The mark finds grandchildren in
-sessions of their own; one that wipes its environment is not found.
+The parent gives a child the variables of `family()`: the parent's process id, and a mark that all descendants inherit.
+The child calls `die_with_parent` first of all. Then:
+- The kernel sends SIGTERM when the parent dies; a parent that died before this was set is detected by its process id.
+- A guard, a small process forked before anything heavy is loaded, waits for the end of parent and child. `GRACE_S`
+  after the parent's end it kills the child, even if that is busy in C and runs no Python. At the child's own end it
+  kills the processes that the child left.
+- The mark finds descendants in sessions of their own; one that clears its environment is not found.
 
-`python -m trainer_core.wire.process_guard COMMAND...` runs a tool that does not read its standard
-input under the same rule: the end of standard input ends the whole process group.
+`python -m trainer_core.wire.process_guard COMMAND...` runs a tool that does not read its standard input in the same
+way: the end of standard input ends the whole process group.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import IO, NoReturn
 
 PARENT, FAMILY = "DMGLAB_PARENT", "DMGLAB_FAMILY"
 GRACE_S = 10.0
-"""To finish the update and save, once the parent is gone."""
+"""Seconds to finish the update and save, once the parent has ended."""
 _PR_SET_PDEATHSIG = 1
 _EXCHANGE_S = 0.01
 _LINUX = sys.platform.startswith("linux")
@@ -40,14 +40,14 @@ _LINUX = sys.platform.startswith("linux")
 
 
 def family() -> dict[str, str]:
-    """Environment of a child that this process owns, with a new mark."""
+    """Return the environment variables for a child that this process owns, with a new mark."""
     return {PARENT: str(os.getpid()), FAMILY: secrets.token_hex(8)}
 
 
 def hear(child: subprocess.Popen[bytes], patience_s: float, who: str = "its process") -> IO[bytes]:
-    """Return the standard output of a child, to be read, once it writes or ends. Nothing of it may be read ahead.
+    """Wait until a child writes or ends; return its standard output, of which nothing has been read.
 
-    Kills one that does neither within the time, and raises LabError, which calls it `who`.
+    Kills a child that does neither within `patience_s` seconds, and raises LabError, which names it `who`.
     """
     from trainer_core.wire.errors import LabError  # a guard is forked before anything is loaded
 
@@ -61,10 +61,10 @@ def hear(child: subprocess.Popen[bytes], patience_s: float, who: str = "its proc
 
 
 def end_family(mark: str) -> None:
-    """SIGKILL every process that inherited `mark`, this one excepted.
+    """Send SIGKILL to every process that inherited `mark`, except this one.
 
-    Until none is found twice in a row: one may have been starting another, and a process that is
-    being exchanged for its program shows no environment for a moment.
+    Repeats until none is found twice in a row: one may have been starting another, and a process shows no environment
+    for a moment during exec.
     """
     wanted = f"{FAMILY}={mark}".encode()
     before = True
@@ -86,7 +86,7 @@ def _processes() -> list[int]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """Empty for another user's process and for one that has ended."""
+    """Return a process's environment; empty for another user's process and for one that has ended."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
@@ -98,21 +98,21 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def die_with_parent() -> None:
-    """Linux: end with the process that started this one. Call it before anything is loaded."""
+    """End this process when its parent ends (Linux only). Call it before anything is loaded."""
     parent = int(os.environ.pop(PARENT, "0")) or os.getppid()
     if not _LINUX:
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it died before the signal was armed
+    if os.getppid() != parent:  # the parent died before the signal was set
         end_group(1)
     _post_guard(parent)
 
 
 def _post_guard(parent: int) -> None:
-    """Fork the guard. `parent` is alive, so that its number cannot be another's."""
+    """Fork the guard. `parent` is alive, so that its process id cannot have been reused."""
     try:
         watched = [os.pidfd_open(parent), os.pidfd_open(os.getpid())]
-    except OSError:  # an older kernel: signal and standard input must do
+    except OSError:  # older kernel: only the signal and standard input end the child
         return
     charge = os.getpid()
     if os.fork():
@@ -126,7 +126,7 @@ def _post_guard(parent: int) -> None:
 
 
 def _guard(charge: int, parent_end: int, charge_end: int) -> None:
-    """In the forked process: hold nothing open, wait, then leave nothing behind."""
+    """Run the guard in the forked process: close all files, wait, then kill the processes that are left."""
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -147,15 +147,15 @@ def _guard(charge: int, parent_end: int, charge_end: int) -> None:
 
 
 def kill_group(leader: int) -> None:
-    """SIGKILL the process group that `leader` leads, or led."""
+    """Send SIGKILL to the process group of `leader`, which may have ended."""
     with contextlib.suppress(OSError):
         os.killpg(leader, signal.SIGKILL)
 
 
 def end_group(code: int) -> NoReturn:
-    """Leave now, and take the own process group along when this process leads one.
+    """Exit at once, and kill this process's group if this process leads one.
 
-    One by one: killpg would hit this process too, and its status would not be `code`.
+    The others are killed one by one: killpg would hit this process too, and its exit status would not be `code`.
     """
     if os.getpgrp() == os.getpid() and code:
         for pid in _processes():
@@ -166,7 +166,7 @@ def end_group(code: int) -> NoReturn:
 
 
 def on_stop_signals(stop: Callable[[int], None]) -> None:
-    """SIGTERM and a closed terminal (SIGHUP) call `stop`; under nohup SIGHUP stays ignored."""
+    """Call `stop` at SIGTERM and at SIGHUP (closed terminal); under nohup SIGHUP stays ignored."""
     signal.signal(signal.SIGTERM, lambda number, _: stop(number))
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda number, _: stop(number))
@@ -184,7 +184,7 @@ def main(argv: list[str]) -> int:
         return 2
     die_with_parent()
     try:
-        # Whatever descriptor was passed on is the tool's: it may be a lock.
+        # Inherited descriptors belong to the tool: one may be a lock.
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, close_fds=False)
     except OSError as error:
         print(f"{argv[0]} cannot be started: {error.strerror}", file=sys.stderr)
@@ -197,4 +197,4 @@ def main(argv: list[str]) -> int:
 if __name__ == "__main__":
     status = main(sys.argv[1:])
     sys.stderr.flush()
-    os._exit(status)  # the watcher blocks in read(0)
+    os._exit(status)  # the watching thread blocks in read(0)

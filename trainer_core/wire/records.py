@@ -1,11 +1,11 @@
-"""The records of `train_log.jsonl`, which are also the events a worker streams on its pipe.
+"""Records of `train_log.jsonl`, which are also the events that a worker writes on its pipe.
 
-One JSON object a line, `type` first. `v` is the schema's major version: a changed or removed field
-needs a new one, an added optional field does not (unknown fields are kept out, not refused).
-Counters are cumulative over the whole run, resumes included.
+One JSON object a line, `type` first. `v` is the schema's major version: a changed or removed field needs a new one, an
+added optional field does not (unknown fields are ignored, not refused). Counters are cumulative over the whole run,
+resumes included.
 
-Version 2: `update.stats` became `update.metrics`, and what only our own trainers measure became
-optional, so that any trainer can write these records. `decode` reads version 1 as well.
+Version 2: `update.stats` became `update.metrics`, and fields that only our own trainers measure became optional, so
+that any trainer can write these records. `decode` reads version 1 as well.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from trainer_core.wire.errors import BAD_JSON, ProtocolError
 SCHEMA_VERSION = 2
 MAX_LINE_BYTES = 64 * 1024
 MAX_LOGGED_ACTIONS = 2000
-"""As many of an episode's actions stand in its record."""
+"""Greatest number of an episode's actions in its record."""
 COMPILING = "compiling the Game Boy"
-"""So begins the detail of each StateEvent while kernels compile that are not in the cache."""
+"""Beginning of the detail of each StateEvent while kernels compile that are not in the cache."""
 PREPARING = "preparing"
-"""So begins the detail of each StateEvent while the consoles of a run are made."""
+"""Beginning of the detail of each StateEvent while the consoles of a run are made."""
 VALIDATING = "validating"
-"""So begins the detail of each StateEvent while a run is validated in its trainer's own process."""
+"""Beginning of the detail of each StateEvent while a run is validated in its trainer's own process."""
 FINISHING = "finishing the update"
-"""So begins the detail of each StateEvent while a stop waits for the update that is under way."""
+"""Beginning of the detail of each StateEvent while a stop waits for the present update."""
 NOT_CONFIRMED = "not confirmed"
-"""So ends the detail of the StateEvent after a validation in which greedy play alone reached the
-target: the run goes on, and is validated again soon."""
+"""End of the detail of the StateEvent after a validation in which only greedy play reached the target: the run
+continues, and is validated again soon."""
 SAVING = "saving"
-"""So begins the detail of the StateEvent that a checkpoint of a run that stops is being written."""
+"""Beginning of the detail of the StateEvent while a run that stops writes its checkpoint."""
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""A whole number of things, of 64 bits: what every reader of a log can hold."""
+"""Count of 64 bits, which every reader of a log can hold."""
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Record(msgspec.Struct, kw_only=True, frozen=True, tag_field="type"):
-    """What every record carries. `seq` counts the lines of one run from 0 without gaps."""
+    """Fields of every record. `seq` counts the lines of one run from 0 without gaps."""
 
     v: Count = SCHEMA_VERSION
     run_id: str
@@ -52,9 +52,9 @@ class Record(msgspec.Struct, kw_only=True, frozen=True, tag_field="type"):
 
 
 class MetaRecord(Record, frozen=True, tag="meta"):
-    """Line 1 of every log: all that is needed to run the same thing again.
+    """Line 1 of every log: all data needed to repeat the run.
 
-    Only `runner` is asked of everybody; `native` runs state every field.
+    Only `runner` is required; `native` runs fill every field.
     """
 
     runner: str
@@ -76,15 +76,14 @@ class MetaRecord(Record, frozen=True, tag="meta"):
     device: str = ""
     device_name: str = ""
     versions: dict[str, str] = {}
-    """python, torch, warp, cuda, driver, numpy, dmglab; absent ones as an empty string."""
+    """Versions of python, torch, warp, cuda, driver, numpy, dmglab; an absent one is an empty string."""
 
 
 class UpdateRecord(Record, frozen=True, tag="update"):
     """One point of every training curve, reduced on the device and synchronised once.
 
-    Three numbers are asked of everybody. The other flat fields are absent (UNSET) where a trainer
-    does not measure them; what has no field of its own is in `metrics`. wire/metric_names.py says
-    what each name means, and its `scalars` gives them all alike.
+    The first three numbers are required. The other flat fields are UNSET where a trainer does not measure them; values
+    without a field are in `metrics`. wire/metric_names.py describes each name; its `scalars` returns both alike.
     """
 
     env_steps: Count
@@ -108,7 +107,7 @@ class UpdateRecord(Record, frozen=True, tag="update"):
     value_mean: float | UnsetType = UNSET
     value_std: float | UnsetType = UNSET
     action_hist: list[Count] = []
-    """How often each button was chosen; empty where a trainer does not count them."""
+    """Number of times each action was chosen; empty where a trainer does not count them."""
     policy_loss: float | UnsetType = UNSET
     value_loss: float | UnsetType = UNSET
     entropy_loss: float | UnsetType = UNSET
@@ -121,11 +120,11 @@ class UpdateRecord(Record, frozen=True, tag="update"):
     time_split: dict[str, float] = {}
     """Seconds spent since the previous record, by section of the loop."""
     metrics: dict[str, float] = {}
-    """Every further scalar by its name."""
+    """Further scalars by name."""
 
 
 class EpisodeRecord(Record, frozen=True, tag="episode"):
-    """A sample episode kept for a person to look at; files lie beside it in `episodes/`."""
+    """Sample episode kept for the user to look at; its files are in `episodes/` of the run."""
 
     env_steps: Count
     start_index: Count
@@ -138,11 +137,11 @@ class EpisodeRecord(Record, frozen=True, tag="episode"):
     gif: str = ""
     """Path relative to the run directory; empty when no picture was made."""
     task: str = ""
-    """The one that was played; empty in records of before November 2026."""
+    """Task that was played; empty in records written before November 2026."""
 
 
 class EvalRecord(Record, frozen=True, tag="eval"):
-    """Validation on starts that training never saw."""
+    """Result of one validation, on starts that are not used in training."""
 
     env_steps: Count
     task: str
@@ -158,11 +157,11 @@ class EvalRecord(Record, frozen=True, tag="eval"):
     mean_return: float
     wall_time_s: float
     is_part: bool = False
-    """Of one task of several; the record of all of them together follows it."""
+    """True for one task of several; the record of all of them together follows it."""
 
 
 class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
-    """Announced only after the directory was fsynced and renamed into place."""
+    """Checkpoint, reported only after its directory was fsynced and renamed into place."""
 
     env_steps: Count
     path: str
@@ -170,29 +169,29 @@ class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
     sha256: str
     size_bytes: Count
     success_rate: float
-    """Of the newest greedy validation."""
+    """Success rate in the newest greedy validation."""
     reason: str
-    """periodic, best, stop, final or request."""
+    """Reason for the checkpoint: periodic, best, stop, final or request."""
     leaving_success_rate: float = 0.0
-    """Of play that leaves loops, in the same validation."""
+    """Success rate with mode leave_loops in the same validation."""
     sampled_success_rate: float = 0.0
-    """Of drawn play, in the same validation."""
+    """Success rate with mode sample in the same validation."""
     validated_env_steps: int = -1
-    """Of the weights that had these rates; -1 where that is not told."""
+    """Environment steps of the weights that had these rates; -1 if unknown."""
 
 
 class ResumeRecord(Record, frozen=True, tag="resume"):
-    """The run goes on from a checkpoint; counters continue from it."""
+    """Continuation of the run from a checkpoint, with its counters."""
 
     env_steps: Count
     update: Count
     checkpoint: str
     previous_seq: Count
-    """seq of the last complete line that was found in the log."""
+    """Sequence number of the last complete line in the log."""
 
 
 class ErrorRecord(Record, frozen=True, tag="error"):
-    """The run stopped on its own account; `receipt` is the folder that reproduces it."""
+    """Failure of the run; `receipt` is the folder that reproduces it."""
 
     kind: str
     message: str
@@ -201,23 +200,23 @@ class ErrorRecord(Record, frozen=True, tag="error"):
 
 
 class StateEvent(Record, frozen=True, tag="state"):
-    """Where the process is; on the pipe only, never in the log."""
+    """State of the process; on the pipe only, never in the log."""
 
     state: str
     """A RunState value."""
     detail: str = ""
     progress: float = -1.0
-    """0 to 1 where a share is known, -1 where it is not."""
+    """Progress from 0 to 1, -1 if unknown."""
 
 
 class HeartbeatEvent(Record, frozen=True, tag="heartbeat"):
-    """Sent at least every two seconds while the process is alive; on the pipe only."""
+    """Sign of life, sent at least every two seconds; on the pipe only."""
 
     env_steps: Count = 0
 
 
 class AckEvent(Record, frozen=True, tag="ack"):
-    """Answers one command by its id; on the pipe only."""
+    """Answer to one command by its id; on the pipe only."""
 
     id: Count
     ok: bool = True
@@ -225,7 +224,7 @@ class AckEvent(Record, frozen=True, tag="ack"):
 
 
 class PlayEvent(Record, frozen=True, tag="play"):
-    """What the player just did, at most ten a second; on the player's pipe only."""
+    """Last step of the player, at most ten a second; on the player's pipe only."""
 
     step: Count
     episode: Count
@@ -241,39 +240,38 @@ class PlayEvent(Record, frozen=True, tag="play"):
     """Measured speed: 1.0 is 59.7 frames a second."""
     recording_frames: Count = 0
     note: str = ""
-    """How the game stands, in its own words: levels and actions of an ARC game."""
+    """Status of the game in its own words: levels and actions of an ARC game."""
     hung: str = ""
-    """Why a Game Boy's processor will never run again; empty while it may."""
+    """Reason why a Game Boy's processor will never run again; empty while it may."""
 
 
 class PolicyEvent(Record, frozen=True, tag="policy"):
-    """What a policy thinks at the beginning of a step, at most ten a second; on the player's pipe.
+    """Output of a policy at the beginning of a step, at most ten a second; on the player's pipe.
 
-    It speaks of the step that begins with it: the PlayEvent and the recorded step of that number
-    have the same action.
+    The PlayEvent and the recorded step of the same number have the same action.
     """
 
     step: Count
     """Number of the step that begins, from 1 in each episode."""
     action: Whole
     probabilities: tuple[float, ...]
-    """Of the codec's actions, in their order (wire/buttons.py)."""
+    """Probabilities of the codec's actions, in their order (wire/buttons.py)."""
     value: float | None = None
-    """Return that the critic expects; None where the trainer has none."""
+    """Return that the critic expects; None if the trainer has no critic."""
 
 
 class SaliencyEvent(Record, frozen=True, tag="saliency"):
-    """What the policy looks at when a step begins, while asked for; on the player's pipe.
+    """Influence of each part of the picture on the policy at a step, while ShowSaliency is on; on the player's pipe.
 
     The picture is cut into `rows` times `columns` equal patches.
     """
 
     step: Count
-    """As in PolicyEvent: the step that begins."""
+    """Number of the step that begins, as in PolicyEvent."""
     rows: Count
     columns: Count
     weights: tuple[float, ...]
-    """Row by row: how far the logits move when the patch is covered, see host/saliency.py."""
+    """Change of the logits when each patch is covered, row by row; see host/saliency.py."""
 
 
 class VersusSide(msgspec.Struct, frozen=True):
@@ -281,74 +279,74 @@ class VersusSide(msgspec.Struct, frozen=True):
 
     checkpoint: str
     steps: Count
-    """Of its episode so far; it stands still once that is over."""
+    """Steps of the episode so far; constant once the episode is over."""
     action: Whole
-    """Of its last step, -1 before the first."""
+    """Action of the last step, -1 before the first."""
     dist: float
     episode_return: float
     success: bool
     over: bool
     wins: Count
-    """Episodes that it won: it alone reached the goal, or in fewer steps."""
+    """Episodes that it won: only it reached the goal, or it did so in fewer steps."""
 
 
 class VersusEvent(Record, frozen=True, tag="versus"):
-    """How two policies stand that play in lockstep, at most ten a second; on the player's pipe."""
+    """State of two policies that play in lockstep, at most ten a second; on the player's pipe."""
 
     episode: Count
     start: Count
-    """Start state that both began the episode in."""
+    """Start state in which both began the episode."""
     draws: Count
-    """Episodes that neither won."""
+    """Episodes without a winner."""
     sides: tuple[VersusSide, VersusSide]
-    """In the order of the two pictures in frames.bin."""
+    """Both sides, in the order of the two pictures in frames.bin."""
 
 
 class WallEvent(Record, frozen=True, tag="wall"):
-    """Of the envs whose pictures a worker shows, at most four a second; only while watched."""
+    """State of the envs whose pictures a worker shows, at most four a second; only while watched."""
 
     dist: tuple[float, ...]
     """Goal distance of each env's last step."""
     successes: tuple[int, ...]
-    """Episodes of each env that reached the goal since it is watched."""
+    """Episodes of each env that reached the goal since watching began."""
     episodes: tuple[int, ...]
-    """Episodes of each env that ended since it is watched."""
+    """Episodes of each env that ended since watching began."""
 
 
 class BeliefsEvent(Record, frozen=True, tag="beliefs"):
-    """The mind of an agent that has one, a few times a second; on the pipe only.
+    """Beliefs of an agent that has them, a few times a second; on the pipe only.
 
     Sent by a player, and by a worker whose runner has the capability `beliefs`.
     """
 
     episode: Count
     step: Count
-    """Steps of that episode so far."""
+    """Steps of the episode so far."""
     beliefs: list[str]
-    """As the agent's language writes them, sorted; `[who]` behind one that somebody told it."""
+    """Beliefs as the agent's language writes them, sorted; `[SENDER]` follows one that another agent told."""
     intentions: list[str]
-    """What it is about to do, goals from the outermost in: `leave > judge(up)`."""
+    """Intended actions, goals from the outermost in: `leave > judge(up)`."""
     messages: list[str] = []
-    """The last ones that it or its company heard, oldest first: `WHO tell WHAT to WHOM`."""
+    """Last messages that the agent or its teammates received, oldest first: `WHO tell WHAT to WHOM`."""
 
 
 class RollEvent(Record, frozen=True, tag="roll"):
-    """How much of a recording that is edited was played as its buttons stand; player's pipe."""
+    """Progress of playing a recording that is edited, with its edited buttons; on the player's pipe."""
 
     frames: Count
     known: Count
-    """Frames from the first on whose pictures are known."""
+    """Frames from the first on whose pictures have been computed."""
     differs: Whole = -1
-    """First frame whose recorded picture is not what its buttons make, -1 none."""
+    """First frame whose recorded picture differs from the one its buttons make, -1 if none."""
 
 
 class SoundEvent(Record, frozen=True, tag="sound"):
-    """Whether the player's sound is heard, once it knows; on the player's pipe."""
+    """Sound output of the player, once it is known; on the player's pipe."""
 
     device: str
-    """What plays it; empty where nothing does."""
+    """Device that plays; empty if there is none."""
     reason: str = ""
-    """Why nothing does."""
+    """Reason why no device plays."""
 
 
 LogRecord = MetaRecord | UpdateRecord | EpisodeRecord | EvalRecord | CheckpointRecord | ResumeRecord | ErrorRecord
@@ -392,10 +390,10 @@ _decoder = msgspec.json.Decoder(Event)
 
 
 def encode(record: Record) -> bytes:
-    """One JSON line, newline included.
+    """Return the record as one JSON line, newline included.
 
-    Raises ProtocolError when a number is NaN or infinite or the line is longer than 64 KiB:
-    a log that can lie is worse than a run that stops.
+    Raises ProtocolError when a number is NaN or infinite or the line is longer than 64 KiB: a run that stops is better
+    than a log with wrong numbers.
     """
     bad = _first_non_finite(msgspec.to_builtins(record), "")
     if bad:
@@ -407,7 +405,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(line: bytes | str) -> Event:
-    """The record in one line. Raises ProtocolError naming what is wrong with it."""
+    """Return the record in one line. Raises ProtocolError naming the fault."""
     if len(line) > MAX_LINE_BYTES:
         raise ProtocolError(f"not a record: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
@@ -422,13 +420,13 @@ def decode(line: bytes | str) -> Event:
 
 
 class _Stats(msgspec.Struct):
-    """What version 1 called `metrics`."""
+    """Field `stats` of an update in version 1, now `metrics`."""
 
     stats: dict[str, float] = {}
 
 
 def _upgraded(record: Event, line: bytes | str) -> Event:
-    """A record of version 1 as one of version 2."""
+    """Return a record of version 1 as one of version 2."""
     changes: dict[str, Any] = {"v": SCHEMA_VERSION}
     if isinstance(record, UpdateRecord):
         try:

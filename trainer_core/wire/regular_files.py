@@ -1,7 +1,7 @@
-"""Files that came from outside, opened without waiting on them and read up to a limit.
+"""Reading of files from outside without blocking and only up to a limit.
 
-A path may name a pipe that nobody writes to, a terminal or a device without an end: opening or
-reading one of those never returns. Only regular files are read, and none beyond its limit.
+A path may name a pipe without a writer, a terminal or an endless device: opening or reading one of these never returns.
+Only regular files are read, and none beyond its limit.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pathlib import Path
 from trainer_core.wire.errors import ConfigError
 
 DEEPEST = 100
-"""Folders below a root that are looked into: a task's id, of 200 letters, has no more parts."""
+"""Levels of folders below a root that are searched: a task's id, of 200 characters, has no more parts."""
 SLICE = 4 << 20
-"""Read at a time of a file that may be long."""
+"""Bytes read at a time from a file that may be long."""
 SMALL_FILE = 1 << 20
 """Limit for manifests and configurations; ours have a few KiB."""
 
 
 def open_regular(path: Path) -> FileIO:
-    """The file, opened unbuffered for reading. Raises OSError for what is no regular file."""
+    """Return the file, opened unbuffered for reading. Raises OSError unless it is a regular file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
@@ -36,7 +36,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def read_regular(path: Path, limit: int = SMALL_FILE) -> bytes:
-    """Its bytes. Raises OSError for what is no regular file or longer than `limit` bytes."""
+    """Return the file's bytes. Raises OSError unless it is a regular file of at most `limit` bytes."""
     with open_regular(path) as file:
         data = _read_at_most(file, limit + 1)
     if len(data) > limit:
@@ -47,10 +47,10 @@ def read_regular(path: Path, limit: int = SMALL_FILE) -> bytes:
 def read_lines(
     file: FileIO, offset: int, longest: int = SMALL_FILE, *, torn: bool = False
 ) -> Iterator[tuple[bytes, int]]:
-    """Yield each line from `offset` on, without its end, and where the next one begins.
+    """Yield each line from `offset` on, without its newline, and the offset of the next one.
 
-    The last line counts only if it ends, or with `torn`; then the next begins where it does. What
-    is longer than `longest` is no line, and a hole of the file is not read: its size may be any.
+    An unfinished last line is yielded only with `torn`; the next offset is then that of this line. Lines longer than
+    `longest` are skipped, and holes of a sparse file are not read, as they may have any size.
     """
     half, drop = b"", False
     while (at := _next_data(file, offset + len(half))) >= 0:
@@ -74,7 +74,7 @@ def read_lines(
 
 
 def _next_data(file: FileIO, at: int) -> int:
-    """Return `at`, or where a long hole that begins there ends; -1 where only a hole is left."""
+    """Return `at`, or the end of a long hole that begins there; -1 if only a hole follows."""
     try:
         there = os.lseek(file.fileno(), at, os.SEEK_DATA)
     except OSError as error:
@@ -83,10 +83,10 @@ def _next_data(file: FileIO, at: int) -> int:
 
 
 def folders_with(root: Path, name: str) -> Iterator[Path]:
-    """Yield each folder below `root` that holds an entry `name`, whatever that is.
+    """Yield each folder below `root` that holds an entry `name`, of any type.
 
-    Links to folders are not followed, and what is hidden is half of something that is being made.
-    No recursion and an end: a tree may be deeper than Python's stack.
+    Links to folders are not followed, and hidden folders are skipped: they are unfinished. The search is iterative and
+    of bounded depth: a tree may be deeper than Python's stack.
     """
     left = [(str(root), 0)]
     while left:
@@ -101,11 +101,11 @@ def folders_with(root: Path, name: str) -> Iterator[Path]:
                     elif entry.is_dir(follow_symlinks=False):
                         left.append((entry.path, depth + 1))
         except OSError:
-            continue  # not ours to read
+            continue  # not readable by this user
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a file is there; no for a path that no system takes: too long, or a NUL in it."""
+    """Return whether `path` is a file; False for an impossible path: too long, or with a NUL."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -113,7 +113,7 @@ def is_regular(path: Path) -> bool:
 
 
 def check_target(path: Path) -> None:
-    """Raises ConfigError unless `path` is free or a regular file that may be replaced."""
+    """Raise ConfigError unless `path` is free or a regular file that may be replaced."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

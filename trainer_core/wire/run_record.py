@@ -1,4 +1,4 @@
-"""The life of a run: its states, what may follow what, and the index record that a fold keeps."""
+"""States of a run, their transitions, and the index record that `fold` derives from its events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunState(StrEnum):
 
 END_STATES = frozenset({RunState.FINISHED, RunState.STOPPED, RunState.FAILED, RunState.LOST})
 _END_VALUES = frozenset(state.value for state in END_STATES)
-"""Plain strings: hashing a member of an enum is Python code, and homes are large."""
+"""Plain strings: hashing a member of an enum runs Python code, and an index may be long."""
 _ENDS = {RunState.STOPPED, RunState.FAILED, RunState.LOST}
 TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.IDLE: frozenset({RunState.QUEUED, RunState.PREFLIGHT}),
@@ -60,15 +60,15 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
 
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""What SQLite keeps and every list can show."""
+"""Count that fits SQLite's integers."""
 When = Annotated[float, Meta(ge=0, le=253_402_300_799)]
-"""Seconds since 1970, up to the end of year 9999: what a calendar can show."""
+"""Seconds since 1970, up to the end of year 9999, which a calendar can show."""
 LATEST_S = 1 << 33
-"""Seconds since 1970, in the year 2242: no clock of a run that comes from elsewhere says more."""
+"""Greatest time accepted in an imported run: seconds since 1970, in the year 2242."""
 
 
 class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
-    """One line of runs.jsonl; the last line of a run_id holds."""
+    """One line of runs.jsonl; the last line of a run_id is valid."""
 
     v: int = 1
     run_id: str
@@ -81,61 +81,61 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     config_sha256: str
     pid: Count = 0
     pid_create_time: float = 0.0
-    """psutil's create_time: with the pid it survives pid reuse."""
+    """Creation time by psutil: with the pid it identifies a process even if the pid is reused."""
     finished_at: When = 0.0
     reason: str = ""
     env_steps: Count = 0
     best_success_rate: float = 0.0
-    """Of greedy validations."""
+    """Best success rate of greedy validations."""
     best_leaving_rate: float = 0.0
-    """Of validations that leave loops."""
+    """Best success rate of validations in mode leave_loops."""
     last_checkpoint: str = ""
     name: str = ""
     host: str = ""
-    """The computer that `pid` is a process of; empty in lines of before November 2026."""
+    """Computer on which process `pid` runs; empty in lines written before November 2026."""
     tags: dict[str, str] = {}
-    """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
+    """Labels that group runs; a trial of a sweep has `sweep`, `trial`, `setting`, `varied` (JSON)."""
 
 
 ARCHIVED = "archived: "
-"""What the reason of an archived run begins with; its file follows."""
+"""Beginning of the reason of an archived run; the file name follows."""
 
 
 def is_archived(run: RunRecord) -> bool:
-    """Whether the run is in one file by now, and its folder gone."""
+    """Return whether the run is archived in one file and its folder removed."""
     return run.state.is_end and run.reason.startswith(ARCHIVED)
 
 
 LONGEST_ID = 200
-"""Of a run: a folder's name has 255 bytes at most."""
+"""Characters of a run id: a folder's name has at most 255 bytes."""
 
 
 def is_run_id(text: str) -> bool:
-    """Whether `text` is the name of a folder below the runs that every list can show.
+    """Return whether `text` can be a run id: the name of a folder below the runs.
 
-    It stands in paths, tables and command lines: no separator, nothing hidden, nothing that a
-    terminal obeys, nothing that reads as an option.
+    It appears in paths, tables and command lines: no separator, no leading dot, no control character, no leading
+    hyphen.
     """
     is_short = 0 < len(text) <= LONGEST_ID
     return is_short and text[0] not in ".-" and "/" not in text and text.isprintable()
 
 
 def advance(state: RunState, new: RunState) -> RunState:
-    """`new` if it may follow `state`. Raises ProtocolError otherwise."""
+    """Return `new` if it may follow `state`. Raises ProtocolError otherwise."""
     if new != state and new not in TRANSITIONS[state]:
         raise ProtocolError(f"a run cannot go from {state} to {new}")
     return new
 
 
 def fold(record: RunRecord, event: Record) -> RunRecord:
-    """The run after one event; a pure reducer that service, registry and tests share."""
+    """Return the run after one event; a pure function that service, registry and tests share."""
     match event:
         case StateEvent():
             try:
                 new = RunState(event.state)
             except ValueError:
                 raise ProtocolError(f"unknown run state {event.state!r}") from None
-            # What it was doing while it started is over once it runs; an error's words stay.
+            # A running process no longer has the detail of its start; an error's message is kept.
             reason = event.detail or (record.reason if new.is_end else "")
             return msgspec.structs.replace(record, state=advance(record.state, new), reason=reason)
         case UpdateRecord():
@@ -155,7 +155,7 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
             leaving = max(record.best_leaving_rate, event.leaving_success_rate)
             return msgspec.structs.replace(
                 record,
-                # A best one may be told late, of weights that the run has left behind.
+                # A best checkpoint may be reported late, with weights older than the run's newest.
                 env_steps=max(record.env_steps, event.env_steps),
                 last_checkpoint=event.path,
                 best_success_rate=best,

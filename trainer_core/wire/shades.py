@@ -1,9 +1,9 @@
-"""A Game Boy's four shades as numbers, and the colours that files and screens show them in."""
+"""Numbers of a Game Boy's four shades, and the colours in which files and screens show them."""
 
 from __future__ import annotations
 
 MAX_SHADE = 3
-"""Shades go from 0, the lightest, to this."""
+"""Darkest shade; 0 is the lightest."""
 GREY_LEVELS = (255, 170, 85, 0)
 """8-bit grey of each shade."""
 SCREENS = {
@@ -12,5 +12,5 @@ SCREENS = {
     "pocket": (0xC4CFA1, 0x8B956D, 0x4D533C, 0x1F1F1F),
     "light": (0x00B581, 0x009A71, 0x00694A, 0x004F3B),
 }
-"""0xRRGGBB of each shade on the app's screens; the last two are a Game Boy Pocket's and a lit Game
-Boy Light's, as photographed."""
+"""0xRRGGBB of each shade on the app's screens; the last two are those of a Game Boy Pocket and a lit Game Boy Light,
+measured on photographs."""

@@ -1,7 +1,7 @@
-"""What any runner is asked to do: neutral fields that every runner knows, options that are its own.
+"""Specification of a run for any runner: neutral fields that all runners share, and the runner's own options.
 
-config.json of a run carries it as `{"runner": ..., "run": {...}, "name": ...}`, where `run` holds
-neutral fields and options side by side; without `runner` it is a run of ours.
+config.json of a run holds it as `{"runner": ..., "run": {...}, "name": ...}`, where `run` has neutral fields and
+options side by side; without `runner` it is a run of our own trainer.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from trainer_core.wire.fields import MAX_ENV_STEPS, MAX_SECONDS, MAX_SEED, check
 
 T = TypeVar("T")
 NATIVE_ID = "native"
-"""The runner that this project is."""
+"""Id of our own trainer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """One run as an order to a runner; a limit of 0 is none."""
+    """One run as requested from a runner; a limit of 0 means none."""
 
     runner: str = NATIVE_ID
     task: str
@@ -32,13 +32,13 @@ class RunSpec:
     """cpu or cuda:N."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     seconds: float = field(default=0.0, metadata=limits(0, MAX_SECONDS))
-    """Stop after so many seconds of wall time."""
+    """Wall time in seconds after which to stop."""
     total_env_steps: int = field(default=0, metadata=limits(0, MAX_ENV_STEPS))
-    """Stop after so many environment steps."""
+    """Environment steps after which to stop."""
     target_success: float = field(default=0.0, metadata=limits(0, 1))
-    """Stop once validation reaches this."""
+    """Success rate of a validation at which to stop."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Fields of the runner's own `config_type`, checked by it."""
+    """Fields of the runner's own `config_type`, which validates them."""
 
     def __post_init__(self) -> None:
         check_device(self.device)
@@ -46,31 +46,31 @@ class RunSpec:
 
     @classmethod
     def from_dict(cls, runner: str, raw: dict[str, Any]) -> RunSpec:
-        """The inverse of `to_dict`. Raises ConfigError for a neutral field of a wrong type."""
+        """Return the spec, as the inverse of `to_dict`. Raises ConfigError for a neutral field of a wrong type."""
         neutral = {name: value for name, value in raw.items() if name in NEUTRAL}
         options = {name: value for name, value in raw.items() if name not in NEUTRAL}
         return from_fields(cls, {"runner": runner, **neutral, "options": options})
 
     @classmethod
     def of(cls, config: Any, runner: str = NATIVE_ID) -> RunSpec:
-        """The order that a configuration object with a task stands for."""
+        """Return the spec equal to a configuration object that has a task."""
         return cls.from_dict(runner, dataclasses.asdict(config))
 
     def to_dict(self) -> dict[str, Any]:
-        """Neutral fields and options side by side."""
+        """Return neutral fields and options side by side."""
         return {name: getattr(self, name) for name in NEUTRAL} | self.options
 
     def configure(self, config_type: type[T]) -> T:
-        """The options, with those neutral fields that `config_type` declares, as its instance.
+        """Return a `config_type` of the options and those neutral fields that it declares.
 
-        Raises ConfigError for what it does not know or cannot be.
+        Raises ConfigError for unknown fields and impossible values.
         """
         declared = {spec.name for spec in dataclasses.fields(config_type)}  # type: ignore[arg-type]
         neutral = {name: getattr(self, name) for name in NEUTRAL if name in declared}
         return from_fields(config_type, neutral | self.options)
 
     def with_options(self, config: Any) -> RunSpec:
-        """The same order with all options of that configuration object."""
+        """Return the same spec with all options of that configuration object."""
         options = {name: value for name, value in dataclasses.asdict(config).items() if name not in NEUTRAL}
         return dataclasses.replace(self, options=options)
 
@@ -83,11 +83,11 @@ NEUTRAL = tuple(spec.name for spec in dataclasses.fields(RunSpec) if spec.name n
 
 
 MOST_WORDS = 160
-"""Letters of an error that quotes what it was given."""
+"""Characters of an error that quotes its input."""
 
 
 def from_fields(kind: type[T], raw: dict[str, Any]) -> T:
-    """A dataclass from its fields by name.
+    """Return a dataclass made of its fields by name.
 
     Raises ConfigError for unknown names, wrong types and impossible values.
     """
@@ -97,5 +97,5 @@ def from_fields(kind: type[T], raw: dict[str, Any]) -> T:
         raise ConfigError(f"unknown configuration keys: {shown(', '.join(unknown), MOST_WORDS)}")
     try:
         return msgspec.convert(raw, kind)
-    except (msgspec.ValidationError, UnicodeError) as error:  # a lone surrogate is no text
+    except (msgspec.ValidationError, UnicodeError) as error:  # a lone surrogate is not valid text
         raise ConfigError(shown(error, MOST_WORDS)) from None

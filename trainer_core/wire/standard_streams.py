@@ -1,4 +1,4 @@
-"""Keep a program alive, and honest, when its standard streams are closed, full or unread."""
+"""Handling of standard streams that are closed, full or not read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SteadyStream:
-    """A text stream whose reader may go away: from then on what is written is lost, silently."""
+    """Text stream that discards its output, without an error, once the reader is gone."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -33,8 +33,10 @@ class SteadyStream:
 
 
 def fill_standard_streams() -> set[str]:
-    """Give those that were closed (`>&-`) to the null device: else a file that is opened later gets
-    the descriptor, and with it what is printed. Return their names."""
+    """Open the null device for closed standard streams (`>&-`), and return their names.
+
+    Otherwise a file opened later would get the descriptor, and receive printed text.
+    """
     closed = set()
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -52,15 +54,15 @@ def fill_standard_streams() -> set[str]:
 
 
 class StdoutError(OSError):
-    """Standard output cannot be written; `finish_stdout` says so."""
+    """Failure to write standard output; `finish_stdout` reports it."""
 
 
 class _Stdout(io.RawIOBase):
-    """Descriptor 1. Raises StdoutError once, then takes what the interpreter flushes at its end."""
+    """Descriptor 1. Raises StdoutError once, then accepts the text that the interpreter flushes at exit."""
 
     def __init__(self, closed: bool) -> None:
         self.fault = 0
-        """Number of the error that it raised."""
+        """errno of the error that it raised."""
         self._closed_before = closed
 
     def writable(self) -> bool:
@@ -87,7 +89,7 @@ class _Stdout(io.RawIOBase):
 
 
 def watch_stdout(closed: bool) -> None:
-    """Let what is printed from here on raise StdoutError where it cannot be written."""
+    """Replace `sys.stdout` so that a failing write raises StdoutError."""
     old = sys.stdout
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(
         io.BufferedWriter(_Stdout(closed)), encoding=old.encoding, errors=old.errors, line_buffering=os.isatty(1)
@@ -95,9 +97,9 @@ def watch_stdout(closed: bool) -> None:
 
 
 def finish_stdout(status: int) -> int:
-    """Flush what was printed; `status`, or 1 where it could not be written, said in one line.
+    """Flush standard output; return `status`, or 1 after a one-line message if it could not be written.
 
-    A reader that has read enough (`| head`) is no error.
+    A closed reader (`| head`) is not an error.
     """
     with contextlib.suppress(StdoutError, ValueError):
         sys.stdout.flush()
@@ -110,6 +112,6 @@ def finish_stdout(status: int) -> int:
 
 
 def outlive_reader_of_stderr() -> None:
-    """Training goes on when the terminal or pipe that shows its messages is closed."""
+    """Ignore errors of writing standard error: training continues when its terminal or pipe is closed."""
     if not isinstance(sys.stderr, SteadyStream):
         sys.stderr = SteadyStream(sys.stderr)

@@ -1,1 +1,1 @@
-"""ARC-AGI-3: games of the library `arc-agi` as environments, players and sessions."""
+"""ARC-AGI-3 games of the library `arc-agi` as environments, players and sessions."""

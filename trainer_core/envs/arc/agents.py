@@ -16,19 +16,19 @@ from trainer_core.wire.errors import ConfigError
 
 LINE = re.compile(r"(RESET|ACTION[1-7])(?:\s+(\d{1,2})\s+(\d{1,2}))?")
 MAX_CLICKS = 32
-"""Places of one grid that the explorer clicks on: the middle of each patch of one colour."""
+"""Most cells of one grid on which the explorer clicks: one inside each patch of one colour."""
 
 
 class ArcAgent(Protocol):
-    """Whoever picks the next action."""
+    """Chooser of the next action."""
 
     def act(self, game: ArcGame) -> Turn | None:
-        """The next action for what `game` shows; None when it has none left."""
+        """Return the next action for the grid that `game` shows; None if no action is left."""
         ...
 
 
 class RandomAgent:
-    """Any action that the game takes; RESET after GAME_OVER."""
+    """Agent that chooses any available action; RESET after GAME_OVER."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
@@ -43,10 +43,10 @@ class RandomAgent:
 
 
 class ScriptAgent:
-    """The lines of a file, one after the other."""
+    """Agent that plays the lines of a file in order."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ConfigError naming the line that is no action."""
+        """Read the file. Raises ConfigError naming the line that is no action."""
         try:
             lines = path.expanduser().read_text().splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -62,7 +62,7 @@ class ScriptAgent:
 
 
 def parse_turn(words: str, where: str) -> Turn:
-    """RESET, ACTION1 ... ACTION7, ACTION6 X Y. Raises ConfigError."""
+    """Return the action in RESET, ACTION1 ... ACTION7, ACTION6 X Y. Raises ConfigError."""
     found = LINE.fullmatch(words)
     if found is None:
         raise ConfigError(f"{where}: {words!r} is neither RESET nor ACTION1 to ACTION7")
@@ -76,11 +76,11 @@ def parse_turn(words: str, where: str) -> Turn:
 
 
 class Explorer:
-    """Tries in each grid what it has not tried there; then goes where something is left to try.
+    """Agent that tries every action in each grid, then goes to the nearest grid with an untried action.
 
-    It remembers what led from which grid to which, level by level, and what gained a level, and
-    takes the shortest known way. It is done where even a new game shows nothing to try. It needs a
-    game whose grid tells all that matters, as many of the public ones do.
+    It remembers, level by level, which action led from which grid to which, and which gained a level, and takes the
+    shortest known path. It ends when even a new game shows no untried action. The game's grid must be its full state,
+    as in many of the public games.
     """
 
     def __init__(self, seed: int) -> None:
@@ -105,11 +105,11 @@ class Explorer:
         return turn
 
     def _learn(self, here: bytes, levels: int) -> None:
-        """What the last turn came to."""
+        """Record the result of the last action."""
         if self._last is None:
             return
         before, turn, had = self._last
-        if levels != had and turn.action != RESET:  # fewer: it won, and a new game has begun
+        if levels != had and turn.action != RESET:  # fewer: the game was won, and a new one has begun
             self._gains[before] = turn
         elif levels == had:
             self._leads.setdefault(before, {})[turn] = here
@@ -124,8 +124,8 @@ class Explorer:
         return turns
 
     def _next(self, here: bytes) -> Turn:
-        """The first step of the shortest known way to what gained a level or was not tried; else
-        back to the start."""
+        """Return the first step of the shortest known path to an action that gained a level or was not tried; else
+        RESET."""
         seen: set[bytes] = {here}
         edge: deque[tuple[bytes, Turn | None]] = deque([(here, None)])
         while edge:
@@ -142,7 +142,7 @@ class Explorer:
 
 
 def patches(grid: np.ndarray) -> list[tuple[int, int]]:
-    """A pixel (x, y) inside each patch of one colour, the smallest patches first, few at most."""
+    """Return a pixel (x, y) inside each patch of one colour, the smallest patches first, at most MAX_CLICKS."""
     unseen, found = np.ones(grid.shape, bool), []
     for y, x in np.ndindex(*grid.shape):
         if unseen[y, x]:
@@ -153,7 +153,7 @@ def patches(grid: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _patch(grid: np.ndarray, unseen: np.ndarray, y: int, x: int) -> list[tuple[int, int]]:
-    """The cells (y, x) of its colour that hang together with one; they are seen then."""
+    """Return the connected cells (y, x) of the same colour, and clear them in `unseen`."""
     colour, cells, edge = grid[y, x], [], [(y, x)]
     unseen[y, x] = False
     while edge:

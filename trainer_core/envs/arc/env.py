@@ -1,8 +1,8 @@
-"""N games of ARC-AGI-3 as a VecEnv, for our own trainer: they run in the library's process.
+"""N ARC-AGI-3 games, run in the library's process, as a VecEnv for our own trainer.
 
-An episode is a whole game from its first level, of a seed that is a start state; it ends with WIN
-(success), with GAME_OVER, or at the horizon. ACTION6, a click, is none of the seven buttons: games
-that take nothing else cannot be trained so.
+An episode is a whole game from its first level with a seed, which is the start state; it ends with WIN (success), with
+GAME_OVER, or at the horizon. ACTION6, a click, is none of the seven buttons: games that take only clicks cannot be
+trained.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trainer_core.wire.errors import CheckpointError, TaskError
 
 
 class ArcVecEnv:
-    """See the module; start state s is seed s."""
+    """VecEnv of one game; start state s is seed s."""
 
     num_actions = len(ACTIONS)
 
@@ -40,7 +40,7 @@ class ArcVecEnv:
         held_out: bool = False,
         device: torch.device | str = "cpu",
     ) -> None:
-        """Raises LabError when the game cannot be begun, TaskError when only clicks play it."""
+        """Start N games. Raises LabError when the game cannot be started, TaskError when it takes only clicks."""
         self.device = torch.device(device)
         self.num_envs, self.stack_k, self.horizon = (num_envs, stack_k, horizon_of(game.baseline_actions))
         self.shortest_limit = self.horizon
@@ -53,7 +53,7 @@ class ArcVecEnv:
         if not set(available) & set(BUTTON_ACTIONS):
             self._games.close()
             raise TaskError(f"{game.task} takes clicks alone, and a policy has the seven buttons")
-        # What the game does not take is no action of it: it costs a step and changes nothing.
+        # Actions that the game does not take cost a step and change nothing.
         self._codes = np.array([code if code in available else NOTHING for code in BUTTON_ACTIONS])
         self._colours = torch.tensor([(rgb >> 16, rgb >> 8 & 255, rgb & 255) for rgb in PALETTE], dtype=torch.uint8)
         self._rng = torch.Generator().manual_seed(seed)
@@ -61,7 +61,7 @@ class ArcVecEnv:
         self._starts = torch.zeros(num_envs, dtype=torch.int64)
         self._steps = torch.zeros(num_envs, dtype=torch.int32)
         self._actions: list[list[int]] = [[] for _ in range(num_envs)]
-        """Since each game began: they lead to its state again."""
+        """Actions since each game began, which restore its state."""
         self._shown = self._games.shown
         self.stopwatch = Stopwatch(self.device)
 
@@ -71,7 +71,7 @@ class ArcVecEnv:
 
     @property
     def dist(self) -> Tensor:
-        """Of the levels, how many are left."""
+        """Share of the levels still to complete."""
         return torch.tensor([1 - it.levels / max(1, it.win_levels) for it in self._shown], device=self.device)
 
     @property
@@ -118,17 +118,17 @@ class ArcVecEnv:
         return StepResult(self._stack.obs, reward.to(where), done.to(where), trunc.to(where), self._stack.final, info)
 
     def screens(self, count: int) -> Tensor:
-        """u8[count, 64, 64, 3], the colours of ARC."""
+        """Return u8[count, 64, 64, 3], the colours of ARC."""
         grids = np.stack([shown.frames[-1] for shown in self._shown[:count]])
         return self._colours[torch.from_numpy(grids).long()]
 
     @property
     def obs(self) -> Tensor:
-        """What to act on now, u8[N, K, 64, 128]."""
+        """Observation to act on, u8[N, K, 64, 128]."""
         return self._stack.obs
 
     def state_dict(self) -> dict[str, Any]:
-        """Seeds and actions: the games are deterministic."""
+        """Return seeds and actions: the games are deterministic."""
         return {
             "starts": self._starts.clone(),
             "actions": [list(taken) for taken in self._actions],
@@ -137,7 +137,7 @@ class ArcVecEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Play the games up to where they were. Raises CheckpointError for what is no state."""
+        """Replay the games to their saved state. Raises CheckpointError for an invalid state."""
         check_keys(state, ("starts", "actions", "obs", "rng"), "the envs' state")
         starts, actions = state["starts"], state["actions"]
         if len(starts) != self.num_envs or len(actions) != self.num_envs:

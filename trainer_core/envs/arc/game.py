@@ -1,8 +1,7 @@
-"""An ARC-AGI-3 game as the player drives it: turns of a grid game in the time of a Game Boy.
+"""ARC-AGI-3 game for the player: turns of a grid game in the frames of a Game Boy.
 
-A button that goes down, or a click, is one action; the animation that it answers with is shown
-picture by picture, and whoever acts next sees where it ended. Buttons stand for actions as
-`lab.arc_games.BUTTON_ACTIONS` says.
+Pressing a button, or a click, is one action; the animation that follows is shown picture by picture, and the next
+action is chosen at its last grid. `lab.arc_games.BUTTON_ACTIONS` assigns actions to buttons.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ from trainer_core.wire.frames import ScreenShape
 from trainer_core.wire.playing import CLICK_FLAG, click_of
 
 FRAMES_PER_STEP = 12
-"""Five actions a second at speed 1, as the games' default_fps."""
+"""Frames of an agent step: five actions a second at speed 1, as the games' default_fps."""
 FRAMES_PER_PICTURE = 4
-"""How long each picture of an animation stands."""
+"""Frames for each picture of an animation."""
 MAX_STATE_BYTES = 1 << 20
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Turn(NamedTuple):
-    """One action and where it clicked."""
+    """One action and the position of its click."""
 
     action: int
     x: int = 0
@@ -60,7 +59,7 @@ class Turn(NamedTuple):
 
 
 class _State(msgspec.Struct):
-    """What `save_state` writes."""
+    """Content of a file that `save_state` writes."""
 
     game: str
     seed: int
@@ -68,18 +67,18 @@ class _State(msgspec.Struct):
 
 
 class Standing(NamedTuple):
-    """All that a game is: its actions since the seed lead to it again."""
+    """Full state of a game: a seed and the actions since then, which restore it."""
 
     seed: int
     turns: tuple[Turn, ...]
     waiting: int
-    """Pictures of the animation that are still to come."""
+    """Pictures of the animation that are not yet shown."""
     wait: int
     held: int
 
 
 class ArcGame:
-    """One game; `judge` counts its levels."""
+    """One game; `judge` scores its levels."""
 
     rom_sha256 = ""
     cartridge: Cartridge | None = None
@@ -95,19 +94,19 @@ class ArcGame:
         self._turns: tuple[Turn, ...] = ()
         self._begin(0)
 
-    # -- what it shows ------------------------------------------------------------------------
+    # -- shown pictures -----------------------------------------------------------------------
 
     def picture(self) -> np.ndarray:
-        """u8[64, 64], colours 0 to 15."""
+        """Return u8[64, 64], colours 0 to 15."""
         return self._frames[len(self._frames) - 1 - self._waiting]
 
     def observation(self) -> np.ndarray:
-        """u8[64, 128]: the grid to act on, as `encode` writes it."""
+        """Return u8[64, 128]: the grid to act on, as `encode` writes it."""
         return encode(self._frames[-1])
 
     @property
     def grid(self) -> np.ndarray:
-        """u8[64, 64]: the grid to act on."""
+        """u8[64, 64] grid to act on."""
         return self._frames[-1]
 
     @property
@@ -119,7 +118,7 @@ class ArcGame:
         return self.shown.state in (WIN, GAME_OVER)
 
     def note(self) -> str:
-        """How the game stands, for a person."""
+        """Return the status of the game as text for the user."""
         shown = self.shown
         level = min(shown.levels + 1, shown.win_levels)
         actions = sum(turn.action != RESET for turn in self._turns)
@@ -133,7 +132,7 @@ class ArcGame:
         self._begin(start)
 
     def frame(self, buttons: int) -> None:
-        """One frame: a button that was not held, or a click, is an action."""
+        """Run one frame: a newly pressed button, or a click, is an action."""
         pressed = buttons & 0xFF & ~self._held
         self._held = buttons & 0xFF
         if buttons & CLICK_FLAG:
@@ -147,12 +146,12 @@ class ArcGame:
                 self._wait = FRAMES_PER_PICTURE
 
     def step(self, buttons: int) -> None:
-        """One agent step; nobody sees the animation."""
+        """Run one agent step, skipping the animation."""
         self.frame(buttons)
         self._held = self._waiting = 0
 
     def act(self, turn: Turn) -> None:
-        """One action; what the game does not take, and anything after its end, is none."""
+        """Apply one action; it is ignored if the game does not take it or is over."""
         takes = turn.action in self.shown.available or turn.action == RESET
         if turn.action == NOTHING or not takes or (self.is_over and turn.action != RESET):
             return
@@ -173,9 +172,9 @@ class ArcGame:
         return Standing(self._seed, self._turns, self._waiting, self._wait, self._held)
 
     def restore(self, state: Standing) -> None:
-        """The game anew and the same actions again, unless it stands there already.
+        """Start the game again and repeat the actions of `state`, unless the game is already there.
 
-        A scorecard counts them: going back is playing on.
+        A scorecard counts these actions: going back is playing on.
         """
         known = len(self._turns)
         if state.seed != self._seed or state.turns[:known] != self._turns:
@@ -200,7 +199,7 @@ class ArcGame:
         self._waiting = 0
 
     def card(self) -> dict[str, Any]:
-        """The scorecard so far."""
+        """Return the scorecard so far."""
         return self.session.card()
 
     def close(self) -> None:
@@ -208,7 +207,7 @@ class ArcGame:
 
 
 def open_arc_game(task: str, home: HomePaths, recordings: Path | None = None) -> ArcGame:
-    """The game of `arc/ID` in the library's own process, of `arc/ID@http://...` on a server.
+    """Open the game of `arc/ID` in the library's own process, or of `arc/ID@http://...` on a server.
 
     The library writes its JSON lines below `recordings`. Raises LabError.
     """

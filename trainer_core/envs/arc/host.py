@@ -1,17 +1,17 @@
-"""Play one ARC-AGI-3 game in the library's own process, asked by pipes.
+"""Program that runs ARC-AGI-3 games in the library's own environment, controlled by pipes.
 
 Started as `python -m trainer_core.envs.arc.host GAME_FOLDER RECORDINGS`.
 
-It runs in the environment `arc` (Python 3.12), which has nothing of ours but this file: standard
-library, numpy and the library. One JSON line asks, one answers; after an answer that has frames
-come 4096 bytes for each, colours 0 to 15. `trainer_core.envs.arc.session` is the other side.
+The environment `arc` (Python 3.12) has none of our dependencies: only the standard library, numpy and the library. Each
+request is one JSON line, each answer one JSON line; an answer with frames is followed by 4096 bytes for each, colours 0
+to 15. `trainer_core.envs.arc.session` is the other side.
 
-    {"do": "open", "seeds": [..], "scored": bool}   as many games as there are seeds
-    {"do": "begin", "envs": [..], "seeds": [..]}    those games anew
+    {"do": "open", "seeds": [..], "scored": bool}   open one game for each seed
+    {"do": "begin", "envs": [..], "seeds": [..]}    start these games again
     {"do": "act", "actions": [..], "x": [..], "y": [..], "last": bool}  one action each, -1 = none
     {"do": "card"}                                   the scorecard
 
-With a third argument, a port, it is the library's own REST server on loopback until it is killed.
+With a third argument, a port, it runs the library's own REST server on loopback until it is killed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WRONG_PACKAGE = (
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not an accident
-    """Goes back to the asker in one line."""
+    """Refusal that is sent to the caller as one line."""
 
 
 class Games:
@@ -64,7 +64,7 @@ class Games:
         self.begin(list(range(len(seeds))), seeds)
 
     def begin(self, envs: list[int], seeds: list[int]) -> None:
-        """A new game object each: RESET alone would go back to the level's beginning."""
+        """Start a new game object for each env: RESET alone would only restart the level."""
         if not self.arcade.available_environments:
             raise Refused(self._said.text or "this folder holds no game that can be read")
         info = self.arcade.available_environments[0]
@@ -101,7 +101,7 @@ class Games:
 
     def _note(self, env: int, found: Any) -> None:
         self._shown[env] = found
-        # An answer after WIN or GAME_OVER has no frame, and counts no levels.
+        # An answer after WIN or GAME_OVER has no frame and no count of levels.
         if len(found.frame):
             self._levels[env] = found.levels_completed
             wrapper = self._envs[env]
@@ -131,7 +131,7 @@ class Games:
 
 
 class _FirstWords(logging.Handler):
-    """The first error that the library logged: it returns None and says why only there."""
+    """Handler that keeps the first logged error: the library returns None and only logs the reason."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -142,7 +142,7 @@ class _FirstWords(logging.Handler):
 
 
 def serve(folder: str, recordings: str, port: int) -> None:
-    """The library's own REST server, on loopback only: its default is every address."""
+    """Run the library's REST server, on loopback only: its default is every address."""
     from arc_agi import Arcade, OperationMode  # pyright: ignore
 
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
@@ -154,7 +154,7 @@ def main(argv: list[str]) -> int:
     folder, recordings = argv[:2]
     tell_libraries(OPERATION_MODE="offline")
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a game prints is no answer
+    os.dup2(2, 1)  # a game's prints must not mix with the answers
 
     def tell(header: dict[str, Any], data: bytes = b"") -> None:
         answers.write(json.dumps(header).encode() + b"\n" + data)

@@ -1,7 +1,7 @@
-"""One game on a server of the ARC-AGI-3 API, by the standard library's HTTP alone.
+"""Client of one game on a server of the ARC-AGI-3 API, by the standard library's HTTP.
 
-The same client plays on the library's server on loopback and on one on the network. Nothing is sent
-unless the user names the address; a key for it is read from ARC_API_KEY.
+It serves for the library's own server on loopback and for servers on the network. Nothing is sent unless the user names
+the address; its key is read from ARC_API_KEY.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trainer_core.wire.errors import LabError
 TIMEOUT_S = 30.0
 
 MAX_ANSWER_BYTES = 4 << 20
-"""300 grids."""
+"""Greatest size of an answer: 300 grids."""
 
 
 class _Game(msgspec.Struct):
@@ -37,13 +37,13 @@ class _Card(msgspec.Struct):
 
 
 class RestGame:
-    """One scored game; `card` closes nothing, `close` closes the scorecard."""
+    """One scored game; `card` leaves the scorecard open, `close` closes it."""
 
     def __init__(self, server: str, game_id: str, timeout_s: float = TIMEOUT_S) -> None:
-        """Raises LabError when the server does not answer or does not have the game."""
+        """Open a scorecard. Raises LabError when the server does not answer or does not have the game."""
         check_server(server, ARC_KEY, EXAMPLE)
         self.server, self.game_id, self._timeout_s = server.rstrip("/"), game_id, timeout_s
-        # A server keeps a game where its cookie says.
+        # The cookie names the server process that holds the game.
         jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
         self._opener = urllib.request.build_opener(jar)
         known = [row.game_id for row in self._call("GET", "/api/games", kind=list[_Game])]
@@ -57,7 +57,7 @@ class RestGame:
         self._shown: Shown | None = None
 
     def begin(self, seed: int) -> Shown:
-        """A game from its first level. A server has no seeds: only 0 can be meant."""
+        """Start a game from its first level; `seed` must be 0, as a server has no seeds."""
         if seed:
             raise LabError(f"{self.server}: a server has no start states to choose from")
         self._guid = ""
@@ -82,24 +82,24 @@ class RestGame:
         return self._call("GET", f"/api/scorecard/{self._card_id}")
 
     def close(self) -> None:
-        """Close the scorecard; a server that is gone has closed it already."""
+        """Close the scorecard, ignoring errors of a server that has gone."""
         try:
             self._call("POST", "/api/scorecard/close", {"card_id": self._card_id})
         except LabError:
             return
 
     def _read(self, answer: dict[str, Any]) -> Shown:
-        """Raises LabError for what is no answer of this API."""
+        """Return the game in an answer. Raises LabError for an invalid one."""
         with parsing(f"{self.server}: no answer of the ARC-AGI-3 API"):
             grids = np.array(answer["frame"], np.int64).reshape(-1, SIDE, SIDE)
-            # Older servers counted a score.
+            # Older servers send a score instead.
             levels = int(answer.get("levels_completed", answer.get("score", 0)))
             wins = int(answer.get("win_levels", answer.get("win_score", 0)))
             state = str(answer["state"])
             available = tuple(int(number) for number in answer.get("available_actions", ()))
         if grids.size and not (grids.min() >= 0 and grids.max() <= 15):
             raise LabError(f"{self.server}: a colour beyond 15")
-        if len(grids) == 0:  # after WIN and GAME_OVER there is no frame, and nothing is counted
+        if len(grids) == 0:  # after WIN and GAME_OVER there is no frame and no count
             if self._shown is None:
                 raise LabError(f"{self.server}: a game without a picture")
             last = self._shown
@@ -107,7 +107,7 @@ class RestGame:
         return Shown(grids.astype(np.uint8), levels, wins, state, available)
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None, kind: Any = dict[str, Any]) -> Any:
-        """What the server answers, as `kind`. Raises LabError."""
+        """Return the server's answer as `kind`. Raises LabError."""
         request = urllib.request.Request(
             self.server + path,
             method=method,
@@ -132,7 +132,7 @@ class RestGame:
 
 
 def _reason(said: str) -> str:
-    """The message of an error's JSON, or its beginning."""
+    """Return the message in an error's JSON, or the beginning of its text."""
     try:
         found = json.loads(said)
         return str(found.get("message") or found.get("error"))[:200]

@@ -1,4 +1,4 @@
-"""What ARC-AGI-3 games come to for an agent: observation, reward, end. numpy only."""
+"""Rules of ARC-AGI-3 games for an agent: observation, reward, end of an episode. numpy only."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ OBS_SHAPE = (SIDE, 2 * SIDE)
 STEP_COST = 0.01
 LEVEL_REWARD = 1.0
 MIN_HORIZON, HORIZON_FACTOR = 64, 5
-"""An episode is cut off after so many times the actions that the games' makers needed."""
+"""Limit of an episode's actions: the factor times the number that the game's authors needed."""
 
 
 def encode(grids: np.ndarray) -> np.ndarray:
-    """Colours u8[..., 64, 64] as shades u8[..., 64, 128] from 0 to 3, a network's input.
+    """Encode colours u8[..., 64, 64] as shades u8[..., 64, 128] from 0 to 3, a network's input.
 
-    A colour is two digits to the base of 4 that stand side by side, so that a patch of pixels holds
-    both of each cell.
+    A colour is two base-4 digits side by side, so that a patch of pixels holds both digits of each cell.
     """
     shades = np.empty((*grids.shape[:-1], 2 * grids.shape[-1]), np.uint8)
     shades[..., 0::2], shades[..., 1::2] = grids >> 2, grids & 3
@@ -31,15 +30,15 @@ def encode(grids: np.ndarray) -> np.ndarray:
 
 
 def horizon_of(baseline_actions: Sequence[int]) -> int:
-    """Actions after which an agent's episode ends."""
+    """Return the number of actions after which an agent's episode ends."""
     return max(MIN_HORIZON, HORIZON_FACTOR * sum(baseline_actions))
 
 
 class Judged(Protocol):
-    """What a judge looks at: a game, as `arc.game.ArcGame` is."""
+    """Part of a game that a judge reads, as in `arc.game.ArcGame`."""
 
     shown: Shown
-    """What it shows now."""
+    """Present answer of the game."""
 
     @property
     def is_over(self) -> bool: ...
@@ -52,15 +51,15 @@ class ArcStanding(NamedTuple):
 
 
 class ArcJudge:
-    """`envs.judge.Judge` for these games: a level is worth LEVEL_REWARD, an action costs STEP_COST.
+    """Score of ARC games like `envs.judge.Judge`: a level is worth LEVEL_REWARD, an action costs STEP_COST.
 
-    The distance is the share of levels still to come.
+    The distance is the share of levels still to complete.
     """
 
     def __init__(self, game: Judged, horizon: int) -> None:
         self._game, self._horizon = game, horizon
         self.terms: dict[str, float] = {}
-        """What the last reward was made of; its sum is the reward."""
+        """Terms of the last reward, which is their sum."""
         self.standing = ArcStanding(0, 0, 1.0)
 
     @property
@@ -71,7 +70,7 @@ class ArcJudge:
         self.standing = self._stands(0)
 
     def judge(self, observation: np.ndarray) -> tuple[float, bool, bool]:
-        """(reward, success, trunc) of the agent step that was made."""
+        """Return (reward, success, trunc) of the last agent step."""
         before = self.standing
         self.standing = self._stands(before.steps + 1)
         levels = LEVEL_REWARD * max(0, self.standing.levels - before.levels)

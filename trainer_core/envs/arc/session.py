@@ -1,8 +1,8 @@
-"""ARC-AGI-3 games from our side: the same games by pipes to the library, or by HTTP to a server.
+"""ARC-AGI-3 games from our side: through pipes to the library, or HTTP to a server.
 
-`HostedGames` are N games in the library's own process, for training and for playing offline;
-`RestGame` is one game on a server of the ARC-AGI-3 API: the library's on loopback, or one on the
-network that the user names. Both answer with `Shown`.
+`HostedGames` are N games in the library's own process, for training and for playing offline; `RestGame` is one game on
+a server of the ARC-AGI-3 API: the library's on loopback, or one on the network that the user names. Both return
+`Shown`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from trainer_core.wire.process_guard import family, hear
 
 GRID_BYTES = SIDE * SIDE
 ANSWER_S = 600.0
-"""How long a game may take for a step of all its copies, or to be loaded."""
+"""Time limit in seconds for loading a game, or for one step of all its copies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one game shows after an action."""
+    """State of one game after an action."""
 
     frames: np.ndarray
     """u8[F, 64, 64] colours 0 to 15, F >= 1: an animation, the grid to act on last."""
@@ -48,30 +48,30 @@ class Shown:
 
 
 class ArcSession(Protocol):
-    """One game that is being played."""
+    """One game in progress."""
 
     def begin(self, seed: int) -> Shown:
-        """The game anew, from its first level. A server has no seeds."""
+        """Start the game again from its first level. A server has no seeds."""
         ...
 
     def act(self, action: int, x: int = 0, y: int = 0) -> Shown:
-        """One action; RESET goes back to the beginning of the level. Raises LabError."""
+        """Apply one action; RESET restarts the level. Raises LabError."""
         ...
 
     def card(self) -> dict[str, Any]:
-        """The scorecard so far."""
+        """Return the scorecard so far."""
         ...
 
     def close(self) -> None: ...
 
 
 def arc_environment(home: HomePaths) -> RunnerEnvironment:
-    """Return the environment below `home` whose library plays the games."""
+    """Return the environment below `home` whose library runs the games."""
     return RunnerEnvironment(RUNNER_ID, MODULES, home, PYTHONS, torch=False)
 
 
 class HostedGames:
-    """N games of one folder in the library's process, which ends with us."""
+    """N games of one folder in the library's process, which ends with ours."""
 
     def __init__(
         self,
@@ -82,10 +82,11 @@ class HostedGames:
         scored: bool = False,
         recordings: Path | None = None,
     ) -> None:
-        """`recordings`: where the library writes its JSON lines of scored games; None keeps none.
+        """Start the process and N games.
 
-        Raises LabError when the environment is not there, or the game cannot be begun, and for a
-        game of the home, which is a program, until the user trusts it.
+        `recordings` is the folder where the library writes its JSON lines of scored games; None writes none. Raises
+        LabError when the environment is missing, or the game cannot be started, and for a game of the home, which is a
+        program, until the user trusts it.
         """
         if not game.folder.is_relative_to(ASSETS):
             require_trust(game.folder, TITLE)
@@ -108,7 +109,7 @@ class HostedGames:
             env=child_environment(
                 argv[0],
                 **family(),
-                # Bytecode beside the game would be read in place of what was trusted.
+                # Bytecode beside the game would be run in place of the trusted source.
                 PYTHONPYCACHEPREFIX=os.devnull,
                 PYTHONDONTWRITEBYTECODE="1",
             ),
@@ -121,12 +122,12 @@ class HostedGames:
             raise
 
     def begin(self, envs: Sequence[int], seeds: Sequence[int]) -> list[Shown]:
-        """Those games anew; what all N show, without animations."""
+        """Start the games `envs` again; return the states of all N, without animations."""
         self.shown = self._ask(do="begin", envs=list(envs), seeds=list(seeds))
         return self.shown
 
     def act(self, actions: Sequence[int], xs: Sequence[int], ys: Sequence[int], *, last: bool = True) -> list[Shown]:
-        """An action each, NOTHING for none; `last`: only the grid that an animation ends with."""
+        """Apply one action to each game, NOTHING for none; with `last` return only an animation's last grid."""
         self.shown = self._ask(do="act", actions=list(actions), x=list(xs), y=list(ys), last=last)
         return self.shown
 
@@ -211,7 +212,7 @@ class HostedSession:
 
 
 def check_action(action: int, x: int, y: int) -> None:
-    """Raises LabError for what the API refuses."""
+    """Raise LabError for an action that the API refuses."""
     if action == NOTHING or not RESET <= action <= 7:
         raise LabError(f"action {action}: ARC-AGI-3 has 0 (RESET) to 7")
     if action == CLICK and not (0 <= x < SIDE and 0 <= y < SIDE):

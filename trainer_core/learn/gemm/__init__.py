@@ -1,1 +1,1 @@
-"""The networks as matrix products in bf16: forward, backward and Adam without autograd (ADR 11)."""
+"""Networks as matrix products in bf16: forward, backward and Adam without autograd (ADR 11)."""

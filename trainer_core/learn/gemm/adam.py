@@ -1,4 +1,4 @@
-"""Adam on flat vectors: one kernel a step, behind a norm that clips."""
+"""Adam on flat vectors, one kernel a step, after computing the norm for clipping."""
 
 import torch
 import warp as wp
@@ -9,14 +9,14 @@ from trainer_core.learn.gemm.network import GemmNetwork
 from trainer_core.learn.gemm.ppo_kernels import adam
 
 NORM_PARTS = 64
-"""A reduction to one number keeps one block busy: this many numbers a part come first."""
+"""Numbers per part of a first reduction: a reduction to a single number uses one block only."""
 
 
 class GemmAdam(AdamState):
-    """Adam on a network's flat weights; all of it lies on the device, where captured steps find it."""
+    """Adam on a network's flat weights; all data is on the device, for captured steps."""
 
     def __init__(self, network: GemmNetwork, rate: float, *, max_grad_norm: float, world: int) -> None:
-        """`max_grad_norm` 0 clips nothing; gradients are sums over `world` ranks."""
+        """Make the optimizer; `max_grad_norm` 0 clips nothing; gradients are sums over `world` ranks."""
         super().__init__(network.size, rate, network.device)
         self.network = network
         self.max_grad_norm, self.share = max_grad_norm, 1.0 / world
@@ -32,7 +32,7 @@ class GemmAdam(AdamState):
         self.network.fill(vector, tensors)
 
     def step(self, number: int, norm: Tensor) -> None:
-        """The `number`-th step of an epoch, from 0; `norm` f32[1] becomes the summed gradient's."""
+        """Make the `number`-th step of an epoch, from 0; write the norm of the summed gradient to `norm` f32[1]."""
         network = self.network
         torch.linalg.vector_norm(network.gradient.view(-1, NORM_PARTS), dim=1, dtype=torch.float32, out=self._parts)
         torch.linalg.vector_norm(self._parts, out=norm[0])

@@ -1,8 +1,8 @@
-"""What lies between two matrix products: pictures and values as columns, and the way back.
+"""Kernels between two matrix products: pictures and values as columns, and their gradients.
 
-Warp kernels over raw addresses. A thread moves 16 bytes, which are eight bf16 numbers, and nothing
-but that: neighbouring threads touch neighbouring words. Sizes stand in the code as numbers, since
-a division by an unknown number costs more than the copy. Arithmetic is done in float32.
+Warp kernels over raw addresses. A thread moves 16 bytes, which are eight bf16 numbers: neighbouring threads access
+neighbouring words. Sizes are constants in the code, since a division by a variable costs more than the copy. Arithmetic
+is done in float32.
 """
 
 import functools
@@ -13,13 +13,13 @@ import warp as wp
 from emulator.kernels.intrinsics import Q, U, ld32, ld128, prmt, st128
 
 PAD = 8
-"""Columns behind the inputs of a layer: a one, which multiplies the bias, and seven zeros, which
-keep rows a multiple of 16 bytes long."""
+"""Columns after the inputs of a layer: a one, which multiplies the bias, and seven zeros, which keep rows a multiple of
+16 bytes long."""
 LANES = 8
 """Numbers that a thread moves."""
 THIRDS_LOW = wp.constant(wp.uint32(0x802BAB00))
 THIRDS_HIGH = wp.constant(wp.uint32(0x3F3F3E00))
-"""Low and high bytes of 0, 1/3, 2/3 and 1 as bf16: what the four shades become."""
+"""Low and high bytes of 0, 1/3, 2/3 and 1 as bf16, to which the four shades are converted."""
 ONE = wp.constant(wp.uint32(0x3F80))
 """1 as bf16, and a 0."""
 SIGNS = wp.constant(wp.uint32(0x00010001))
@@ -28,7 +28,7 @@ HIGH = wp.constant(wp.uint32(0xFFFF0000))
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A convolution's window in pixels; a full connection is a window as large as its input."""
+    """Window of a convolution in pixels; a full connection has a window as large as its input."""
 
     height: int
     width: int
@@ -58,10 +58,8 @@ class Window:
 
     @property
     def words(self) -> int:
-        """Threads that a row of columns takes: the last one writes the padding.
-
-        A row without it would leave sectors of memory half written, which memory must read first.
-        """
+        """Threads of a row of columns, of which the last writes the padding. Without it sectors of memory would be
+        partly written, and memory would have to read them first."""
         return (self.inputs + PAD) // LANES
 
 
@@ -75,32 +73,32 @@ return b << 16 | a;
 #endif
 """)
 def rounded_pair(low: wp.float32, high: wp.float32) -> U:
-    """Two float32 as bf16, rounded to nearest even, in one word."""
+    """Return two float32 as bf16, rounded to nearest even, in one word."""
     ...
 
 
 @wp.func
 def low_of(pair: U) -> wp.float32:
-    """The first of two bf16 numbers."""
+    """Return the first of two bf16 numbers."""
     return wp.cast(pair << U(16), wp.float32)
 
 
 @wp.func
 def high_of(pair: U) -> wp.float32:
-    """The second of two bf16 numbers."""
+    """Return the second of two bf16 numbers."""
     return wp.cast(pair & HIGH, wp.float32)
 
 
 @wp.func
 def rectified(pair: U) -> U:
-    """max(x, 0) of two bf16 numbers: those whose sign bit is set become 0."""
+    """Return max(x, 0) of two bf16 numbers: those whose sign bit is set become 0."""
     negative = ((pair >> U(15)) & SIGNS) * U(0xFFFF)
     return pair & (~negative)
 
 
 @wp.func
 def where_positive(value: U, low: wp.float32, high: wp.float32) -> U:
-    """bf16 of `low` and `high`, each where its half of `value` is above 0, else 0."""
+    """Return bf16 of `low` and `high`, each where its half of `value` is above 0, else 0."""
     a = wp.where(low_of(value) > 0.0, low, wp.float32(0.0))
     b = wp.where(high_of(value) > 0.0, high, wp.float32(0.0))
     return rounded_pair(a, b)
@@ -108,7 +106,7 @@ def where_positive(value: U, low: wp.float32, high: wp.float32) -> U:
 
 @wp.func
 def thirds(shades: U) -> wp.vec2ui:
-    """Four shades, one a byte, divided by 3, as four bf16 numbers."""
+    """Return four shades, one a byte, divided by 3, as four bf16 numbers."""
     nibbles = shades | (shades >> U(4))
     pick = (nibbles & U(0xFF)) | ((nibbles >> U(8)) & U(0xFF00))
     low, high = prmt(THIRDS_LOW, U(0), pick), prmt(THIRDS_HIGH, U(0), pick)
@@ -117,7 +115,7 @@ def thirds(shades: U) -> wp.vec2ui:
 
 @functools.cache
 def picture_columns(shape: Window) -> wp.Kernel:
-    """The kernel that lays pictures of `shape` out as columns; windows are 8 pixels wide."""
+    """Return the kernel that writes pictures of `shape` as columns; windows are 8 pixels wide."""
     assert shape.kernel_width == LANES
     assert shape.pad == 0
     assert shape.width % 4 == shape.stride % 4 == 0
@@ -128,10 +126,10 @@ def picture_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def columns_of_pictures(pictures: Q, index: Q, columns: Q):
-        """One thread: a line of one window of picture `index[b]`, divided by 3, as bf16.
+        """Write one line of a window of picture `index[b]`, divided by 3, as bf16; one per thread.
 
-        `pictures` u8[S, K, H, W]; `index` i64[B]; `columns` bf16[B * OH * OW, inputs + PAD], in
-        the order (plane, y, x) of torch's weights.
+        `pictures` u8[S, K, H, W]; `index` i64[B]; `columns` bf16[B * OH * OW, inputs + PAD], in the order (plane, y, x)
+        of torch's weights.
         """
         thread = U(wp.tid())
         row = thread / U(words)
@@ -157,7 +155,7 @@ def picture_columns(shape: Window) -> wp.Kernel:
 
 @functools.cache
 def rectified_columns(shape: Window) -> wp.Kernel:
-    """The kernel that lays the windows of relu(values) out as columns."""
+    """Return the kernel that writes the windows of relu(values) as columns."""
     assert shape.channels % LANES == 0
     channel_words, words = shape.channels // LANES, shape.words
     height, width, stride, pad = shape.height, shape.width, shape.stride, shape.pad
@@ -165,10 +163,9 @@ def rectified_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def columns_of_values(values: Q, columns: Q):
-        """One thread: eight channels of one tap of a window.
+        """Write eight channels of one tap of a window; one group per thread.
 
-        `values` bf16[B, H, W, C]; `columns` bf16[B * OH * OW, inputs + PAD], in the order
-        (y, x, channel).
+        `values` bf16[B, H, W, C]; `columns` bf16[B * OH * OW, inputs + PAD], in the order (y, x, channel).
         """
         thread = U(wp.tid())
         row = thread / U(words)
@@ -196,7 +193,7 @@ def rectified_columns(shape: Window) -> wp.Kernel:
 
 @functools.cache
 def gradient_of_columns(shape: Window) -> wp.Kernel:
-    """The kernel that sums the gradients of columns where their values came from."""
+    """Return the kernel that sums the gradients of columns at the values that they were copied from."""
     channel_words = shape.channels // LANES
     height, width, stride, pad = shape.height, shape.width, shape.stride, shape.pad
     kernel_height, kernel_width = shape.kernel_height, shape.kernel_width
@@ -206,7 +203,7 @@ def gradient_of_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def gradient_of_values(columns: Q, values: Q, gradient: Q):
-        """One thread: eight channels of one pixel, summed over the windows that it lies in.
+        """Sum eight channels of one pixel over the windows that contain it; one group per thread.
 
         `columns` and `gradient` are gradients of columns_of_values' output and of its `values`.
         """

@@ -1,4 +1,4 @@
-"""The learner of networks that are matrix products: the same PPO without autograd."""
+"""Learner of networks that are matrix products: the same PPO without autograd."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from trainer_core.learn.rollout import RolloutBuffer
 from trainer_core.wire.config import RunConfig
 
 BF16_CAPABILITY = (8, 0)
-"""CUDA's compute capability from which a GPU multiplies bf16."""
+"""CUDA compute capability from which a GPU multiplies bf16."""
 
 
 def can_learn_by_products(policy: PixelActorCritic, config: RunConfig, device: torch.device) -> bool:
-    """A GPU with bf16 that may use it, a network of products, minibatches of one size."""
+    """Return whether the GPU has bf16 and may use it, the network is a chain of products, and minibatches have one
+    size."""
     return (
         device.type == "cuda"
         and torch.cuda.get_device_capability(device) >= BF16_CAPABILITY
@@ -30,7 +31,7 @@ def can_learn_by_products(policy: PixelActorCritic, config: RunConfig, device: t
 
 
 class GemmLearner(Learner):
-    """Weights and moments live in flat vectors; module and optimizer are filled when asked for."""
+    """Learner with weights and moments in flat vectors; module and optimizer state are filled on request."""
 
     def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device) -> None:
         self.config = config
@@ -49,20 +50,20 @@ class GemmLearner(Learner):
 
     @property
     def policy(self) -> PixelActorCritic:
-        """The module, with the weights that were learnt. Others are given by `load_weights`."""
+        """Module with the learned weights; `load_weights` replaces them."""
         if not self._stored:
             self.network.store()
             self._stored = True
         return self._policy
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], without gradients."""
+        """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], without gradients."""
         heads = torch.cat([self._heads(part) for part in obs.contiguous().split(self._most)])
         actions = self._policy.num_actions
         return heads[:, :actions], heads[:, actions]
 
     def _heads(self, obs: Tensor) -> Tensor:
-        """f32[B, A + 1 and padding], in memory of its own."""
+        """Return f32[B, A + 1 and padding], in new memory."""
         if len(obs) not in self._parts:
             self._parts[len(obs)] = self._buffers.first(len(obs))
         heads = self.network.forward(obs, self._order, self._parts[len(obs)]).float()
@@ -73,7 +74,7 @@ class GemmLearner(Learner):
         return heads
 
     def epoch(self, rollout: RolloutBuffer) -> GemmEpoch:
-        """What goes over `rollout` once; made for the first one that is learnt from."""
+        """Return the epoch over `rollout`, made at the first call."""
         if self._epoch is None or self._epoch.rollout is not rollout:
             minibatch = self._buffers.first(self.config.minibatch_size)
             minibatch.add_gradients()

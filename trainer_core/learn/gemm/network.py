@@ -1,9 +1,9 @@
 """PixelActorCritic as a chain of matrix products over preallocated memory, in bf16.
 
-Each layer is columns(input) @ weights: `rectified_columns` lays the windows of a convolution side
-by side (a full connection is one window as large as its input) and applies the ReLU on the way,
-a column of ones carries the bias. What is left are few, large products and few copies, all on
-addresses that never change, so that an epoch of optimizer steps is one CUDA graph.
+Each layer is columns(input) @ weights: `rectified_columns` writes the windows of a convolution side by side (a full
+connection is one window as large as its input) and applies the ReLU on the way, a column of ones multiplies the bias.
+The result is a few large products and few copies, all at fixed addresses, so that an epoch of optimizer steps is one
+CUDA graph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trainer_core.learn.policy import PixelActorCritic
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One product: where its weights lie in the flat vector and what its window is."""
+    """One product: the position of its weights in the flat vector and its window."""
 
     window: Window
     outputs: int
@@ -42,12 +42,12 @@ class Layer:
 
 
 def can_be_products(policy: PixelActorCritic) -> bool:
-    """Whether this network is convolutions and full connections with ReLUs between them."""
+    """Return whether this network consists of convolutions and full connections with ReLUs between them."""
     return policy.kind in ("small", "nature") and policy.obs_shape[2] % LANES == 0
 
 
 def layers_of(policy: PixelActorCritic) -> list[Layer]:
-    """The layers of `policy` from pictures to heads."""
+    """Return the layers of `policy` from pictures to heads."""
     planes, height, width = policy.obs_shape
     layers: list[Layer] = []
     offset = 0
@@ -69,14 +69,14 @@ def layers_of(policy: PixelActorCritic) -> list[Layer]:
             add(module, (size, size), module.stride[0], pad, module.out_channels)
     hidden = policy.hidden[0]
     assert isinstance(hidden, nn.Linear)
-    # One window: a stride past its end tells the kernels that each pixel lies in one only.
+    # One window: a stride past its end tells the kernels that each pixel belongs to one window.
     add(hidden, (height, width), max(height, width), 0, hidden.out_features)
     add(policy.policy_head, (1, 1), 1, 0, policy.num_actions + 1, policy.value_head)
     return layers
 
 
 def to_matrix(layer: Layer, parameters: list[Tensor]) -> Tensor:
-    """f32[rows, outputs] of a layer from its modules' tensors (weight, bias, weight, bias, ...)."""
+    """Return f32[rows, outputs] of a layer from its modules' tensors (weight, bias, weight, bias, ...)."""
     window = layer.window
     matrix = torch.zeros(layer.rows, layer.outputs, device=parameters[0].device)
     column = 0
@@ -91,7 +91,7 @@ def to_matrix(layer: Layer, parameters: list[Tensor]) -> Tensor:
 
 
 def from_matrix(layer: Layer, matrix: Tensor, like: list[Tensor]) -> list[Tensor]:
-    """The inverse of `to_matrix`: tensors in the shapes of `like`."""
+    """Return tensors in the shapes of `like`, as the inverse of `to_matrix`."""
     window = layer.window
     found: list[Tensor] = []
     column = 0
@@ -111,12 +111,11 @@ def from_matrix(layer: Layer, matrix: Tensor, like: list[Tensor]) -> list[Tensor
 class Buffers:
     """Memory for a batch of pictures: columns, values before the ReLU, and their gradients.
 
-    Nothing in it is kept from one pass to the next: `first` gives a smaller batch on the same
-    memory.
+    No data is kept between passes: `first` returns a smaller batch on the same memory.
     """
 
     def __init__(self, layers: list[Layer], size: int, device: torch.device) -> None:
-        """Memory for `size` pictures at most, without gradients."""
+        """Allocate memory for at most `size` pictures, without gradients."""
 
         def bf16(rows: int, columns: int) -> Tensor:
             return torch.empty(rows, columns, dtype=torch.bfloat16, device=device)
@@ -125,12 +124,12 @@ class Buffers:
         self.columns = [bf16(size * layer.window.windows, layer.rows) for layer in layers]
         self.values = [bf16(size * layer.window.windows, layer.outputs) for layer in layers]
         self.column_gradients: list[Tensor] = []
-        """Of all layers but the first, on one memory: none outlives its use."""
+        """Gradients of the columns of all layers but the first, on one memory: each is used up before the next."""
         self.gradients: list[Tensor] = []
-        """Of `values`."""
+        """Gradients of `values`."""
 
     def first(self, size: int) -> Buffers:
-        """The same memory for `size` pictures, without gradients."""
+        """Return the same memory for `size` pictures, without gradients."""
         part = copy.copy(self)
         part.size = size
         part.columns = [tensor[: len(tensor) // self.size * size] for tensor in self.columns]
@@ -139,7 +138,7 @@ class Buffers:
         return part
 
     def add_gradients(self) -> None:
-        """Allocate what `backward` fills."""
+        """Allocate the memory that `backward` fills."""
         wide = max(tensor.numel() for tensor in self.columns[1:])
         shared = self.columns[0].new_zeros(wide)
         self.column_gradients = [shared[: tensor.numel()].view(tensor.shape) for tensor in self.columns[1:]]
@@ -147,7 +146,7 @@ class Buffers:
 
 
 class GemmNetwork:
-    """Weights f32 and bf16 in one flat vector each; the torch module is their other form."""
+    """Weights f32 and bf16 in one flat vector each, exchanged with the torch module."""
 
     def __init__(self, policy: PixelActorCritic, device: torch.device) -> None:
         self.policy, self.device = policy, device
@@ -166,28 +165,28 @@ class GemmNetwork:
         self.load()
 
     def part(self, flat: Tensor, layer: Layer) -> Tensor:
-        """The rows of one layer in a flat vector, [rows, outputs]."""
+        """Return the rows of one layer in a flat vector, [rows, outputs]."""
         return flat[layer.offset : layer.offset + layer.size].view(layer.rows, layer.outputs)
 
     def load(self) -> None:
-        """Take the weights from the torch module."""
+        """Copy the weights from the torch module."""
         self.fill(self.weights, [parameter.detach() for parameter in self.policy.parameters()])
         self.rounded.copy_(self.weights)
 
     def store(self) -> None:
-        """Put the weights into the torch module."""
+        """Copy the weights to the torch module."""
         parameters = list(self.policy.parameters())
         with torch.no_grad():
             for parameter, tensor in zip(parameters, self.spread(self.weights), strict=True):
                 parameter.copy_(tensor)
 
     def fill(self, flat: Tensor, tensors: list[Tensor]) -> None:
-        """Lay tensors in the module's order and shapes into a flat vector."""
+        """Copy tensors in the module's order and shapes into a flat vector."""
         for layer, mine in self._shares(tensors):
             self.part(flat, layer).copy_(to_matrix(layer, mine))
 
     def spread(self, flat: Tensor) -> list[Tensor]:
-        """The inverse of `fill`."""
+        """Return tensors in the module's order and shapes, as the inverse of `fill`."""
         like: list[Tensor] = list(self.policy.parameters())
         return [
             tensor for layer, mine in self._shares(like) for tensor in from_matrix(layer, self.part(flat, layer), mine)
@@ -205,7 +204,7 @@ class GemmNetwork:
     # -- the passes -------------------------------------------------------------------------
 
     def forward(self, pictures: Tensor, index: Tensor, buffers: Buffers) -> Tensor:
-        """bf16[B, A + 1 and padding]: logits, then the value, of pictures[index].
+        """Return bf16[B, A + 1 and padding]: logits, then the value, of pictures[index].
 
         `pictures` u8[S, K, H, W] and `index` i64[B], both contiguous.
         """
@@ -221,8 +220,8 @@ class GemmNetwork:
         return buffers.values[-1]
 
     def prior(self, pictures: Tensor, index: Tensor, prior: Tensor) -> None:
-        """Fill `prior` f32[B, A] with what marks in pictures[index] take off the logits, as the
-        policy's `prior` says it. All contiguous."""
+        """Fill `prior` f32[B, A] with the change of the logits by marks in pictures[index], as the policy's `prior`
+        computes it. All contiguous."""
         read = (pictures.data_ptr(), wp.from_torch(index), *pictures.shape[1:])
         off = wp.from_torch(self.policy.off_for_presses)
         inputs: list[Any] = [*read, off, wp.from_torch(prior)]
@@ -242,11 +241,11 @@ class GemmNetwork:
             self.launch(kernel, gradient.numel() // LANES, addresses(inner, values, gradient))
 
     def launch(self, kernel: Any, threads: int | tuple[int, ...], inputs: list[Any]) -> None:
-        """Launch on torch's current stream."""
+        """Launch a kernel on torch's current stream."""
         wp.launch(kernel, threads, inputs, device=self._wp_device, stream=self._stream())
 
     def _stream(self) -> Any:
-        """Torch's current stream as Warp's, None on a CPU."""
+        """Return torch's current stream as Warp's, None on a CPU."""
         if self.device.type != "cuda":
             return None
         stream = torch.cuda.current_stream(self.device)
@@ -256,5 +255,5 @@ class GemmNetwork:
 
 
 def addresses(*tensors: Tensor) -> list[int]:
-    """Where tensors begin: kernels of columns know their shapes already."""
+    """Return the addresses of tensors; the kernels for columns have their shapes as constants."""
     return [tensor.data_ptr() for tensor in tensors]

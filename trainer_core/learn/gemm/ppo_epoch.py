@@ -1,7 +1,7 @@
 """PPO's epoch over a rollout with a GemmNetwork: one CUDA graph, no autograd.
 
-What `learn/ppo.py` and `ppo_loss.py` compute, in their order: normalise advantages within each minibatch, loss,
-gradient, clip, Adam. Everything that an epoch touches, but the pictures, is gathered once.
+It computes the same as `learn/ppo.py` and `ppo_loss.py`, in their order: normalise advantages within each minibatch,
+loss, gradient, clip, Adam. All data of an epoch, except the pictures, is gathered once.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from trainer_core.wire.config import RunConfig
 
 
 class GemmEpoch:
-    """The memory of an epoch over one rollout's storage, and the graph that goes over it.
+    """Memory and CUDA graph of an epoch over one rollout's storage.
 
-    The first epoch runs as it is, which lets libraries allocate; the second is captured, and every
-    later one replays it on what was gathered.
+    The first epoch runs uncaptured, so that libraries can allocate; the second is captured, and every later one replays
+    it on newly gathered data.
     """
 
     def __init__(
@@ -39,8 +39,11 @@ class GemmEpoch:
         rollout: RolloutBuffer,
         ent_coef: Tensor,
     ) -> None:
-        """`buffers` are for a minibatch and have gradients; all minibatches are of one size;
-        `ent_coef` f32[] is read at each step."""
+        """Allocate the memory.
+
+        `buffers` are for a minibatch and have gradients; all minibatches have one size; `ent_coef` f32[] is read at
+        each step.
+        """
         device, batches, size = network.device, config.num_minibatches, buffers.size
         assert batches * size == config.batch_size
         self.network, self.buffers, self.adam = network, buffers, adam
@@ -50,7 +53,7 @@ class GemmEpoch:
         self.actions = torch.zeros(batches, size, dtype=torch.int64, device=device)
         self.samples = torch.zeros(batches, 4, size, device=device)
         self.prior = torch.zeros(batches, size, network.policy.num_actions, device=device)
-        """What marks take off the logits; none where the policy knows none."""
+        """Change of the logits by marks; zero if the policy uses none."""
         self.scalars = torch.zeros(batches, size, SCALARS, device=device)
         self.norms = torch.zeros(batches, 1, device=device)
         self._pictures = rollout.obs.flatten(0, 1)
@@ -61,7 +64,7 @@ class GemmEpoch:
         self._warm = False
 
     def run(self, order: Tensor) -> Tensor:
-        """An optimizer step on each minibatch of the samples in `order` i64[S].
+        """Make an optimizer step on each minibatch of the samples in `order` i64[S].
 
         Returns f32[minibatches, 7]: PPO's losses, then the gradient's norm.
         """
@@ -79,7 +82,7 @@ class GemmEpoch:
         return torch.cat([self.scalars.mean(1), self.norms * self.adam.share], 1)
 
     def close(self) -> None:
-        """Drop the graph: it must not outlive the communicator that it sends through."""
+        """Release the graph, which must not outlive the communicator that it uses."""
         self._graph = None
 
     def _play(self, work: Callable[[], None]) -> None:
@@ -107,7 +110,7 @@ class GemmEpoch:
         self.adam.step(number, self.norms[number])
 
     def _differentiate(self, number: int) -> None:
-        """From heads to their gradient and the scalars of the minibatch."""
+        """Compute the gradient of the heads' outputs and the scalars of the minibatch."""
         buffers = self.buffers
         read = (buffers.values[-1], self.prior[number], self.actions[number], self.samples[number])
         written = (buffers.gradients[-1], self.scalars[number])

@@ -1,4 +1,4 @@
-"""An optimizer step behind the heads as Warp kernels: PPO's loss with its gradient, and Adam."""
+"""Warp kernels of an optimizer step after the heads: PPO's loss with its gradient, and Adam."""
 
 import warp as wp
 
@@ -21,7 +21,7 @@ class Clipping:
 def logit(
     heads: wp.array2d(dtype=wp.bfloat16), prior: wp.array2d(dtype=wp.float32), sample: wp.int32, action: wp.int32
 ) -> wp.float32:
-    """What the network says of an action, and what is known of it beforehand."""
+    """Return the network's logit of an action plus its prior."""
     return wp.float32(heads[sample, action]) + prior[sample, action]
 
 
@@ -38,12 +38,11 @@ def ppo_gradient(
     gradient: wp.array2d(dtype=wp.bfloat16),
     scalars: wp.array2d(dtype=wp.float32),
 ):
-    """One thread: PPO's loss of one sample and its gradient by logits and value (learn/ppo_loss.py).
+    """Compute PPO's loss of one sample and its gradient by logits and value (learn/ppo_loss.py); one per thread.
 
-    `heads` [B, A + 1 and padding] logits, then the value; `prior` [B, A] is added to the logits;
-    `samples` [4, B] old log-probability, old value, advantage, return; `ent_coef` [1]; `scale`
-    1 / B; `scalars` [B, 6] policy loss, value loss, negative entropy, approximate KL, clipped
-    ratios, clipped values.
+    `heads` [B, A + 1 and padding] logits, then the value; `prior` [B, A] is added to the logits; `samples` [4, B] old
+    log-probability, old value, advantage, return; `ent_coef` [1]; `scale` 1 / B; `scalars` [B, 6] policy loss, value
+    loss, negative entropy, approximate KL, clipped ratios, clipped values.
     """
     b = wp.tid()
     top = logit(heads, prior, b, 0)
@@ -64,7 +63,7 @@ def ppo_gradient(
     advantage = samples[2, b]
     unclipped = -advantage * ratio
     clipped = -advantage * wp.clamp(ratio, 1.0 - c.clip_range, 1.0 + c.clip_range)
-    # Where both are equal torch.maximum halves the gradient between two equal halves: the same.
+    # Where both are equal torch.maximum splits the gradient into two equal halves, with the same sum.
     by_log_ratio = wp.where(unclipped >= clipped, unclipped, wp.float32(0.0))
 
     error = value - samples[3, b]
@@ -111,9 +110,9 @@ def adam(
     second: wp.array(dtype=wp.float32),
     rounded: wp.array(dtype=wp.bfloat16),
 ):
-    """One thread: one weight's step of Adam (Kingma & Ba 2015, betas 0.9 and 0.999), clipped.
+    """Make one weight's step of Adam (Kingma & Ba 2015, betas 0.9 and 0.999), clipped; one per thread.
 
-    `share` of the summed gradients is one rank's mean; `norm` [1] is the norm of the summed ones.
+    `share` times the summed gradients is one rank's mean; `norm` [1] is the norm of the sum.
     """
     i = wp.tid()
     count = steps_before[0] + wp.float32(step)

@@ -1,4 +1,4 @@
-"""What marks take off the logits, read from the pictures where they lie: a Warp kernel.
+"""Warp kernel for the change of the logits by marks, read from the pictures in place.
 
 `PixelActorCritic.prior` for pictures[index], without a copy of them.
 """
@@ -14,7 +14,7 @@ wp.set_module_options({"enable_backward": False})
 assert WIDTH == 8, "a line of a mark is two words"
 LINE, LINES_A_PRESS = wp.constant(WIDTH), wp.constant(ROWS)
 LINES = wp.constant(ROWS * MOST)
-"""Of the marks of a band."""
+"""Lines of the marks of a band."""
 EVEN = wp.constant(wp.uint32(MAX_SHADE * 0x01000100))
 ODD = wp.constant(wp.uint32(MAX_SHADE * 0x00010001))
 """Four pixels of the checkerboard's even and odd lines."""
@@ -30,10 +30,9 @@ def press_prior(
     off: wp.array(dtype=wp.float32),
     prior: wp.array2d(dtype=wp.float32),
 ):
-    """Thread (sample, action): `prior` f32[B, A] is -`off` for the presses that its mark shows.
+    """Set `prior` f32[B, A] to -`off` for the presses that a mark shows; thread (sample, action).
 
-    `off` f32[presses + 1]; `pictures` u8[S, planes, height, width], of which the last plane has
-    marks; `index` i64[B].
+    `off` f32[presses + 1]; `pictures` u8[S, planes, height, width], of which the last plane has marks; `index` i64[B].
     """
     b, action = wp.tid()
     in_a_row = width // LINE
