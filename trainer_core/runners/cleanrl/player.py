@@ -1,4 +1,4 @@
-"""Play with a script's network."""
+"""Agent that plays with a script's network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainer_core.wire.spec import RunSpec
 
 
 class CleanRlAgent(GuestAgent):
-    """A checkpoint of one of the scripts, trained on one of our tasks."""
+    """Checkpoint of one of the scripts, trained on one of our tasks."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Raises CheckpointError when the checkpoint cannot be used."""

@@ -1,4 +1,4 @@
-"""Play with d3rlpy's policy."""
+"""Agent that plays with d3rlpy's policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainer_core.runners.guest.agent import GuestAgent
 
 
 class D3rlpyAgent(GuestAgent):
-    """A checkpoint of d3rlpy."""
+    """Checkpoint of d3rlpy."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Raises CheckpointError when the checkpoint cannot be used."""

@@ -1,4 +1,4 @@
-"""Play with skrl's policy."""
+"""Agent that plays with skrl's policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainer_core.wire.shades import MAX_SHADE
 
 
 class SkrlAgent(GuestAgent):
-    """A checkpoint of skrl."""
+    """Checkpoint of skrl."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Raises CheckpointError when the checkpoint cannot be used."""
