@@ -1,4 +1,4 @@
-"""What the processes of a service's own runs say: folded into their lives, then told."""
+"""Events of the service's own runs: folded into their records, then passed to listeners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainer_core.wire.run_record import END_STATES, RunRecord, RunState
 
 
 class EventReader:
-    """`kept` are the runs that have a process, by id; of others nothing is heard."""
+    """Reader of events; `kept` has the runs with a process, by id, and events of others are ignored."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Play with a BDI agent."""
+"""Agent that plays with BDI plans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainer_core.runners.spade_bdi.mind import Mind
 
 
 class BdiAtTheButtons(StackedAgent):
-    """A checkpoint of plans. Nobody tells it how an episode ended: a new one begins."""
+    """Checkpoint of plans. It is not told how an episode ended; a new one begins."""
 
     _last: Mind | None = None
 
