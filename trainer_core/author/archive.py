@@ -137,7 +137,7 @@ def _verify(task: Task) -> None:
     except EmulatorError as error:
         if not (task.folder / INPUTS).is_file():
             raise TaskError(str(error)) from None
-        starts = []  # of another layout: made again from their inputs when the task is used
+        starts = []  # states of another layout are remade from their inputs when the task is used
     if starts and len(starts) != manifest.starts.count:
         raise TaskError(f"{manifest.starts.file}: {len(starts)} states, the manifest says {manifest.starts.count}")
     for state in (*starts, *states):

@@ -29,7 +29,7 @@ COLUMNS = 10
 LABEL, GAP = 12, 4
 """Pixels of the line above a screen, and between two screens."""
 MOST = 400
-"""Most steps of one sheet: forty rows."""
+"""Maximum number of steps on one sheet: forty rows."""
 
 
 def contact_sheet(cartridge: Cartridge, inputs: Inputs, trace: Trace, codec: Codec) -> bytes:

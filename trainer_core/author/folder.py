@@ -179,7 +179,7 @@ def remove_task(task_id: str, home: HomePaths) -> Path:
         for parent in folder.parents:
             if parent == home.tasks:
                 break
-            parent.rmdir()  # of a/b, where b was the last one
+            parent.rmdir()  # removes `a` of `a/b` if `b` was its last entry
     except OSError as error:
         if os.path.lexists(folder) or os.path.lexists(gone):
             raise TaskError(f"{folder}: cannot be removed: {error.strerror or error}") from None
@@ -292,5 +292,5 @@ def manifest_toml(manifest: TaskManifest) -> bytes:
 
 
 def _value(value: object) -> str:
-    # JSON's strings, numbers and booleans are TOML's too, but for DEL, which TOML wants escaped.
+    # JSON strings, numbers and booleans are also TOML's, except that TOML requires DEL to be escaped.
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

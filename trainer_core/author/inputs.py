@@ -1,9 +1,9 @@
-"""Input scripts and recordings as one thing: a state to begin in, and a joypad mask a frame.
+"""Input scripts and recordings as one type: a state to begin in, and a joypad mask per frame.
 
 A script is a text of words, `#` begins a comment:
 
     wait 180            frames without a button
-    START 3 UP A        one button a step, a number before it repeats it
+    START 3 UP A        one button per step, a number before it repeats it
     begin               where the agent's episodes begin; without it, at the first button
 
 or JSON, `{"wait_frames": 180, "actions": "START 3 UP A"}`, or a list of such objects. It is played
@@ -30,7 +30,7 @@ from trainer_core.wire.regular_files import read_regular
 
 MAX_BYTES = 16 << 20
 MAX_REASON = 200
-"""Most letters of a line that an error repeats."""
+"""Maximum number of letters that an error repeats of a line."""
 SELECT = 1 << MASK_BITS.index("select")
 
 
@@ -162,7 +162,7 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
             raise ValueError(f"{repeat} {word}: a number repeats a button")
         if word.lower() == "wait":
             length = _frames(next(words, ""))
-            if first_step is not None:  # whole steps, so that those after it are an agent's too
+            if first_step is not None:  # round up to whole steps, so that the steps after it are an agent's too
                 length = -(-length // codec.frames_per_step) * codec.frames_per_step
             part = np.zeros(length, np.uint8)
         elif word.lower() == "begin":

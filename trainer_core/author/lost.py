@@ -25,7 +25,7 @@ AT_RANDOM = (0.0, 0.5, 0.2, 1.0, 0.3, 0.7)
 STEPS_LEAST, STEPS_MOST = 32, 96
 """Shortest and longest try in steps; between them twice the demonstration, since a slip makes the way longer."""
 SAME_ENDS = 1
-"""Most different places in which the tries from a lost start end."""
+"""Maximum number of places in which the tries from a lost start end."""
 
 
 @dataclass(frozen=True, slots=True)

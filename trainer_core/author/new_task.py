@@ -204,7 +204,7 @@ def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
         try:
             masks = np.concatenate([demo.masks for demo in load_demonstrations(request.way)])
         except TaskError:
-            return known, WHY_KNOWN  # `_way` says what is wrong with the file
+            return known, WHY_KNOWN  # `_way` reports the file's error
         wider = wide_enough(masks, known)
         if wider != known:
             frames = sum(beyond_codec(masks, known).values())
@@ -253,7 +253,7 @@ def _check(request: NewTask) -> None:
         ("hold-steps", request.hold_steps, 1, 10_000),
         ("horizon", request.horizon, 0, 100_000),
     ):
-        if not least <= value <= most:  # NaN is in no range
+        if not least <= value <= most:  # false for NaN too
             raise TaskError(f"--{name} must lie in {least:,} to {most:,}, got {value:g}")
 
 
@@ -310,10 +310,7 @@ def _without_lost(
     seed: int,
     tell: Preparing | None,
 ) -> tuple[list[Walk], int]:
-    """Return the starts that are not lost, and the number of lost ones.
-
-    Raises TaskError when none is left.
-    """
+    """Return the starts that are not lost, and the number of lost ones. Raises TaskError when none is left."""
     states = [walk.state for walk in walks]
     lost = find_lost(cartridge, states, way, goal, tau, codec, seed=seed, tell=tell)
     kept = [walk for walk, gone in zip(walks, lost, strict=True) if not gone]

@@ -34,8 +34,7 @@ LEAST_STARTS, SHORTEST_WAY, RANDOM_ALLOWED, ALIASING_ALLOWED = 32, 12, 0.05, 0.0
 LOOKED_AT, LOOKED_STEPS, HIDDEN_ALLOWED = 32, 48, 0.05
 """Consoles and steps whose whole screens `check` compares, and the share of them that may look like another one in the
 agent's picture. Of eleven homebrew tasks two went beyond it (0.14 and 0.35), which greedy play does not learn; the
-others lay below 0.013 (docs/learning.md).
-"""
+others lay below 0.013 (docs/learning.md)."""
 
 
 def check_task(
@@ -157,9 +156,7 @@ def random_success(task: Task, home: HomePaths, episodes: int, seed: int) -> flo
 
 
 class _WatchedEnv(GameEnv):
-    """GameEnv that records the least distance of a picture that was not done, and the first consoles' screens in their
-    first steps.
-    """
+    """GameEnv that records the least distance of an unsolved picture, and screens of its first consoles and steps."""
 
     nearest = 1.0
     steps_seen = 0

@@ -37,10 +37,7 @@ def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]
 
 
 def register_rom(rom: str, sha256: str, home: HomePaths) -> str:
-    """Register the ROM file that `rom` names unless it is known; return its path if it was not.
-
-    Raises LabError.
-    """
+    """Register the ROM file that `rom` names unless it is known; return its path if it was not. Raises LabError."""
     if not rom or sha256 in registered_roms(home):
         return ""
     path = named_rom(rom, home)

@@ -54,7 +54,7 @@ def random_walks(
     for turn in range(MAX_ROUNDS):
         chosen = rng.integers(len(anchors), size=BATCH)
         lengths = rng.integers(longest + 1, size=BATCH)
-        if turn == 0:  # every anchor as it is, as far as there is room
+        if turn == 0:  # every anchor itself, as far as there is room
             chosen = np.arange(BATCH) % len(anchors)
             lengths[: len(anchors)] = 0
         actions = rng.integers(len(codec.masks), size=(longest, BATCH))

@@ -20,7 +20,7 @@ class StackedAgent(ABC):
     """Agent that stacks the last K observations of its episode; subclasses choose the action."""
 
     def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str, mode: str) -> None:
-        """`sha256` is the hash of the weights file, `mode` a PolicyMode."""
+        """Keep the checkpoint's facts; `sha256` is the hash of the weights file, `mode` a PolicyMode."""
         self._mode = mode
         self._met: dict[bytes, list[int]] = {}
         self._here: list[int] = []
@@ -88,8 +88,8 @@ class Agent(StackedAgent):
     """Policy of one of our own checkpoints."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
-        import torch  # seconds; a person at the buttons never needs it
+        """Load the policy; raises CheckpointError when the checkpoint cannot be used."""
+        import torch  # takes seconds, and games played by a person never need it
 
         from trainer_core.envs.pressed import Pressed
         from trainer_core.host.checkpoint import load_policy
@@ -100,7 +100,7 @@ class Agent(StackedAgent):
         super().__init__(checkpoint, meta, meta.files[POLICY], mode)
         self._noise = self.meta.config.get("obs_source") == "noise"
         self._pressed: Pressed | None = None
-        """Draws the marks for a policy that was trained on marked pictures."""
+        """Marker of presses in pictures, for a policy that was trained on marked pictures; else None."""
         if self._policy.marked:
             self._pressed = Pressed(1, meta.num_actions, meta.obs_shape[1:], torch.device("cpu"))
         self._chosen: int | None = None

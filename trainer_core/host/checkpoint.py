@@ -99,7 +99,7 @@ def load_plain(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
     """Read a torch.save file of tensors and plain values, never code; raises CheckpointError."""
     try:
         found = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # pickle.UnpicklingError, KeyError, RuntimeError ... by the damage
+    except Exception as error:  # pickle.UnpicklingError, KeyError, RuntimeError and others, depending on the damage
         told = type(error).__name__
         raise CheckpointError(f"{name}: holds no {what} ({told}); use another checkpoint") from None
     if not isinstance(found, dict):
@@ -145,7 +145,7 @@ def write_checkpoint(paths: RunPaths, meta: CheckpointMeta, contents: dict[str, 
     contents = {**contents, layout.META: msgspec.json.format(msgspec.json.encode(meta))}
     try:
         shutil.rmtree(partial, ignore_errors=True)
-        paths.checkpoints.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        paths.checkpoints.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
         partial.mkdir()
         for name, data in contents.items():
             durable_files.write_file(partial / name, data)
@@ -195,7 +195,7 @@ def _saved(state: dict[str, Any]) -> bytes:
 def _copied(value: Any) -> Any:
     """Return a copy in host memory of tensors, and of dicts and lists of tensors."""
     if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True).contiguous()  # a GPU's are channels last
+        return value.detach().to("cpu", copy=True).contiguous()  # on a GPU they are channels last
     if isinstance(value, dict):
         return {name: _copied(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -271,7 +271,7 @@ def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
     if not found:
         return []
     for folder in found[:-1]:
-        with contextlib.suppress(FileNotFoundError):  # somebody thins them out too
+        with contextlib.suppress(FileNotFoundError):  # another process may remove them too
             for machines in filter(layout.is_machines, os.listdir(folder)):
                 (folder / machines).unlink()
     others = [folder for folder in found[:-1] if folder.name != best]
@@ -283,7 +283,7 @@ def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
     for folder in removed:
         doomed = folder.with_name(f".{folder.name}{_DOOMED}")
         with contextlib.suppress(FileNotFoundError):
-            folder.replace(doomed)  # gone in one step: no reader meets half a checkpoint
+            folder.replace(doomed)  # in one step: no reader sees a partial checkpoint
         shutil.rmtree(doomed, ignore_errors=True)
     return removed
 

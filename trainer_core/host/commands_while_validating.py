@@ -15,8 +15,7 @@ from trainer_core.wire.records import VALIDATING
 
 SAVE_AFTER_S = 2.0
 """Validation time after which a checkpoint is written within it, so that a kill loses no learned update; short
-validations cost nothing extra.
-"""
+validations cost nothing extra."""
 TELL_S = 1.0
 """Seconds between two progress messages; a shorter validation sends none."""
 
@@ -33,14 +32,16 @@ class Attending:
         tell: Callable[[str, float], None],
         wait: Callable[[], None],
     ) -> None:
-        """`save` gets the reason; `hold` returns when the pause is over; `tell` gets a text and a share from 0 to 1, -1
-        at the end; `wait` is called every second.
+        """Set the callbacks.
+
+        `save` gets the reason; `hold` returns when the pause is over; `tell` gets a text and a share from 0 to 1, -1 at
+        the end; `wait` is called every second.
         """
         self._control, self._save, self._hold, self._tell = control, save, hold, tell
         self._wait = wait
         self._saved, self._save_at, self._tell_at, self._told = False, 0.0, 0.0, False
         self.words = ""
-        """Progress text of the step at which the validation was stopped."""
+        """Progress text last sent, or that of the step at which the validation was stopped."""
 
     def begin(self) -> None:
         now = time.monotonic()
@@ -61,7 +62,7 @@ class Attending:
             self._save("periodic")
         if control.paused:
             self._hold()
-            self._tell_at = 0.0  # what is on show says that it is paused
+            self._tell_at = 0.0  # replace the message that the run is paused
         if now >= self._tell_at:
             self._tell_at = now + TELL_S
             self._told, self.words = True, _words(course)

@@ -18,7 +18,7 @@ class Control:
         self._checkpoint = False
         self._watch = 0
         self.on_begin: Callable[[], None] = lambda: None
-        """Called in the loop's thread before the first update."""
+        """Callback in the loop's thread before the first update."""
         self.begun = False
         """True once there is something to save."""
 

@@ -24,7 +24,7 @@ class Course(NamedTuple):
     episodes: int
     """Episodes in all."""
     over: Callable[[], int]
-    """Returns the number of ended episodes; synchronises with the device."""
+    """Function that returns the number of ended episodes; synchronises with the device."""
     share: float
     """Share of all steps, 0 to 1."""
 
@@ -34,7 +34,7 @@ Attend = Callable[[Course], None]
 
 
 class EvaluationStopped(Exception):  # noqa: N818 - an end, not an error
-    """Raised out of an evaluation that a stop ended; its results are discarded."""
+    """Stop within an evaluation, whose results are discarded."""
 
 
 def go_on(course: Course) -> None:
@@ -42,7 +42,7 @@ def go_on(course: Course) -> None:
 
 
 MOST_STARTS = 1 << 16
-"""Most starts of one task (protocol.manifest_checks.RANGES)."""
+"""Maximum number of starts of one task (lab.manifest_checks.RANGES)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class LateValidation:
     """Validation of one copy of the weights at a time, with the data to save it as a checkpoint."""
 
     def __init__(self, process: ValidationProcess, checkpoints: Checkpoints, *, target: float, asked: bool) -> None:
-        """`target` is the success that ends the run; `asked`: these weights are validated nowhere else."""
+        """Set `target`, the success that ends the run, and `asked`: these weights are validated nowhere else."""
         self.process, self.checkpoints, self.target, self.asked = (process, checkpoints, target, asked)
         self._played: tuple[CheckpointMeta, Snapshot] | None = None
         self._saved = False

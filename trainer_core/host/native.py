@@ -143,7 +143,7 @@ class NativeTrainee(Trainee):
     def train(self) -> None:
         host, trainer = self.host, self.trainer
         if not host.limit()[0] and trainer.update:
-            host.boundary()  # the validation that a stop or a kill cut off
+            host.boundary()  # a validation that a stop or a kill interrupted
         host.end_at_limit()
         while True:
             losses = trainer.run_update()

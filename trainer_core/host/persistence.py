@@ -27,7 +27,7 @@ class ForeignCheckpointError(CheckpointError):
 
 
 class Checkpoints:
-    """Saves and restores the trainee of one run, with its progress."""
+    """Checkpoints of one run: its trainee and progress."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Checkpoints:
         hashes: dict[str, str],
         describe: Describe,
     ) -> None:
-        """`keep` checkpoints are kept besides the best and the newest; `hashes` are those of the task's files."""
+        """Keep `keep` checkpoints besides the best and the newest; `hashes` are those of the task's files."""
         self.trainee, self.counters, self.writer, self.ranks = trainee, counters, writer, ranks
         self.paths, self.keep, self.hashes, self.describe = writer.paths, keep, hashes, describe
         self.newest = ""
@@ -51,14 +51,14 @@ class Checkpoints:
     # -- saving -----------------------------------------------------------------------------
 
     def save(self, reason: str, progress: RunProgress, wall_time_s: float) -> None:
-        """Write and announce a checkpoint, unless the trainee saves none or the newest has these weights and the last
-        validation.
+        """Write and announce a checkpoint, unless the trainee saves none or the newest is up to date.
 
-        All ranks call it. Raises DiskError, and NonFiniteLossError rather than save broken weights.
+        The newest must have these weights and know the last validation. All ranks call it. Raises DiskError, and
+        NonFiniteLossError rather than save broken weights.
         """
         now, known = self.counters.env_steps, progress.validated_env_steps
         is_saved = (now, known) == (self.saved_env_steps, self._known_env_steps)
-        if not self.trainee.file or self.ranks.agree(is_saved):  # rank 0 alone validates late
+        if not self.trainee.file or self.ranks.agree(is_saved):  # only rank 0 has late validations
             return
         meta = self.describe(reason, progress)
         parts = self.trainee.parts(progress.state_dict(wall_time_s))

@@ -21,7 +21,7 @@ import platformdirs
 from trainer_core.wire.environment import rank_place
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-"""At "0" torch does not search the installed packages for device backends."""
+"""Environment variable; at "0" torch does not search the installed packages for device backends."""
 UNCACHED, CACHE = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"
 RTLD_NOW = 2
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -68,11 +68,11 @@ def load_torch(device: str = "cpu") -> None:
         if device.startswith("cuda"):
             local, named = rank_place().local_rank, int(device.partition(":")[2] or 0)
             _begin(lambda: _open_gpu(named if local is None else local))
-            importlib.import_module("warp")  # its own libraries would wait for torch's
+            importlib.import_module("warp")  # loading its libraries later would wait for torch's
         else:
             _keep_memory()
         _begin(_map_libraries)
-    importlib.import_module("emulator.emulator")  # with its kernels, while the threads are at work
+    importlib.import_module("emulator.emulator")  # with its kernels, while the threads run
     found = os.environ.get(AUTOLOAD)
     os.environ.setdefault(AUTOLOAD, "0")
     try:
@@ -110,8 +110,9 @@ def _open_gpu(index: int) -> None:
 
 
 def _keep_memory() -> None:
-    """Make malloc keep freed memory: otherwise each minibatch's tensors come from the kernel page by page, a fifth of
-    an optimizer step on a CPU.
+    """Make malloc keep freed memory.
+
+    Otherwise each minibatch's tensors come from the kernel page by page, a fifth of an optimizer step on a CPU.
     """
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD)

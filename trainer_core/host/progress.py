@@ -14,12 +14,10 @@ ENOUGH = 256
 """Own-start episodes in one record that suffice without those of earlier records."""
 CONFIRMS = 0.8
 """Share of the target that sampled play must reach to confirm a single greedy validation. Greedy play with marks may
-reach the goal from every start by a walk that covers the whole place (ADR 24).
-"""
+reach the goal from every start by a walk that covers the whole place (ADR 24)."""
 HOLDS = 2
 """Play that leaves loops ends a run after holding the target for this many times the steps it took to reach it; until
-then greedy play may still reach it.
-"""
+then greedy play may still reach it."""
 ADDED = {
     "least", "sampled", "leaving", "least_leaving", "best_sampled", "best_leaving", "target",
     "leaving_first", "leaving_since", "recent_won", "recent_ended", "validated_env_steps",
@@ -82,14 +80,12 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Success to which the next three fields refer."""
     greedy_since: int = -1
     """Env steps at the first of the latest consecutive validations with greedy play at the target; -1 if the last was
-    below.
-    """
+    below."""
     leaving_first: int = -1
     """Env steps at the first validation with play that leaves loops at the target."""
     leaving_since: int = -1
     """Env steps at the first of the latest consecutive validations with play that leaves loops at the target; -1 if the
-    last was below.
-    """
+    last was below."""
     training_success: float = 0.0
     """Success of the last horizon's episodes from the task's own starts; 0 while too few have ended."""
     recent_won: float = 0.0
@@ -157,8 +153,8 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return again or self.least_sampled >= CONFIRMS * target
 
     def unconfirmed(self, target: float) -> str:
-        """Return a message when the last validation reached the target in greedy play alone and does not end the run,
-        else "".
+        """Return a message if greedy play alone reached the target in the last validation without ending the run, else
+        "".
         """
         if not 0 < target <= self.least or self.reached(target):
             return ""

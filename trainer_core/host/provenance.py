@@ -70,7 +70,7 @@ def describe(
 
 def git_sha() -> str:
     """Return the checkout's commit, with `+` when files differ from it; "" without a repository."""
-    if CHECKOUT is None:  # a repository around site-packages is not ours
+    if CHECKOUT is None:  # a repository around site-packages is another project's
         return ""
     try:
         head = _git("rev-parse", "HEAD")

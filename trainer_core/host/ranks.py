@@ -17,13 +17,13 @@ T = TypeVar("T")
 
 
 class Ranks:
-    """This process's rank among the processes that `--gpus` or torchrun started; alone otherwise."""
+    """Rank of this process among the processes that `--gpus` or torchrun started; alone otherwise."""
 
     def __init__(self) -> None:
         place = rank_place()
         self.rank, self.world, self.local_rank = place.rank, place.world, place.local_rank or 0
         if self.world > 1 and not dist.is_initialized():
-            # gloo carries what is agreed on the host, nccl the gradients.
+            # gloo carries agreements on the host, nccl the gradients.
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
             meeting = place.meeting
             if meeting.startswith("tcp://"):
@@ -31,7 +31,7 @@ class Ranks:
                 dist.init_process_group(backend, store=store, rank=self.rank, world_size=self.world)
             elif meeting:
                 dist.init_process_group(backend, init_method=f"file://{meeting}", rank=self.rank, world_size=self.world)
-            else:  # torchrun's variables
+            else:  # torchrun sets the variables
                 dist.init_process_group(backend)
 
     def _meet(self, address: str, within: float) -> Any:

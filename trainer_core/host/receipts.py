@@ -39,7 +39,7 @@ def write_receipt(
     files = {**files, "receipt.json": json.dumps(told, indent=2, default=str).encode()}
     try:
         shutil.rmtree(partial, ignore_errors=True)
-        partial.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        partial.parent.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
         partial.mkdir()
         for name, data in files.items():
             durable_files.write_file(partial / name, data)

@@ -1,4 +1,4 @@
-"""One warning about a reward that is earned without the goal, while there is time to stop the run."""
+"""Warning about a reward that is earned without the goal, given once, while there is time to stop the run."""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ from trainer_core.wire.spec import RunSpec
 
 GOALS_PER_HORIZON = 3
 """Goals an env must reach in one horizon's time before training success counts: early on only lucky episodes end, and
-nearly all of those are successes.
-"""
+nearly all of those are successes."""
 WORD_S = 1.0
 """Seconds between two messages that a stop waits for the update."""
 CUT_S = 4.0
@@ -105,7 +104,9 @@ class Host:
         ranks: Ranks | None = None,
         tasks: Mapping[str, Task] | None = None,
     ) -> None:
-        """`make` builds the trainee, and may load and set `intervals`. `tasks` is `game_tasks`'s result for the run;
+        """Store the run's parts.
+
+        `make` builds the trainee, and may load and set `intervals`. `tasks` is `game_tasks`'s result for the run;
         without it, `find_task` looks them up.
         """
         self.spec, self.paths, self.home = spec, paths, home or home_of(paths)
@@ -116,9 +117,9 @@ class Host:
         self.intervals = Intervals()
         self.facts = TaskFacts(id=spec.task)
         self.closing = contextlib.ExitStack()
-        """Closed with the run; a trainee registers here what it opens."""
+        """Resources that are closed with the run; a trainee registers here what it opens."""
         self.began = self._recorded = time.monotonic()
-        """Reset by `begin`, when everything is loaded: the time limit counts from there."""
+        """Time of construction, then of `begin`, when everything is loaded: the time limit counts from there."""
         self._recorded_at = Counters()
         self._shown: Watched | None = None
         self._watcher: Watcher | None = None
@@ -182,7 +183,7 @@ class Host:
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
         self.ranks.agree(None)  # no rank reads the folders before they are tidy
-        resumes = self.writer.seq or list_checkpoints(self.paths)  # a log may have been lost
+        resumes = self.writer.seq or list_checkpoints(self.paths)  # the log may be lost while checkpoints remain
         if not resumes:
             trainee.begin()
         if not self.writer.seq:
@@ -263,7 +264,7 @@ class Host:
         self.tell_finishing()
 
     def tell_finishing(self) -> None:
-        """During an update, report every second that a requested stop is still waiting."""
+        """Report, every second during an update, that a requested stop is still waiting."""
         if self.control.stop_reason and time.monotonic() >= self._next_word:
             self._next_word = time.monotonic() + WORD_S
             self.tell_state("stopping", records.FINISHING)
@@ -458,7 +459,7 @@ class Host:
                 self.writer.append(records.ErrorRecord, **fields)
             else:
                 self.writer.tell(records.ErrorRecord, **fields)
-        except LabError:  # the full disk that is being reported
+        except LabError:  # the disk is full, which is the error being reported
             self.writer.tell(records.ErrorRecord, **fields)
 
     def _receipt(self, error: Exception) -> str:
@@ -470,7 +471,7 @@ class Host:
             told, files = self.trainee.evidence(self._shown)
             told = {"update": now.update, "env_steps": now.env_steps, **told, "config": config}
             folder = write_receipt(self.paths, self._trace_id(), error, told, files)
-        except Exception as problem:  # the disk, a device that is gone, a library's own
+        except Exception as problem:  # an error of the disk, a lost device or a library
             self.tell_state("stopping", f"no receipt could be written: {problem}")
             return ""
         return str(folder.relative_to(self.paths.root))

@@ -27,7 +27,7 @@ PICTURES = 16
 
 
 class RunEnded(Exception):  # noqa: N818 - an end, not an error
-    """Raised out of a trainee's loop at the end of the run."""
+    """End of a run, raised out of a trainee's loop."""
 
     def __init__(self, state: RunState, reason: str) -> None:
         super().__init__(reason)

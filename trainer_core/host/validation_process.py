@@ -37,7 +37,7 @@ SPARE_CORES = 4
 LONGEST_S = 300.0
 """Time limit of one validation; a process that takes longer is considered hung and is ended."""
 MOST_THREADS = 4
-"""Most torch threads in the process; the consoles have their own threads."""
+"""Maximum number of torch threads in the process; the consoles have their own threads."""
 KINDS: dict[str, type[records.Record]] = {kind.__name__: kind for kind in (records.EvalRecord, records.EpisodeRecord)}
 
 
@@ -161,7 +161,7 @@ class ValidationProcess:
         self._weights.close()
 
     def _send(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # it is gone, which `take` notices
+        with contextlib.suppress(OSError):  # the process has ended, which `take` notices
             self._link.send_bytes(json.dumps(message).encode())
 
 

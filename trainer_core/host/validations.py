@@ -42,9 +42,9 @@ class Validations:
         tell_state: Callable[[str, str, float], None],
         do: Order,
     ) -> None:
-        """`validator` is None if nothing can validate; `late` is set on rank 0 if a process beside the learner
-        validates.
+        """Set up validation.
 
+        `validator` is None if nothing can validate; `late` is set on rank 0 if a process beside the learner validates.
         `do` carries out a command on one rank between the steps of a validation here.
         """
         self.validator, self.late, self.intervals, self.counters = (validator, late, intervals, counters)

@@ -72,13 +72,15 @@ class Validator:
         paths: RunPaths,
         found: Mapping[str, Task] | None = None,
     ) -> None:
-        """Without a `learner`, a subclass must override `_play` or `_forward`; `found` is `game_tasks`'s result for the
+        """Set up without environments.
+
+        Without a `learner`, a subclass must override `_play` or `_forward`; `found` is `game_tasks`'s result for the
         run.
         """
         self.config, self.home, self.learner, self.paths, self.found = config, home, learner, paths, found
         self.tasks = split_tasks(config.task)
         self.attend: Attend = go_on
-        """Called before every step of a validation; its exceptions end the validation."""
+        """Callback before every step of a validation; its exceptions end the validation."""
         self.rates = Rates()
         """Rates of the last validation."""
         self._envs: dict[str, VecEnv] = {}
@@ -91,13 +93,13 @@ class Validator:
         writing any: a validation that `attend` ends must leave none.
         """
         seed = self.config.seed * 7907 + update
-        self._remembering = None  # it knows other weights
+        self._remembering = None  # its cache belongs to other weights
         by_mode: dict[str, list[Evaluation]] = {}
         kept: list[str] = []
         try:
             yield from self._validated(seed, env_steps, by_mode, kept)
         except EvaluationStopped:
-            for gif in kept:  # of no record
+            for gif in kept:  # without records, remove their files
                 for path in (self.paths.root / gif, (self.paths.root / gif).with_suffix(".json")):
                     path.unlink(missing_ok=True)
             raise
@@ -132,7 +134,7 @@ class Validator:
         On a GPU few consoles cost as much as many.
         """
         starts = {mode: spread_starts(env.start_set, self.config.eval_episodes, mode) for mode in ("greedy", "sample")}
-        if self.config.obs_source != "noise":  # in noise no picture comes back
+        if self.config.obs_source != "noise":  # in noise no picture recurs
             starts["leave_loops"] = starts["greedy"]
         watched = min(WATCHED, len(starts["greedy"]))
         sizes = [len(each) for each in starts.values()]
@@ -230,7 +232,7 @@ class Validator:
         of_task = f"-{self.tasks.index(task)}" if self._part() else ""
         gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}{of_task}.gif"
         images = map(_image, pictures)
-        gif.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        gif.parent.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
         save_gif(gif, images, EPISODE_GIF_DELAY_CS)
         fields = {
             "env_steps": env_steps,

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 LEAN = "LEAN"
 """Name of a worker package's flag: True if it uses only torch's tensors, layers and optimizers, so that torch can be
-loaded early. Other packages import more of torch, in an order of their own.
-"""
+loaded early. Other packages import more of torch, in an order of their own."""
 HEARTBEAT_S = 1.0
 LIMITS = "DMGLAB_LIMITS"
 """Environment variable with limits that replace the run's own in this process."""
@@ -87,7 +86,7 @@ def obey(command: commands.AnyCommand, control: Control, writer: RunWriter) -> s
         case commands.Unpause():
             was_paused = control.paused
             control.pause(False)
-            if control.begun and was_paused:  # the loop may not have noticed any of it
+            if control.begun and was_paused:  # the loop may not have noticed the pause
                 writer.tell(records.StateEvent, state="running")
         case commands.SaveCheckpoint():
             control.request_checkpoint()
@@ -139,7 +138,7 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits
     try:
         outcome = _train(spec, paths, writer, control, module)
     except LabError as error:
-        if module:  # what a library raised is not known to be one line
+        if module:  # a library's error may have several lines
             traceback.print_exception(error)
         print(f"worker: {error}", file=sys.stderr)
         writer.tell(records.StateEvent, state="failed", detail=str(error))
@@ -217,7 +216,7 @@ def main() -> int:
     if order := os.environ.pop(AHEAD, ""):
         os.environ.update(wait_for_order(lambda: _rehearse(run_dir, pipe, module), int(order)))
     if module:
-        os.chdir(run_dir)  # libraries write where they are
+        os.chdir(run_dir)  # libraries write to the working directory
     inherited, limits = os.environ.pop(INHERITED, ""), os.environ.pop(LIMITS, "{}")
     code = run(run_dir, pipe, inherited, module, limits)
     sys.stderr.flush()

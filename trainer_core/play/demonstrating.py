@@ -57,7 +57,7 @@ def record_episode(
         writer.finish()
     except OSError as error:
         raise disk_error(folder, error, "--out") from None
-    except BaseException:  # Ctrl-C: half of an episode is no recording
+    except BaseException:  # after Ctrl-C, half an episode is not a recording
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return played

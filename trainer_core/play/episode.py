@@ -34,7 +34,7 @@ class Script:
     """Player that presses a list of actions whatever it sees, then repeats the last one."""
 
     def __init__(self, actions: Sequence[int]) -> None:
-        """Raises ConfigError for an empty list."""
+        """Store the actions; raises ConfigError for an empty list."""
         if not len(actions):
             raise ConfigError("a script without an action presses nothing")
         self._actions = [int(action) for action in actions]

@@ -24,7 +24,7 @@ MAX_KEY_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """How one state of the game was reached, and its owner's state."""
+    """Origin of one state of the game, and its owner's state."""
 
     buttons: int
     """Joypad mask of the frame that led to it; -1 if the state was loaded."""

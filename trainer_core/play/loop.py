@@ -67,7 +67,7 @@ class CommandLoop:
                 self._plays.pacer.wait()
 
     def _take_commands(self) -> None:
-        while self.running and not (self.paused and self._allowance):  # one step, then the next
+        while self.running and not (self.paused and self._allowance):  # finish a step before the next command
             try:
                 command = self._next_command()
             except Empty:
@@ -182,9 +182,7 @@ class PlayLoop(CommandLoop):
 
 
 def _writable(path: str) -> Path:
-    """Return the path after creating its folder; raises LabError for a folder or device, which a rename would replace,
-    or OSError.
-    """
+    """Return the path, its folder created; raises OSError, and LabError for a folder or device."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     check_target(target)

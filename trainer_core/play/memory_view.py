@@ -20,7 +20,7 @@ INTERVAL_S = 0.1
 
 class MemoryView:
     def __init__(self, directory: Path, game: Game) -> None:
-        """Raises LabError for a game that is not a Game Boy's."""
+        """Create the file; raises LabError for a game that is not a Game Boy's."""
         if not isinstance(game, ConsoleGame):
             raise LabError(f"{game.task}: no Game Boy, so there is no memory to look at")
         self._game = game

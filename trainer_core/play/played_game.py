@@ -47,8 +47,7 @@ class Known(NamedTuple):
 
 
 class Player:
-    """Game with its players; `one_frame` runs a frame, every `frames_per_step` frames are a step, judged as in
-    training.
+    """Game with its players: `one_frame` runs a frame, every `frames_per_step` frames are a judged step.
 
     A policy acts when a step begins and releases the button after `release_after_frames`.
     """
@@ -330,7 +329,7 @@ class Player:
     def record(self, on: bool, until: str = "stopped") -> str:
         """Begin or end a recording; return its folder, or that of the last one.
 
-        `until` tells whether it ends with the episode, see commands.Record.
+        `until` is when it ends by itself, see commands.Record.
         """
         self.recorder.until_episode = until == "episode"
         if on and self.recorder.writer is None:
@@ -487,7 +486,7 @@ class Player:
 
     def _keep_card(self) -> None:
         """Write the scorecard of an ARC game, beside its recordings."""
-        with contextlib.suppress(LabError, OSError):  # a server or a disk that is gone
+        with contextlib.suppress(LabError, OSError):  # the server or the disk may be gone
             card = self.game.card()  # type: ignore[attr-defined]
             write_json(self.directory / "scorecard.json", card)
 

@@ -86,6 +86,6 @@ class Recorder:
         except OSError as error:
             assert self.writer is not None
             writer = self.writer
-            self.end()  # may take off some frames more
+            self.end()  # it may drop some more frames
             reason = f"the recording ends after {writer.frames} frames: {error.strerror}"
             self._tell(records.ErrorRecord, kind="recording", message=reason)

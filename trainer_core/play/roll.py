@@ -37,7 +37,7 @@ class Roll:
     """Editable recording; state n of `game` precedes frame n, `known` frames are played with the current buttons."""
 
     def __init__(self, folder: Path, game: Game, scratch: Path) -> None:
-        """`scratch` is a file for the pictures. Raises LabError for another game's recording."""
+        """Load the recording; `scratch` is a file for the pictures. Raises LabError for another game's recording."""
         self.game, recording = game, read_recording(folder)
         refuse_pictures_only(folder, recording)
         if recording.rom_sha256 != game.rom_sha256:

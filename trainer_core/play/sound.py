@@ -74,7 +74,7 @@ class Speaker:
     """Player of a game's sound while the volume is above 0, the game not too fast and a card present."""
 
     def __init__(self, cartridge: Cartridge, open_output: Callable[[], Output]) -> None:
-        """`open_output` is called when the sound is first turned on."""
+        """Start silent; `open_output` is called when the sound is first turned on."""
         self._open_output = open_output
         self._cartridge = cartridge
         self._sound: GameSound | None = None

@@ -31,7 +31,7 @@ class Side:
     """One policy at one console."""
 
     def __init__(self, directory: Path, home: HomePaths, task: str, agent: StackedAgent) -> None:
-        """Raises LabError for a game without a goal: nobody could win."""
+        """Open the game; raises LabError for a game without a goal: nobody could win."""
         self.game, self.agent = open_game(task, home, directory), agent
         judge = self.game.judge
         if judge is None:

@@ -52,7 +52,7 @@ OURS = {
 }
 """Module and attribute of each of our runners, in display order."""
 MOST_WORDS = 160
-"""Most letters of a broken plug-in's error."""
+"""Maximum length of a broken plug-in's error."""
 
 
 def registered_runners() -> tuple[AgentRunner, ...]:
@@ -111,7 +111,7 @@ def _plug_ins() -> tuple[dict[str, AgentRunner], dict[str, str]]:
     broken: dict[str, str] = {}
     try:
         points = sorted(entry_points(group=GROUP))
-    except Exception as error:  # the metadata of any distribution here
+    except Exception as error:  # broken metadata of any installed distribution
         return {}, {"plug-ins": f"no plug-in was looked for: {_words(error)}"}
     for point in points:
         of = point.dist.name if point.dist else "no distribution"

@@ -14,7 +14,7 @@ from trainer_core.wire.addresses import without_secrets
 from trainer_core.wire.errors import LabError
 
 MOST_BYTES = 2 << 20
-"""Most bytes of each file, from its end."""
+"""Maximum bytes of each file, from its end."""
 TEXTS = ("config.json", "train_log.jsonl", "worker.log")
 PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "PySide6-Essentials", "msgspec")
 
@@ -58,7 +58,7 @@ def _anonymous(text: str, home: HomePaths) -> str:
 
 
 def _versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version  # and all of `email`; few write a report
+    from importlib.metadata import PackageNotFoundError, version  # imports all of `email`, and few users write a report
 
     found = {"python": sys.version.split()[0], "platform": platform.platform()}
     for name in PACKAGES:

@@ -230,7 +230,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         if isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
             if self._parser.backlog > MAX_BACKLOG:
                 pipe.pause_reading()
-            else:  # nothing happens if it reads; Python 3.11.2 cannot tell whether it does
+            else:  # no effect while it is reading; Python 3.11.2 cannot tell whether it is
                 pipe.resume_reading()
 
     def _deliver(self, item: records.Event | BadLine) -> None:
@@ -341,5 +341,5 @@ async def start_child(
         )
     except OSError as error:
         raise LabError(f"{argv[0]} cannot be started: {error.strerror}") from None
-    loop.call_soon(child.begin)  # once the caller has it
+    loop.call_soon(child.begin)  # after the caller has stored it
     return child

@@ -32,7 +32,7 @@ class LineParser:
     def __init__(
         self, limit: int = records.MAX_LINE_BYTES, decode: Callable[[bytes], records.Event | None] = records.decode
     ) -> None:
-        """`decode` is a runner's `parse`: None for a line to ignore."""
+        """Set up; `decode` is a runner's `parse`: None for a line to ignore."""
         self._limit, self._decode = limit, decode
         self._buffer = bytearray()
         self._start = 0

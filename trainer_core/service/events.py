@@ -25,7 +25,7 @@ class EventReader:
         missed: dict[str, int],
         tell: Callable[[Notice], None],
     ) -> None:
-        """`missed` counts, by run, the records that came from its log and not from its pipe."""
+        """Set up; `missed` counts, by run, the records that came from its log and not from its pipe."""
         self._kept, self._note, self._missed, self._tell = kept, note, missed, tell
 
     def on_event(self, run_id: str, event: records.Event) -> None:
@@ -51,12 +51,12 @@ class EventReader:
             if live.guest_log is not None:
                 event = live.guest_log.keep(event)
             worth_telling = live.life.fold(event)
-        except MovedError as error:  # each further record would be lost too
+        except MovedError as error:  # every later record would be lost too
             live.error = live.error or str(error)
             if live.child is not None:
                 live.child.signal_group(signal.SIGTERM)
             return
-        except LabError as error:  # a state that cannot follow, a number or disk that does not fit
+        except LabError as error:  # an impossible next state, or a number or disk error
             self.on_bad_line(run_id, BadLine(str(error), ""))
             return
         self._note(live.life.record)

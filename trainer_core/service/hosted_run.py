@@ -25,7 +25,7 @@ class HostedRun:
     plan: LaunchPlan
     life: RunLife
     device: DeviceLock | None
-    """None for a run that trains beside another at the user's request."""
+    """Lock of its device; None for a run that trains beside another at the user's request."""
     waited: bool = False
     """True if it came from the queue, whose entry is removed once the process is started."""
     child: ChildProcess | None = None
@@ -70,7 +70,7 @@ class HostedRun:
 def end_of(code: int, kept: HostedRun) -> tuple[RunState, str]:
     """Return the end state and a one-line reason for a process that exited with `code`."""
     if kept.error:
-        return RunState.FAILED, kept.error  # it may have ended its own group, by signal
+        return RunState.FAILED, kept.error  # the process may have ended its own group, by signal
     if kept.stopping is not None:
         return RunState.STOPPED, kept.stop_reason
     if code == 0:

@@ -74,7 +74,7 @@ async def run_job(
                 "trainer_core.wire.process_guard",
                 *argv,
                 cwd=child_folder(),
-                stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool
+                stdin=asyncio.subprocess.PIPE,  # closed when this process dies, which ends the tool
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env=child_environment(**owned),

@@ -28,7 +28,7 @@ class NextRun:
         return ids.index(run_id) + 1 if run_id in ids else 0
 
     def others_wait(self, device: str) -> bool:
-        """Return whether a run waits for the device that comes before a new one."""
+        """Return whether a waiting run, which a new one may not overtake, wants the device."""
         return any(
             not entry.held and any(same_device(device, wanted) for wanted in entry.devices)
             for entry in self._queue.entries()

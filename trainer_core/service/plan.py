@@ -16,7 +16,7 @@ class StopLadder:
     """Seconds that each step of a stop may take before the next, harder one."""
 
     command_s: float = 10.0
-    """Restarted by each message of the process that it is working on its end."""
+    """Limit for the stop command, counted anew from each message of the process about its end."""
     terminate_s: float = 5.0
     saving_s: float = 120.0
     """Limit for a checkpoint whose writing was announced."""

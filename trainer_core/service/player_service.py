@@ -65,7 +65,7 @@ def _remove_unfinished(league: Path) -> int:
         if MANIFEST not in {path.name for path in files} and time.time() - changed > OLD_S:
             shutil.rmtree(folder)
             removed += 1
-            with contextlib.suppress(OSError):  # another recording is in it
+            with contextlib.suppress(OSError):  # the folder may hold another recording
                 for parent in folder.parents:
                     parent.rmdir()
                     if parent == league:
@@ -99,7 +99,7 @@ class PlayerService:
         self.on_event: Callable[[records.Event], None] = lambda event: None
         self.on_output: Callable[[list[str]], None] = lambda lines: None
         self.on_end: Callable[[str], None] = lambda reason: None
-        """Called with a reason when the active player ended without a request."""
+        """Callback with a reason when the active player ended without a request."""
         self.ahead = AheadProcess()
         """Process that loads while a checkpoint is selected, so that play starts quickly."""
         self._ahead_directory: Path | None = None
@@ -281,7 +281,7 @@ class PlayerService:
     def _on_exit(self, child: ChildProcess) -> None:
         if child is not self._child or child in self._asked:
             return
-        if self.directory is not None:  # it may have been killed while it recorded
+        if self.directory is not None:  # the player may have been killed while recording
             self._tell_recovered(recover_below(self.directory))
         self._child = None
         self.directory = self.config = None

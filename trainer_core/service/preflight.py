@@ -1,4 +1,4 @@
-"""Checks before a run: each ok, warn or fail with what to do. The list and its order are here.
+"""Checks before a run: each ok, warn or fail with a remedy. This file has their list and order.
 
 | question              | owner                          | asked by                                |
 |-----------------------|--------------------------------|-----------------------------------------|
@@ -185,7 +185,7 @@ async def _probe(runner: AgentRunner) -> Found:
     try:
         return await asyncio.to_thread(_answer, process)
     except asyncio.CancelledError:
-        _kill(process)  # which ends the thread as well
+        _kill(process)  # this ends the thread as well
         raise
 
 

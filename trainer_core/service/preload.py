@@ -115,7 +115,7 @@ class AheadProcess:
             except OSError:  # it ended just now
                 child.listen()
                 return await start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, **callbacks)
-        if compiling is not None and "on_event" in callbacks:  # once the caller has the child
+        if compiling is not None and "on_event" in callbacks:  # after the caller has stored the child
             asyncio.get_running_loop().call_soon(callbacks["on_event"], compiling)
         return child
 
@@ -145,7 +145,7 @@ class AheadWorker(AheadProcess):
 
     @property
     def run_id(self) -> str:
-        """Run for which it was started; "" when nothing waits."""
+        """Id of the run for which it was started; "" when nothing waits."""
         return self._run_id if self.is_waiting else ""
 
     async def prepare(self, plan: LaunchPlan) -> None:

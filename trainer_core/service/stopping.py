@@ -35,7 +35,7 @@ async def climb(live: HostedRun, ladder: StopLadder, move: Move) -> None:
     if live.plan.runner.capabilities.graceful_stop:
         hint = f"finishing the update; SIGTERM after {ladder.command_s:g} s"
         move(live, RunState.STOPPING, hint, ladder.command_s)
-        with contextlib.suppress(ProtocolError):  # a closed stdin: it is on its way out
+        with contextlib.suppress(ProtocolError):  # stdin is closed: the process is ending
             child.send(commands.Stop)
         if not await _hurried_at_work(live, ladder, move):
             return

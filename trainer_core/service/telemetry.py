@@ -77,7 +77,7 @@ class LiveStream:
 async def follow_log(log: Path, has_ended: Callable[[], bool], offset: int = 0) -> AsyncIterator[records.Event]:
     """Yield every record of a log from byte `offset` on, in order and without gaps, until the run ends."""
     while True:
-        over = has_ended()  # before the read: what was written until then is in it
+        over = has_ended()  # before the read, which then includes everything written until the end
         past = await asyncio.to_thread(read_history, log, offset, SLICE_BYTES)
         for event in past.events:
             yield event

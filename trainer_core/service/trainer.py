@@ -1,8 +1,7 @@
 """TrainerService: plans, starts, watches, queues and stops training runs of any runner.
 
-asyncio without Qt: command line and tests run it with plain asyncio, the app through qasync.
-Several may be open on one home: each hosts the runs that it started, follows the others' runs,
-and all of them work one queue (runs.queue).
+asyncio without Qt: command line and tests run it with plain asyncio, the app through qasync. Several may be open on one
+home: each hosts the runs that it started, follows the others' runs, and all of them work one queue (runs.queue).
 """
 
 from __future__ import annotations
@@ -66,8 +65,10 @@ class TrainerService:
         is_detached_host: bool = False,
         start_detached_host: Callable[[HomePaths], object] = start_detached_host,
     ) -> None:
-        """`runners`: default all registered; `works_queue`: start waiting runs as devices become free;
-        `is_detached_host`: detached runs too, which other services leave to it.
+        """Set up; nothing is read before `open`.
+
+        `runners`: default all registered; `works_queue`: start waiting runs as devices become free; `is_detached_host`:
+        detached runs too, which other services leave to it.
         """
         self._start_detached_host = start_detached_host
         self.home, self.works_queue = home, works_queue
@@ -97,7 +98,7 @@ class TrainerService:
         before = self._others.begin()
         self.runs = self.registry.reconcile(before)
         before = self.runs | before
-        with contextlib.suppress(RuntimeError):  # no loop: a look at the index was all
+        with contextlib.suppress(RuntimeError):  # without a loop, reading the index is all
             _keep_looking(asyncio.get_running_loop(), weakref.ref(self))
         return [
             run
@@ -143,7 +144,7 @@ class TrainerService:
         if not detach and not (wait and self._turns.others_wait(plan.spec.device)):
             device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
         if device is None and (wait or detach):
-            await self.ahead.end()  # nobody knows when its run will have its turn
+            await self.ahead.end()  # its run may have to wait for long
             return self._enqueue(plan, detach=detach)
         try:
             life = RunLife.begin(
@@ -243,7 +244,7 @@ class TrainerService:
         except LabError as error:
             self._end(kept, RunState.FAILED, str(error))
             raise
-        except asyncio.CancelledError:  # the process that was being started is gone
+        except asyncio.CancelledError:  # the process that was being started has ended
             self._end(kept, RunState.STOPPED, "interrupted while it was started")
             raise
         finally:
@@ -426,7 +427,7 @@ class TrainerService:
                 self._background(obey(self, run_id, kept.mail, letter))
         with contextlib.suppress(OSError):
             self._others.look(self.runs, {**self._live, **self._launching})
-        with contextlib.suppress(LabError, OSError):  # a disk that is full may be free again
+        with contextlib.suppress(LabError, OSError):  # a full disk may have space again
             self._work_queue()
         return not self._closing
 
@@ -445,7 +446,7 @@ class TrainerService:
             return
         try:
             self._end(live, *end_of(code, live))
-        finally:  # whatever a listener makes of it, the next run has its turn
+        finally:  # even if a listener fails, the next run may start
             with contextlib.suppress(LabError, OSError):
                 self._work_queue()
 
@@ -464,7 +465,7 @@ class TrainerService:
     def _end(self, kept: HostedRun, state: RunState, reason: str) -> None:
         try:
             kept.life.end(state, reason)
-        except LabError as error:  # a full disk: the log still says what happened
+        except LabError as error:  # on a full disk the log still has the reason
             self._tell(LogLines(kept.plan.run_id, (str(error),)))
         if kept.guest_log is not None:
             kept.guest_log.close()

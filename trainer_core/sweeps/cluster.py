@@ -25,7 +25,7 @@ from trainer_core.wire.run_record import RunRecord
 
 ANSWER_S = 10.0
 MAX_LIVES = 3
-"""Most starts of a trial whose nodes were lost."""
+"""Maximum number of starts of a trial whose nodes were lost."""
 
 
 def connect(address: str) -> Any:
@@ -77,10 +77,10 @@ class RaySlots:
     def __init__(
         self, ray: Any, home: HomePaths, sweep: Sweep, *, cpus: float, gpus: float, most: int, actor: type
     ) -> None:
-        """`actor` is TrialSlot, or a test's replacement."""
+        """Set up; `actor` is TrialSlot, or a test's replacement."""
         self.places = most or len(sweep.trials)
         self._ray, self._home, self._sweep = ray, home, sweep
-        self._device = "cuda:0" if gpus else "cpu"  # Ray shows an actor its own GPUs only
+        self._device = "cuda:0" if gpus else "cpu"  # Ray shows only an actor's own GPUs to it
         self._make = ray.remote(actor).options(num_cpus=cpus, num_gpus=gpus, max_restarts=0)
         self._check_resources(cpus, gpus)
         self._busy: dict[int, Any] = {}
@@ -117,7 +117,7 @@ class RaySlots:
             finally:
                 self._placed.discard(trial.number)
                 self._busy.pop(trial.number, None)
-                del actor  # the last handle: Ray ends it and frees its place
+                del actor  # it was the last handle: Ray ends the actor and frees its place
         raise LabError(f"trial {trial.number} lost its node {MAX_LIVES} times")
 
     async def stop(self, trial: Trial, reason: str) -> None:
@@ -130,7 +130,7 @@ class RaySlots:
             return
         try:
             await _awaited(actor.stop.remote(reason))
-        except self._ray.exceptions.RayError:  # its node is gone, and the trial with it
+        except self._ray.exceptions.RayError:  # its node is lost, and the trial with it
             return
 
     async def close(self) -> None:

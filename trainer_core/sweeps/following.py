@@ -28,7 +28,7 @@ class Following:
         while True:
             try:
                 history = read_history(log, self._offsets[trial.number], SLICE)
-            except OSError:  # a pipe, a folder: no log
+            except OSError:  # a pipe or a folder in the log's place
                 return
             if history.offset == self._offsets[trial.number]:
                 return

@@ -81,7 +81,7 @@ class TrialSlot:
         else:
             await service.start(plan, wait=False)
         self._run_id = trial.run_id
-        if self._stopped:  # meanwhile
+        if self._stopped:  # a stop came while it was started
             await service.stop(trial.run_id, self._stopped)
 
     async def _wait_for_lock(self, trial: Trial) -> None:

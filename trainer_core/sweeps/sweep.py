@@ -1,7 +1,7 @@
-"""Sweep on disk: `training/sweeps/<id>/sweep.json`, written once, before its first trial, and ended.jsonl, a line for
-each trial that its rule ended.
+"""Sweep on disk: `training/sweeps/<id>/sweep.json` and ended.jsonl.
 
-Everything else is in its runs: sweep.json has their folders' names, and their results are in their logs and in the
+sweep.json is written once, before the first trial; ended.jsonl has a line for each trial that its rule ended.
+Everything else is in the runs: sweep.json has their folders' names, and their results are in their logs and in the
 index. So a sweep that was killed needs only these two files to continue.
 """
 
@@ -155,7 +155,7 @@ def _check(sweep: Sweep, folder: str) -> None:
     """Raise ConfigError for a definition that `dmglab sweep` would not have written."""
     if sweep.v != 1:
         raise ConfigError(f"version {shown(sweep.v)} is not 1: update DMG Lab to read it")
-    if sweep.sweep_id != folder:  # it names the folder that ended.jsonl goes to
+    if sweep.sweep_id != folder:  # the id names the folder of ended.jsonl
         raise ConfigError(f"sweep_id '{shown(sweep.sweep_id)}' is not the name of its folder")
     check_metric(sweep.early_stop.metric)
     if not 1 <= len(sweep.trials) <= MAX_TRIALS:

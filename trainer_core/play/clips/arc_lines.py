@@ -28,7 +28,7 @@ from trainer_core.wire.regular_files import open_regular
 FRAMES_A_PICTURE = 12
 """Frames per picture: five pictures a second, the games' default_fps; fewer if ten minutes would not suffice."""
 MAX_LINE_BYTES = 4 << 20
-"""Most bytes of one answer: 300 grids. A line of nothing but brackets takes fifty times its size to decode."""
+"""Maximum size of one answer: 300 grids. A line of nothing but brackets takes fifty times its size to decode."""
 MOST_LINES = 100_000
 Level = Annotated[int, Meta(ge=0, le=1 << 20)]
 Colour = Annotated[int, Meta(ge=0, le=15)]
@@ -123,7 +123,7 @@ def _grids(answer: _Answer, where: str) -> np.ndarray:
     """Return the frame as u8[F, 64, 64]."""
     try:
         grids = np.array(answer.frame, np.uint8)
-    except ValueError:  # rows of unlike lengths
+    except ValueError:  # rows of different lengths
         grids = np.empty(0, np.uint8)
     if grids.shape[1:] != (SIDE, SIDE):
         raise LabError(f"{where}: its frame is no animation of grids of {SIDE}x{SIDE}")

@@ -35,7 +35,7 @@ MAX_MOVIE_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 1 << 28
 """Room for 2,900 pictures: four buttons a second for twelve minutes."""
 MAX_ROW_BYTES = 1 << 20
-"""Most bytes of one row of a PyBoy movie, or of its save state; a picture has 92,160 letters."""
+"""Maximum size of one row of a PyBoy movie, or of its save state; a picture has 92,160 letters."""
 PIECE_BYTES = 1 << 20
 """Bytes unpacked at a time: rows are read one by one, so that a small file cannot fill the memory."""
 PYBOY_BOOT_FRAMES = 64
@@ -125,7 +125,7 @@ def _read_vbm(path: Path, data: bytes) -> Movie:
 
 
 MOST_EVENTS = 256
-"""Most events of one frame; PyBoy has about twenty kinds."""
+"""Maximum number of events in one frame; PyBoy has about twenty kinds."""
 Event = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
 Row = tuple[
     Annotated[int, Meta(ge=-(1 << 40), le=1 << 40)], Annotated[list[Event], Meta(max_length=MOST_EVENTS)], str | None

@@ -19,7 +19,7 @@ RECEIPT, STEPS = "receipt.json", "last_steps.npz"
 FRAMES_PER_STEP, RELEASE_AFTER = 24, 8
 MOST_CONSOLES = 256
 MOST_PICTURES, MOST_NUMBERS = 1 << 26, 1 << 20
-"""Most bytes of one array; ours have 3 MB and 4 KB."""
+"""Maximum bytes of one array; ours have 3 MB and 4 KB."""
 WANTED = {
     "pictures": Wanted("u", (4,), MOST_PICTURES),
     "actions": Wanted("i", (2,), MOST_NUMBERS),

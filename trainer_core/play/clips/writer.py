@@ -1,4 +1,4 @@
-"""Writer of recordings whose pictures no console of ours made (see protocol.recording)."""
+"""Writer of recordings whose pictures no console of ours made (see lab.recording)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ClipWriter:
     """Recording in progress: `show` pictures in the order of their frames, then `finish`."""
 
     def __init__(self, folder: Path, width: int, height: int, is_color: bool) -> None:
-        """Shades need a multiple of 4 pixels. Raises LabError for a size that is too large."""
+        """Create the folder. Raises LabError for a size that is too large, or shades not in a multiple of 4 pixels."""
         if not 1 <= width <= MAX_SIDE or not 1 <= height <= MAX_SIDE:
             raise LabError(f"pictures of {width}x{height}: at most {MAX_SIDE} a side can be shown")
         if not is_color and width * height % 4:
@@ -47,7 +47,7 @@ class ClipWriter:
         """Show `picture` u8[H, W] shades or u8[H, W, 3] from `frame` on."""
         data = picture.tobytes() if self._is_color else pack_picture(picture.tobytes())
         if self._shown and frame <= self._shown[-1]:
-            self._pictures.seek(-len(data), os.SEEK_CUR)  # on the screen for no whole frame
+            self._pictures.seek(-len(data), os.SEEK_CUR)  # the last picture was on the screen for less than a frame
             self._shown.pop()
         elif data == self._last:
             return

@@ -56,7 +56,7 @@ class Contestant:
         except LabError as error:
             self.close()
             raise CheckpointError(f"{checkpoint}: {error}") from None
-        except BaseException:  # Ctrl-C while it loads its library
+        except BaseException:  # Ctrl-C while it loads its library, for example
             self._process.kill()
             self.close()
             raise

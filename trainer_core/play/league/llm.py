@@ -37,14 +37,14 @@ SCALE = 2
 """Scale that gives the picture the size of the real screen."""
 _LONG = "|".join(name for name in ACTIONS if len(name) > 1)
 _WORD = re.compile(rf"\b([AB]|(?i:{_LONG}))\b|^\W*([ab])\W*$")
-"""Matches a button name; a single letter only if upper case or the whole answer: "a" is also a word."""
+"""Pattern of a button name; a single letter only if upper case or the whole answer: "a" is also a word."""
 
 
 class LlmPlayer:
     """Player that counts bad answers; an answer that names no button presses B."""
 
     def __init__(self, url: str, model: str = "", *, timeout_s: float = DEFAULT_TIMEOUT_S, key: str = "") -> None:
-        """`url` is the server's base, for example http://127.0.0.1:8080/v1. Raises ConfigError."""
+        """Set up for `url`, the server's base, for example http://127.0.0.1:8080/v1. Raises ConfigError."""
         check_server(url, LLM_KEY, EXAMPLE)
         self._url, self._model = url.rstrip("/") + "/chat/completions", model
         self._timeout_s, self._key = timeout_s, key

@@ -1,9 +1,9 @@
-"""Who can take part in a league, and the words that name them.
+"""Players that can take part in a league, and their names.
 
-random                uniform buttons: what looks at nothing
+random                uniformly random buttons
 checkpoint=RUN        a policy of any runner, in its own interpreter
-nearest=FOLDER        a script: presses what was pressed at the most similar recorded picture
-recorded=FOLDER       recordings as they are, a person's for example, judged again
+nearest=FOLDER        a script: presses the button of the most similar recorded picture
+recorded=FOLDER       recordings, a person's for example, judged again
 llm=URL               a model behind an OpenAI-compatible server
 """
 
@@ -87,7 +87,7 @@ class NearestPlayer:
     """
 
     def __init__(self, pictures: np.ndarray, actions: np.ndarray) -> None:
-        """`actions` i64[M] are the buttons pressed at `pictures` u8[M, 72, 80]."""
+        """Store `actions` i64[M], the buttons pressed at `pictures` u8[M, 72, 80]."""
         self._pictures = pictures.astype(np.int16)
         self._actions = actions
 

@@ -26,7 +26,7 @@ Tell = Callable[[Entry, Played], None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One player's line; `error` tells why it did not finish, the figures are of the episodes played."""
+    """Line of one player; `error` is why it did not finish, the figures are of the episodes played."""
 
     player: str
     kind: str

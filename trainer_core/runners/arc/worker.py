@@ -24,7 +24,7 @@ from trainer_core.wire.run_record import RunState
 
 CARD = "scorecard.json"
 RECORDINGS = "recordings"
-"""Folder of the library's own lines in a run, and of the pictures in the player's folder."""
+"""Name of two folders: the library's own lines in the run, and the pictures in a player's folder."""
 FRAMES_A_PICTURE = 12
 """Frames of the recording per picture: five actions a second."""
 BUTTONS = {5: 0, 7: 1, 1: 3, 2: 4, 3: 5, 4: 6}

@@ -18,7 +18,7 @@ class CleanRlAgent(GuestAgent):
     """Checkpoint of one of the scripts, trained on one of our tasks."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the network; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (networks.MODEL,))
         config = RunSpec.from_dict(meta.runner, meta.config).configure(CleanRlConfig)
         if config.on_gymnasium:

@@ -49,7 +49,7 @@ class CleanRlTrainee(GuestTrainee):
     """One script from its arguments to its last checkpoint."""
 
     file, knows_spaces = networks.MODEL, False
-    counts_steps = True  # its last update follows
+    counts_steps = True  # the script's last update follows its last step
 
     def __init__(self, host: Host, config: CleanRlConfig) -> None:
         super().__init__(host, config)

@@ -25,12 +25,12 @@ class Offline:
     """Minari dataset in D4RL's format, and its environment in gym's."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises ConfigError naming the parts that do not fit together."""
+        """Load the dataset; raises ConfigError naming the parts that do not fit together."""
         try:
             self.dataset = minari.MinariDataset(folder / "data")
             self.episodes = list(self.dataset.iterate_episodes())
             self.space = self.dataset.observation_space, self.dataset.action_space
-        except Exception as error:  # h5py, json and minari each have their own, by the damage
+        except Exception as error:  # h5py, json and minari each raise their own, depending on the damage
             told = " ".join(str(error).split())[:200]
             raise ConfigError(f"{folder}: no Minari dataset that can be read: {told}") from None
         if not self.episodes:
@@ -72,7 +72,7 @@ class Offline:
         """Return the dataset's environment. Raises ConfigError if it cannot be built here."""
         try:
             return OldEnv(self.dataset.recover_environment(), self)
-        except Exception as error:  # gymnasium's, mujoco's or an import's, by what is missing
+        except Exception as error:  # an error of gymnasium, mujoco or an import, depending on what is missing
             told = " ".join(str(error).split())[:200]
             raise ConfigError(f"{name} cannot be built to evaluate in: {told}") from None
 

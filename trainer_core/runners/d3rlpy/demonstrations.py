@@ -104,7 +104,7 @@ def read_minari(folder: Path, limit: int = 0) -> list[Episode]:
     minari, _, _ = load_minari()
     try:
         stored = list(minari.MinariDataset(folder / HDF5.parent).iterate_episodes())
-    except Exception as error:  # h5py, json and minari each have their own, by the damage
+    except Exception as error:  # h5py, json and minari each raise their own, depending on the damage
         told = " ".join(str(error).split())[:200]
         raise ConfigError(f"{folder}: no Minari dataset that can be read: {told}") from None
     if not stored:

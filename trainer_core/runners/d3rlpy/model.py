@@ -31,8 +31,7 @@ MODEL = "model.d3"
 """d3rlpy's own file format, for its `load_learnable`."""
 SMALL = d3rlpy.models.PixelEncoderFactory(filters=[[32, 8, 8], [32, 2, 1]], feature_size=128)
 """Encoder like our small network, one 8x8 patch per tile; of d3rlpy's own kind, so that its file opens wherever d3rlpy
-is installed.
-"""
+is installed."""
 GREYS = d3rlpy.preprocessing.PixelObservationScaler
 DISCRETE = d3rlpy.constants.ActionSpace.DISCRETE
 
@@ -102,7 +101,7 @@ def open_model(folder: Path, device: str) -> Any:
     require_trust(folder / MODEL, "d3rlpy")
     try:
         return d3rlpy.load_learnable(str(folder / MODEL), device=device_name(device))
-    except Exception as error:  # pickle's own, KeyError, RuntimeError ... by the damage
+    except Exception as error:  # pickle's own, KeyError, RuntimeError and others, depending on the damage
         text = " ".join(str(error).split())
         raise CheckpointError(f"{folder / MODEL}: {text}; use another checkpoint") from None
 

@@ -15,7 +15,7 @@ class D3rlpyAgent(GuestAgent):
     """Checkpoint of d3rlpy."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the model; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (learner.MODEL,))
         super().__init__(checkpoint, meta, learner.MODEL, mode, seed)
         self._model = learner.open_model(checkpoint, device)

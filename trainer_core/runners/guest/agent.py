@@ -15,7 +15,7 @@ class GuestAgent(StackedAgent):
     """Agent whose subclass implements `act`: query the network, then call `choose`."""
 
     def __init__(self, checkpoint: Path, meta: CheckpointMeta, file: str, mode: str, seed: int) -> None:
-        """`file` of the checkpoint holds the weights; `mode` is a PolicyMode."""
+        """Set up; `file` of the checkpoint holds the weights, `mode` is a PolicyMode."""
         super().__init__(checkpoint, meta, meta.files[file], mode)
         torch.set_num_threads(1)
         self._rng = torch.Generator().manual_seed(seed)

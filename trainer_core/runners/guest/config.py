@@ -34,7 +34,7 @@ class GuestConfig:
     checkpoint_every: int = option(100_000, "Checkpoint every", "logging", minimum=0, unit="steps")
     """Environment steps between two checkpoints; 0 = only at the end."""
     keep_checkpoints: int = option(5, "Keep checkpoints", "logging", minimum=1)
-    """How many to keep besides the best and the newest."""
+    """Checkpoints kept besides the best and the newest."""
     threads: int = option(0, "CPU threads", "logging", minimum=0)
     """Threads for torch on a CPU; 0 = choose."""
 

@@ -119,7 +119,7 @@ class Workflows:
     """rLLM's SimpleWorkflow with its countdown reward, over `model`."""
 
     def __init__(self, rllm: Any, model: Any, tokenizer: Any, episodes: Path) -> None:
-        """Saved episodes go to the folder `episodes`."""
+        """Set up; saved episodes go to the folder `episodes`."""
         self.model, self.tokenizer = model, tokenizer
         self._rllm = rllm
         self._logger = rllm.EpisodeLogger(str(episodes.parent), episodes.name)
@@ -147,7 +147,7 @@ class Workflows:
             raise_on_error=False,
         )
         try:
-            with contextlib.redirect_stdout(io.StringIO()):  # a line for each episode, in colour
+            with contextlib.redirect_stdout(io.StringIO()):  # it prints a coloured line for each episode
                 episodes = await engine.execute_tasks(tasks, [_task_id(row) for row in rows])
         finally:
             engine.shutdown()

@@ -53,7 +53,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
     data: str = option("", "Questions", "env")
     """File of JSON lines with nums and target; empty = pairs of numbers up to the largest one."""
     largest_number: int = option(5, "Largest number", "env", minimum=2, maximum=99)
-    """Without a file: numbers 1 to this in pairs, their sums, differences and products."""
+    """Largest number without a file: pairs of numbers from 1 to this, their sums, differences and products."""
     prefill: str = option("", "Prefill", "env")
     """Text that every answer begins with, given to the model; the small model has its own."""
     shaping: float = option(1.0, "Reward of form", "env", minimum=0, maximum=10)
@@ -79,8 +79,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
     rollouts: int = option(4, "Drawn answers", "logging", minimum=1, maximum=64)
     """Answers drawn to each of them, for pass@n."""
     checkpoint_every: int = option(200, "Checkpoint every", "logging", minimum=0, unit="steps")
-    """Training steps between two checkpoints; 0 = only at the end. verl saves at their multiples
-    alone: end at one."""
+    """Training steps between two checkpoints; 0 = only at the end. verl saves at their multiples alone: end at one."""
     keep_episodes: int = option(16, "Keep episodes", "logging", minimum=0, maximum=10_000)
     """Drawn answers of each validation that are kept as files below episodes/."""
     log_every: int = option(5, "Log every", "logging", minimum=1)
@@ -92,8 +91,8 @@ class RllmConfig(CheckoutFields, GuestConfig):
     gpus: int = option(1, "GPUs", "env", minimum=1, maximum=64)
     """verl: GPUs of this computer that it takes."""
     rollout: Literal["vllm", "hf"] = option("vllm", "Rollouts", "env", choices=("vllm", "hf"))
-    """verl: who answers. vllm: VERL's own, on GPUs; hf: transformers, for small models, without
-    vLLM, on a CPU too."""
+    """verl: engine that generates answers. vllm: VERL's own, on GPUs; hf: transformers, for small models, without vLLM,
+    on a CPU too."""
     arguments: str = option("", "Arguments", "learning")
     """verl: more of its settings, for example `algorithm.use_kl_in_reward=True`."""
 

@@ -23,8 +23,7 @@ SAVED = "latest_checkpointed_iteration.txt"
 METRICS = "verl_metrics.jsonl"
 NEVER = -1
 CPU_PLACES = 8
-"""Processors announced to Ray, which places actors by them: each of VERL's actors takes one, whatever it computes on.
-"""
+"""Processors announced to Ray for VERL's actors, which take one each, besides those of its workers."""
 PASS_AT_1 = f"val/{COUNTDOWN}/pass@1"
 
 
@@ -97,7 +96,7 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
     if config.rollout == "hf":
         values |= {
             f"{rollout}.free_cache_engine": False,
-            "actor_rollout_ref.model.use_remove_padding": False,  # would take flash-attn
+            "actor_rollout_ref.model.use_remove_padding": False,  # it would need flash-attn
             "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
         }
     if config.device == "cpu":

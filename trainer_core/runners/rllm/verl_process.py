@@ -62,7 +62,7 @@ class Supervisor(GuestTrainee):
     policy, file, needs = "verl", POINTER, (POINTER,)
 
     def __init__(self, host: Host, config: RllmConfig, questions: int, argv: list[str]) -> None:
-        """`questions` is the number of held-out questions; `argv` starts VERL."""
+        """Set up; `questions` is the number of held-out questions, `argv` starts VERL."""
         super().__init__(host, config)
         self.questions, self.argv = questions, argv
         self.num_envs = config.prompts * config.generations
@@ -81,7 +81,7 @@ class Supervisor(GuestTrainee):
 
     def train(self) -> None:
         self.follow(self.argv)
-        raise RunEnded(RunState.FINISHED, "")  # it has saved what it wanted to
+        raise RunEnded(RunState.FINISHED, "")  # VERL has saved its last checkpoint
 
     def follow(self, argv: list[str]) -> None:
         """Start VERL and read its metrics until it ends. Raises RunEnded."""
@@ -118,7 +118,7 @@ class Supervisor(GuestTrainee):
 
     def _record(self, step: int, metrics: dict[str, float]) -> None:
         last = self.config.total_env_steps
-        if last and step > last:  # the validation after the last update
+        if last and step > last:  # this is the validation after the last update
             self._evaluated(metrics)
             return
         self.step = max(self.step, step)

@@ -131,7 +131,7 @@ class Training(TrainerCallback, GuestTrainee):
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
-        except Exception as error:  # transformers' own, safetensors', JSON's
+        except Exception as error:  # transformers, safetensors and JSON raise their own
             raise ConfigError(f"{folder}: {' '.join(str(error).split())[:300]}") from None
         if tokenizer.eos_token_id is None or not tokenizer.chat_template:
             raise ConfigError(f"{folder}: its tokenizer needs an eos token and a chat template")
@@ -195,7 +195,7 @@ class Training(TrainerCallback, GuestTrainee):
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         """Count a training step, at the time when TRL's metrics are complete and it would save."""
         if not logs or "reward" not in logs:
-            return  # the summary at TRL's own end
+            return  # this is the summary at TRL's own end
         step = state.global_step
         state.log_history.clear()  # train_log.jsonl has the entries
         for name, value in logs.items():

@@ -47,7 +47,7 @@ class RecurrentValidator(Validator):
     def __init__(
         self, config: RunConfig, home: HomePaths, model: Any, paths: RunPaths, found: Mapping[str, Task] | None
     ) -> None:
-        """`model` is SB3's."""
+        """Set up for `model`, an SB3 model."""
         super().__init__(config, home, None, paths, found)
         self._model = model
 

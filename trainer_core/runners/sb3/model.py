@@ -139,7 +139,7 @@ def loop_state(model: Any) -> dict[str, Any]:
         arrays = {name: getattr(buffer, name)[:filled] for name in _BUFFER}
         state["replay"] = {name: torch.from_numpy(value) for name, value in arrays.items()}
         state["at"] = (buffer.pos, buffer.full)
-    if isinstance(model, RecurrentPPO):  # SB3's load begins with an empty one
+    if isinstance(model, RecurrentPPO):  # SB3's `load` starts with empty states
         actor, critic = model._last_lstm_states
         state["lstm"] = torch.stack([*actor, *critic]).cpu()
     return state

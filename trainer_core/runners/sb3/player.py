@@ -21,7 +21,7 @@ class Sb3Agent(GuestAgent):
     """
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the model; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (sb3.MODEL,))
         super().__init__(checkpoint, meta, sb3.MODEL, mode, seed)
         algo = meta.config["algo"]

@@ -18,7 +18,7 @@ class SkrlAgent(GuestAgent):
     """Checkpoint of skrl."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the model; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (skrl_model.MODEL,))
         super().__init__(checkpoint, meta, skrl_model.MODEL, mode, seed)
         seen = gymnasium.spaces.Box(0, MAX_SHADE, meta.obs_shape, np.uint8)

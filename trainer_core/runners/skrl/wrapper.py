@@ -25,7 +25,7 @@ class Counts(NamedTuple):
     own_ended: float
     """Ended episodes that began at the task's own starts, not along a demonstration."""
     own_reached: float
-    """Of those, episodes that ended at the goal."""
+    """Own-start episodes that ended at the goal."""
     own_steps: float
     """Steps in them."""
 

@@ -39,7 +39,7 @@ for _name in ("spade", "slixmpp", "asyncio"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 PATIENCE_S = 10.0
-"""Most seconds that an agent may think, or wait for a message, before its step fails."""
+"""Maximum seconds that an agent may think, or wait for a message, before its step fails."""
 SETTLED = 5
 """Idle turns of the event loop after which all agents count as finished."""
 NAP_S = 0.005
@@ -317,10 +317,7 @@ class Mind:
             await agent.stop()
 
     async def _until(self, is_enough: Callable[[], bool] | None) -> None:
-        """Run the agents until `is_enough` and all are idle.
-
-        Raises LabError after PATIENCE_S, or when a plan fails.
-        """
+        """Run the agents until `is_enough` and all are idle. Raises LabError after PATIENCE_S, or when a plan fails."""
         ends, quiet = time.monotonic() + PATIENCE_S, 0
         while quiet < SETTLED or not (is_enough is None or is_enough()):
             await asyncio.sleep(0 if quiet < SETTLED else NAP_S)

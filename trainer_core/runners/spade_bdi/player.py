@@ -18,7 +18,7 @@ class BdiAtTheButtons(StackedAgent):
     _last: Mind | None = None
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the agents; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (ckpt.MIND,))
         super().__init__(checkpoint, meta, meta.files[ckpt.MIND], mode)
         self._mind = ckpt.open_mind(checkpoint, greedy=mode != "sample", exploration=0.1, seed=seed)

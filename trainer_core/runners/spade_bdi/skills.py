@@ -21,7 +21,7 @@ class Skill:
     """One policy, evaluated at most once per step."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the policy; raises CheckpointError when the checkpoint cannot be used."""
         self.name = name
         self._agent = Agent(folder, mode="greedy")
         self.files = {f"{PREFIX}{name}.{file}": (folder / file).read_bytes() for file in FILES}

@@ -41,7 +41,7 @@ SHAPE = (1, 72, 80)
 
 
 class StoppedMidway(Exception):  # noqa: N818 - an end, not an error
-    """Raised when a stop is requested during an episode."""
+    """Stop that is requested during an episode."""
 
 
 class MindTrainee(GuestTrainee):
@@ -91,7 +91,7 @@ class MindTrainee(GuestTrainee):
         while True:
             self.host.boundary(self.steps)
             state = self.mind.state()
-            env = copy.deepcopy(self.env.state_dict())  # a copy, since the observations change in place
+            env = copy.deepcopy(self.env.state_dict())  # deep, since observations change in place
             try:
                 self._live_episode()
             except StoppedMidway:

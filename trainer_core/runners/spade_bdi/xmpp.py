@@ -30,7 +30,7 @@ class LoopbackServer:
     """Server on two free ports of 127.0.0.1; `port` is the clients'."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` receives the server's certificate, newly made with a private key."""
+        """Set up; `folder` receives the server's certificate, newly made with a private key."""
         self._folder = folder
         self.port, self._task = 0, None
 

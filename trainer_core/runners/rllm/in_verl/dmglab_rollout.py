@@ -138,7 +138,7 @@ def server_name(replica_rank: int) -> str:
 
 
 class Replica(RolloutReplica):
-    """One Server per worker, on the worker's GPU."""
+    """Set of servers: one per worker, on the worker's GPU."""
 
     async def launch_servers(self) -> None:
         if self.world_size != 1:
