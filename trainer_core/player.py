@@ -1,8 +1,8 @@
-"""`python -m trainer_core.player PLAYER_DIR [AGENT_MODULE]`: play one game in real time.
+"""Program of a player, `python -m trainer_core.player PLAYER_DIR [AGENT_MODULE]`: one game in real time.
 
-config.json is a wire.playing.PlayerConfig: a person plays, or a policy, whose checkpoints the agent
-of AGENT_MODULE opens (ours without it). Every frame's picture goes to frames.bin. Commands come in
-on standard input, events go out on the old standard output: docs/protocol.md.
+config.json is a wire.playing.PlayerConfig: a person plays, or a policy, whose checkpoints are opened by AGENT_MODULE's
+agent (ours without it). Every frame's picture goes to frames.bin. Commands come on standard input, events go to the old
+standard output: docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HEARTBEAT_S = 1.0
 
 
 class Events:
-    """The player's side of the pipe; nothing of it is logged."""
+    """Sender of the player's events on the pipe; nothing is logged."""
 
     def __init__(self, pipe: Pipe, run_id: str) -> None:
         self._pipe, self._run_id = pipe, run_id
@@ -53,7 +53,7 @@ class Events:
 
 
 def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
-    """Play until told to stop; returns the exit status."""
+    """Play until told to stop; return the exit status."""
     events = Events(pipe, directory.name)
     inbox: Inbox = SimpleQueue()
     try:
@@ -80,7 +80,7 @@ def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
 def _open(
     directory: Path, config: PlayerConfig, inbox: Inbox, tell: Tell, make_agent: MakeAgent
 ) -> CommandLoop | RollLoop:
-    """What shows the first picture now and runs from then on. Raises LabError."""
+    """Return a loop that has shown its first picture. Raises LabError."""
     home = home_of_player(directory)
     if config.device != "cpu":
         from trainer_core.envs.startable import find_device  # loads torch
@@ -111,7 +111,7 @@ def _beat(events: Events) -> None:
 
 
 def _tell_compiling(events: Events) -> None:
-    """On a fresh computer the first picture waits a minute for kernels: say so."""
+    """Report kernel compilation, for which the first picture waits a minute on a fresh computer."""
 
     def tell(detail: str, progress: float) -> None:
         events.tell(records.StateEvent, state="starting", detail=detail, progress=progress)

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.worker RUN_DIR`: train one run, watched by who started it."""
+"""Program of a worker, `python -m trainer_core.worker RUN_DIR`: trains one run, watched by its parent."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""Making tasks: demonstrations, start states, goals, the numbers that follow, checks, archives."""
+"""Making tasks: demonstrations, start states, goals, derived numbers, checks, archives."""

@@ -1,4 +1,4 @@
-"""A task as one zip file, without the ROM: task.toml and the files it names, side by side."""
+"""Task archives: one zip file with task.toml and the files it names, without the ROM."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def export_task(task: Task, out: Path) -> dict[str, Any]:
-    """Write the archive, whole or not at all; equal tasks give equal bytes. Raises TaskError."""
+    """Write the archive atomically; equal tasks give equal bytes. Raises TaskError."""
     _verify(task)
     if out.exists() and not out.is_file():
         raise TaskError(f"{out}: not a file that could be replaced")
@@ -55,7 +55,7 @@ def export_task(task: Task, out: Path) -> dict[str, Any]:
 
 
 def import_task(path: Path, new_id: str, home: HomePaths) -> dict[str, Any]:
-    """Unpack an archive into the home's tasks, whole or not at all. Raises TaskError."""
+    """Unpack an archive into the home's tasks atomically. Raises TaskError."""
     files = _read(path)
     trial = ""
     try:
@@ -78,7 +78,7 @@ def import_task(path: Path, new_id: str, home: HomePaths) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, bytes]:
-    """Name to bytes of every file in the archive. Raises TaskError for what could do harm."""
+    """Return the bytes of every file in the archive by name. Raises TaskError for unsafe archives."""
     with parsing(f"{path}: no archive of a task that can be read", TaskError):
         if not path.is_file():
             raise TaskError(f"{path}: no such archive")
@@ -97,18 +97,18 @@ def _read(path: Path) -> dict[str, bytes]:
                 raise TaskError(f"{path}: unpacks to more than {MAX_BYTES >> 20} MiB")
             if MANIFEST not in names:
                 raise TaskError(f"{path}: holds no {MANIFEST}: no archive of a task")
-            # A declared size is not always the true one: never more than it is read.
+            # A declared size may be false: never read more than it.
             return {entry.filename: archive.read(entry) for entry in entries}
 
 
 def _checked_zip(file: BinaryIO) -> zipfile.ZipFile:
-    """Its directory is small: zipfile reads the whole of it, however many files it names."""
+    """Open a zip after checking that its directory is small: zipfile reads all of it, however many files it names."""
     check_directory(file)
     return zipfile.ZipFile(file)
 
 
 def _verified(folder: Path, files: dict[str, bytes], new_id: str) -> Task:
-    """The task unpacked at `folder`, its files checked. Raises TaskError."""
+    """Return the task unpacked at `folder`, its files checked. Raises TaskError."""
     task = load_task(folder)
     if new_id:
         manifest = msgspec.structs.replace(task.manifest, id=new_id)
@@ -123,7 +123,7 @@ def _verified(folder: Path, files: dict[str, bytes], new_id: str) -> Task:
 
 
 def _verify(task: Task) -> None:
-    """Every file is the manifest's and can be read; all states are of its ROM. Raises TaskError."""
+    """Check that every file matches the manifest, can be read and belongs to its ROM. Raises TaskError."""
     manifest = task.manifest
     find_success_function(manifest.success)
     verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
@@ -137,7 +137,7 @@ def _verify(task: Task) -> None:
     except EmulatorError as error:
         if not (task.folder / INPUTS).is_file():
             raise TaskError(str(error)) from None
-        starts = []  # of another layout: made again from their inputs when the task is used
+        starts = []  # states of another layout are remade from their inputs when the task is used
     if starts and len(starts) != manifest.starts.count:
         raise TaskError(f"{manifest.starts.file}: {len(starts)} states, the manifest says {manifest.starts.count}")
     for state in (*starts, *states):
@@ -149,7 +149,7 @@ def _verify(task: Task) -> None:
 
 
 def _try_rom(task: Task, home: HomePaths) -> str:
-    """Where the ROM is, or how to bring it. Raises TaskError for states that do not fit it."""
+    """Return "found", or how to register the missing ROM. Raises TaskError for states that do not fit it."""
     if task.rom_path is None and task.manifest.rom.sha256 not in registered_roms(home):
         sha256 = task.manifest.rom.sha256
         return f"missing: {task.manifest.rom.name}, SHA-256 {sha256}; register it with `{REGISTER}`"

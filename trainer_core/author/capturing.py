@@ -1,4 +1,4 @@
-"""`dmglab task capture` and `dmglab task demo`: moments and ways out of scripts and recordings."""
+"""`dmglab task capture` and `dmglab task demo`: states and demonstrations from scripts and recordings."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from trainer_core.wire.regular_files import check_target
 
 COLUMNS = 10
 LABEL, GAP = 12, 4
-"""Pixels of the line above a screen, and between two."""
+"""Pixels of the line above a screen, and between two screens."""
 MOST = 400
-"""Steps of one sheet: forty rows."""
+"""Maximum number of steps on one sheet: forty rows."""
 
 
 def contact_sheet(cartridge: Cartridge, inputs: Inputs, trace: Trace, codec: Codec) -> bytes:
-    """A PNG of the screens at the ends of all steps, each with its number and the button pressed.
+    """Return a PNG of the screens at the ends of all steps, each with its number and the button pressed.
 
-    Raises TaskError for more steps than anybody looks at.
+    Raises TaskError for more than MOST steps.
     """
     if len(trace.states) > MOST + 1:
         raise TaskError(f"{inputs.source}: {len(trace.states) - 1} steps, a sheet holds {MOST}; take --picture")
@@ -58,8 +58,10 @@ def contact_sheet(cartridge: Cartridge, inputs: Inputs, trace: Trace, codec: Cod
 def capture_step(
     script: Path, rom: str, base: str, step: int, home: HomePaths, codec: Codec, files: dict[str, Path]
 ) -> dict[str, Any]:
-    """Write what the game is and shows after step `step` of a script: its `state`, `goal` or
-    `picture`, and the `sheet` of all steps. A task `base` has its own codec. Raises LabError."""
+    """Write the game after step `step` of a script: its `state`, `goal` or `picture`, and the `sheet` of all steps.
+
+    With a task `base` its codec is used. Raises LabError.
+    """
     for path in files.values():
         check_target(path)
     _, cartridge = choose_rom(rom, base, home)
@@ -90,12 +92,12 @@ def capture_step(
 def add_demonstration(
     source: Path, task_id: str, home: HomePaths, *, frames: tuple[int, int], out: Path | None, minari: str = ""
 ) -> dict[str, Any]:
-    """Cut `source` to the task's goal and keep it; returns what it is. Raises LabError.
+    """Cut `source` at the task's goal and save it as a demonstration; return its description. Raises LabError.
 
-    The task's folder is changed in one rename of its manifest, written after the demonstrations.
+    The task's folder changes by one rename of its manifest, written after the demonstrations.
     """
     if minari:
-        load_minari()  # known to be missing before anything is written
+        load_minari()  # fail before anything is written
     task = find_task(task_id, home)
     codec = task.manifest.codec
     if out is None and not task.folder.resolve().is_relative_to(home.tasks.resolve()):
@@ -138,13 +140,13 @@ def _cut(inputs: Inputs, frames: tuple[int, int], source: str) -> Inputs:
     first, last = frames[0], frames[1] or len(inputs.masks)
     if not 0 <= first < last <= len(inputs.masks):
         raise TaskError(f"{source}: has the frames 0 to {len(inputs.masks)}, not {first} to {last}")
-    # What lies before the cut is played, not kept.
+    # Frames before the cut are played but not kept.
     begun = max(first, inputs.first_step) if first == 0 else first
     return Inputs(inputs.masks[:last], inputs.start, source, min(begun, last))
 
 
 def _keep(task: Task, demos: list[Demonstration]) -> None:
-    """Put `demos` into the task's folder under a new name, then the manifest that names it."""
+    """Save `demos` in the task's folder under a new name, then the manifest that names the file."""
     path = task.folder / FILE
     numbers = range(2, 100_000)
     if path.exists():

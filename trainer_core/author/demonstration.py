@@ -1,4 +1,4 @@
-"""Demonstrations played again, bit for bit, and written; the file is envs/demonstrations.py's."""
+"""Replaying demonstrations bit for bit, and saving them; envs/demonstrations.py reads the file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILE = "demo.npz"
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a demonstration passes at the ends of its steps; entry 0 is its start."""
+    """Pictures and states at the ends of a demonstration's steps; entry 0 is its start."""
 
     pictures: np.ndarray
     """u8[S + 1, 72, 80]"""
@@ -31,16 +31,16 @@ class Trace:
 
 
 def step_screen(cartridge: Cartridge, state: Snapshot) -> np.ndarray:
-    """u8[144, 160] what the screen shows in `state`."""
+    """Return the screen u8[144, 160] of `state`."""
     emulator = Emulator(cartridge, 1, "cpu")
     emulator.restore(state)
     return emulator.screens.numpy()[0]
 
 
 def play_inputs(cartridge: Cartridge, inputs: Inputs, codec: Codec, tell: Preparing | None = None) -> Trace:
-    """Play `inputs`; the states at `inputs.first_step` and after each whole step from there.
+    """Play `inputs`; return the states at `inputs.first_step` and after each whole step from there.
 
-    Raises TaskError when they are of another ROM.
+    Raises TaskError when they belong to another ROM.
     """
     emulator = Emulator(cartridge, 1, "cpu")
     if inputs.start is not None:
@@ -73,7 +73,7 @@ def play_demonstration(cartridge: Cartridge, demo: Demonstration, codec: Codec, 
 
 
 def save_demonstrations(path: Path, demos: list[Demonstration]) -> None:
-    """Whole or not at all."""
+    """Save demonstrations atomically."""
     save_snapshots(
         path,
         [demo.start for demo in demos],
@@ -89,9 +89,9 @@ class Replay:
     pictures: np.ndarray
     """u8[S + 1, 72, 80]"""
     actions: np.ndarray
-    """i64[S] what was pressed in each step, -1 nothing."""
+    """i64[S], the action of each step, -1 for none."""
     done: int | None
-    """Step in which the goal is reached, from 1; None where it is not."""
+    """Step in which the goal is reached, from 1; None if it is not."""
 
 
 def replay_demonstrations(task: Task, parts: TaskParts, tell: Preparing | None = None) -> list[Replay]:
@@ -107,9 +107,9 @@ def _replay(task: Task, cartridge: Cartridge, parts: TaskParts, demo: Demonstrat
 
 
 def done_step(task: Task, pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray) -> int | None:
-    """The step, from 1, in which `done` fires along `pictures` u8[S + 1, 72, 80]; None if never.
+    """Return the step, from 1, in which `done` fires along `pictures` u8[S + 1, 72, 80]; None if never.
 
-    The horizon does not matter here.
+    Ignores the horizon.
     """
     rules = task_rules(task.manifest)._replace(horizon=len(pictures) + 1)
     judge = Judge(templates, mask, task.manifest.goal.distance, rules)

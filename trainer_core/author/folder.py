@@ -1,4 +1,4 @@
-"""A task's folder, written whole or not at all."""
+"""A task's folder, written atomically."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ from trainer_core.wire.errors import TaskError, shown
 from trainer_core.wire.regular_files import DEEPEST
 
 LEFT_S = 3_600.0
-"""Since anything in a half made folder changed: writing one takes seconds."""
+"""Seconds without a change after which an unfinished folder counts as abandoned: writing one takes seconds."""
 _HIDDEN = re.compile(r"\.[a-z0-9_-]+\.[a-z0-9_]{8}")
-"""What a task is called while it is made; before November 2026 tempfile chose the end."""
+"""Name of a task's folder while it is written; before November 2026 tempfile chose the suffix."""
 STARTS, GOAL, MANIFEST, INPUTS = "starts.npz", "goal.npz", "task.toml", "starts.json"
 
 
 def free_folder(task_id: str, home: HomePaths) -> Path:
-    """Where a new task of that id goes, tried before any work.
+    """Return the folder of a new task after checking id and write access.
 
-    What killed ones left below the home's tasks goes first. Raises TaskError for one that is taken,
-    for no id, and for a home that cannot be written.
+    First removes unfinished folders in the home's tasks. Raises TaskError for an invalid or existing id, and for a home
+    that cannot be written.
     """
     if not is_task_id(task_id):
         raise TaskError(f"task id '{shown(task_id)}': {ID_RULE}")
@@ -77,7 +77,7 @@ def free_folder(task_id: str, home: HomePaths) -> Path:
 
 
 def _try_to_write(folder: Path) -> None:
-    """Raises TaskError where no folder can be made; nothing is left."""
+    """Raise TaskError if no folder can be made there; leave nothing behind."""
     there = next(parent for parent in folder.parents if os.path.lexists(parent))
     try:
         with tempfile.TemporaryDirectory(prefix=".try.", dir=there):
@@ -88,16 +88,16 @@ def _try_to_write(folder: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A hidden folder to fill; it becomes `folder` when the block ends well, else nothing stays.
+    """Yield a hidden folder to fill; rename it to `folder` if the block succeeds, else remove it.
 
-    It is locked until then, so that `remove_left` knows whose is given up.
+    It is locked until then, so that `remove_left` can tell abandoned folders.
     """
     made: Path | None = None
     lock = -1
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         hidden = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}")
-        hidden.mkdir()  # not by tempfile, whose folders are the owner's alone whatever the umask is
+        hidden.mkdir()  # not by tempfile, which makes folders private whatever the umask is
         made = hidden
         lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -113,10 +113,10 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_left(root: Path) -> int:
-    """Remove hidden folders of tasks that a kill left half made, and return how many.
+    """Remove hidden task folders that a kill left unfinished; return their number.
 
-    Nobody may hold one's lock, and it has to be an hour old: one is made a moment before it is
-    locked. What cannot be looked at stays.
+    Removes only unlocked folders that are an hour old, since a folder is made a moment before it is locked. Skips what
+    cannot be read.
     """
     removed, left = 0, [(root, 0)]
     while left:
@@ -144,16 +144,16 @@ def _remove_if_left(folder: Path) -> bool:
             return False
         shutil.rmtree(folder, ignore_errors=True)
         return True
-    except OSError:  # somebody is at it
+    except OSError:  # another process uses it
         return False
     finally:
         os.close(lock)
 
 
 def own_folder(task_id: str, home: HomePaths) -> Path:
-    """Return where a task of the home's own lies, whatever its folder holds.
+    """Return the folder of one of the user's own tasks, whatever it contains.
 
-    Raises TaskError for one that is not there, and for one that is shipped.
+    Raises TaskError for a missing task and for a shipped one.
     """
     if not is_task_id(task_id):
         raise TaskError(f"task id '{shown(task_id)}': {ID_RULE}")
@@ -166,20 +166,20 @@ def own_folder(task_id: str, home: HomePaths) -> Path:
 
 
 def remove_task(task_id: str, home: HomePaths) -> Path:
-    """Remove a task of the home's own and return where it was.
+    """Remove one of the user's own tasks; return its former folder.
 
-    Runs that learned it stay, and cannot be resumed without it. Raises TaskError as `own_folder`
-    does, and for a home that cannot be written.
+    Runs that trained on it stay, but cannot be resumed without it. Raises TaskError as `own_folder` does, and for a
+    home that cannot be written.
     """
     folder = own_folder(task_id, home)
     gone = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}")
     try:
-        os.rename(folder, gone)  # in one step: nobody lists half of it
+        os.rename(folder, gone)  # in one step: no listing sees half of it
         shutil.rmtree(gone)
         for parent in folder.parents:
             if parent == home.tasks:
                 break
-            parent.rmdir()  # of a/b, where b was the last one
+            parent.rmdir()  # removes `a` of `a/b` if `b` was its last entry
     except OSError as error:
         if os.path.lexists(folder) or os.path.lexists(gone):
             raise TaskError(f"{folder}: cannot be removed: {error.strerror or error}") from None
@@ -187,9 +187,9 @@ def remove_task(task_id: str, home: HomePaths) -> Path:
 
 
 def update_reward(task_id: str, home: HomePaths) -> dict[str, Any]:
-    """Give a task of the home's own the reward that new ones get; return what it was and is.
+    """Give one of the user's own tasks the current default reward; return the changes.
 
-    What the distance weighs (`alpha`) and the goal's bonus stay. Raises TaskError.
+    Keeps the distance's weight (`alpha`) and the goal's bonus. Raises TaskError.
     """
     own_folder(task_id, home)
     task = find_task(task_id, home)
@@ -208,7 +208,7 @@ def update_reward(task_id: str, home: HomePaths) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskContents:
-    """What a new task's folder says and holds; the manifest has the hashes besides."""
+    """Contents of a new task's folder; the manifest adds the hashes."""
 
     id: str
     title: str
@@ -217,9 +217,9 @@ class TaskContents:
     codec: Codec
     starts: list[Snapshot]
     start_pictures: np.ndarray
-    """u8[S, 72, 80], what each start shows."""
+    """u8[S, 72, 80], the picture of each start."""
     start_inputs: list[dict[str, Any]]
-    """How each start is reached; empty for those that were given as states."""
+    """Inputs that reach each start; empty for starts given as states."""
     heldout: int
     goal: GoalPictures
     tau: float
@@ -232,7 +232,7 @@ class TaskContents:
 
 
 def write_task(folder: Path, task: TaskContents) -> None:
-    """Write the folder of a new task. Raises TaskError; the folder then is not there."""
+    """Write the folder of a new task. Raises TaskError; no folder is left then."""
     goal = task.goal
     with new_folder(folder) as made:
         save_snapshots(made / STARTS, task.starts, pictures=task.start_pictures)
@@ -272,7 +272,7 @@ def write_task(folder: Path, task: TaskContents) -> None:
 
 
 def held_out_share(count: int) -> int:
-    """A third of the starts, rounded down; at least one as soon as there are two."""
+    """Return a third of `count`, rounded down, but at least 1 of two or more starts."""
     return max(count // 3, 1) if count > 1 else 0
 
 
@@ -281,7 +281,7 @@ def file_sha256(path: Path) -> str:
 
 
 def manifest_toml(manifest: TaskManifest) -> bytes:
-    """The manifest as TOML: scalars first, then one table a part."""
+    """Return the manifest as TOML: scalars first, then one table per part."""
     parts = {k: v for k, v in msgspec.to_builtins(manifest).items() if v is not None}
     scalars = {key: value for key, value in parts.items() if not isinstance(value, dict)}
     lines = [f"{key} = {_value(value)}" for key, value in scalars.items()]
@@ -292,5 +292,5 @@ def manifest_toml(manifest: TaskManifest) -> bytes:
 
 
 def _value(value: object) -> str:
-    # JSON's strings, numbers and booleans are TOML's too, but for DEL, which TOML wants escaped.
+    # JSON strings, numbers and booleans are also TOML's, except that TOML requires DEL to be escaped.
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Goal pictures, masks, and the tau that separates them from what is no goal."""
+"""Goal pictures, masks, and the tau that separates the goal from other pictures."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from trainer_core.lab.recording import HEIGHT, WIDTH
 from trainer_core.wire.errors import TaskError
 
 LEAST_DISTANCE = 0.001
-"""A picture that is nearer is taken for the goal itself."""
+"""Distance below which a picture is taken for the goal itself."""
 MOST_TAU, TAU_SHARE = 0.02, 0.4
 MAX_TEMPLATES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class GoalPictures:
-    """Any of them is the goal."""
+    """Goal templates, any of which is the goal."""
 
     templates: np.ndarray
     """u8[G, 72, 80]"""
     mask: np.ndarray
-    """bool[G, 72, 80] pixels that count."""
+    """bool[G, 72, 80], pixels that count."""
     distance: str
-    """l1 or mse."""
+    """"l1" or "mse"."""
 
     def distances(self, pictures: np.ndarray) -> np.ndarray:
-        """f32[N] distance of `pictures` u8[N, 72, 80] to the nearest template."""
+        """Return f32[N], the distance of `pictures` u8[N, 72, 80] to the nearest template."""
         return np.array(
             [goal_distance(seen, self.templates, self.mask, self.distance) for seen in pictures], np.float32
         )
 
 
 def parse_mask(rectangles: tuple[str, ...]) -> np.ndarray | None:
-    """bool[72, 80] of the rectangles `X,Y,WIDTH,HEIGHT` in screen pixels; None without any.
+    """Return bool[72, 80] of the rectangles `X,Y,WIDTH,HEIGHT` in screen pixels; None without any.
 
     A pixel of the observation counts when the rectangles cover a part of it. Raises TaskError.
     """
@@ -59,9 +59,9 @@ def parse_mask(rectangles: tuple[str, ...]) -> np.ndarray | None:
 def gather_goal(
     pictures: list[np.ndarray], files: tuple[Path, ...], mask: np.ndarray | None, distance: str
 ) -> GoalPictures:
-    """The goal of `pictures` u8[72, 80] and of the templates in `files`, each kept once.
+    """Return the goal of `pictures` u8[72, 80] and of the templates in `files`, without duplicates.
 
-    `mask` bool[72, 80] takes the place of the files' own masks. Raises TaskError.
+    `mask` bool[72, 80] replaces the files' own masks. Raises TaskError.
     """
     templates, masks = list(pictures), [np.ones(SHAPE, bool) for _ in pictures]
     for file in files:
@@ -82,11 +82,11 @@ def gather_goal(
 
 
 def suggest_tau(apart: np.ndarray) -> tuple[float, str]:
-    """(tau, why) from the distances `apart` f32[K] of pictures that are not the goal.
+    """Return (tau, reason) from the distances `apart` f32[K] of pictures that are not the goal.
 
-    Well below the nearest of them: a small sprite that walked a few tiles changes less than a
-    hundredth of the picture, so a fixed tau would call such a goal reached before the first step.
-    Raises TaskError when one of them looks like the goal.
+    Well below the nearest of them: a small sprite that walked a few tiles changes less than a hundredth of the picture,
+    so a fixed tau would call such a goal reached before the first step. Raises TaskError when one of them looks like
+    the goal.
     """
     nearest = float(apart.min())
     if nearest < LEAST_DISTANCE:

@@ -1,9 +1,9 @@
-"""Input scripts and recordings as one thing: a state to begin in, and a joypad mask a frame.
+"""Input scripts and recordings as one type: a state to begin in, and a joypad mask per frame.
 
 A script is a text of words, `#` begins a comment:
 
     wait 180            frames without a button
-    START 3 UP A        one button a step, a number before it repeats it
+    START 3 UP A        one button per step, a number before it repeats it
     begin               where the agent's episodes begin; without it, at the first button
 
 or JSON, `{"wait_frames": 180, "actions": "START 3 UP A"}`, or a list of such objects. It is played
@@ -30,27 +30,27 @@ from trainer_core.wire.regular_files import read_regular
 
 MAX_BYTES = 16 << 20
 MAX_REASON = 200
-"""Letters of a line that an error repeats."""
+"""Maximum number of letters that an error repeats of a line."""
 SELECT = 1 << MASK_BITS.index("select")
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was pressed, frame by frame."""
+    """Buttons frame by frame, and the state they begin in."""
 
     masks: np.ndarray
-    """u8[F] joypad mask held in each frame."""
+    """u8[F], the joypad mask of each frame."""
     start: Snapshot | None = None
-    """Where frame 0 begins; None is power-on."""
+    """State before frame 0; None is power-on."""
     source: str = ""
     first_step: int = 0
-    """Frame at which the first agent step begins: what lies before is only a wait."""
+    """Frame at which the first agent step begins; the frames before are a wait."""
     begins: int = 0
-    """Step at which a script says that episodes `begin`."""
+    """Step at which the script's `begin` puts the start of episodes."""
 
 
 def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
-    """The scripts of a file, or the one recording of a folder.
+    """Return the scripts of a file, or the one recording of a folder.
 
     Raises TaskError or ProtocolError, naming the file and what is wrong with it.
     """
@@ -76,13 +76,13 @@ def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
 
 
 def _cut(error: Exception) -> str:
-    """Its text on one line of some length: it may quote a word of the file."""
+    """Return the error's text on one line, shortened: it may quote the file."""
     text = " ".join(str(error).split())
     return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}..."
 
 
 def steps_of(masks: np.ndarray, codec: Codec) -> np.ndarray:
-    """i64[S]: the action of each whole step of `masks` u8[F], the one held longest; -1 none."""
+    """Return i64[S], the action held longest in each whole step of `masks` u8[F]; -1 for none."""
     steps = len(masks) // codec.frames_per_step
     found = np.full(steps, -1)
     whole = masks[: steps * codec.frames_per_step].reshape(steps, codec.frames_per_step)
@@ -94,7 +94,7 @@ def steps_of(masks: np.ndarray, codec: Codec) -> np.ndarray:
 
 
 def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
-    """Whether an agent could press exactly this: each step one action, held and released."""
+    """Return whether an agent could press exactly this: each step one action, held and released."""
     if len(masks) % codec.frames_per_step:
         return False
     actions = steps_of(masks, codec)
@@ -102,7 +102,7 @@ def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
 
 
 def beyond_codec(masks: np.ndarray, codec: Codec) -> dict[str, int]:
-    """How many frames of `masks` u8[F] press what no action of `codec` does."""
+    """Return how many frames of `masks` u8[F] press buttons that no action of `codec` presses."""
     beyond = masks[~np.isin(masks, (0, *codec.masks))]
     pressed = np.unpackbits(beyond[:, None], axis=1).sum(1)
     return {
@@ -112,9 +112,9 @@ def beyond_codec(masks: np.ndarray, codec: Codec) -> dict[str, int]:
 
 
 def wide_enough(masks: np.ndarray, codec: Codec) -> Codec:
-    """Return `codec`, or the first other one that has all that `masks` u8[F] press; the steps stay.
+    """Return `codec`, or the first other codec with every button combination in `masks` u8[F].
 
-    Where none has it, `codec` is returned too.
+    The steps stay. If no codec has them all, returns `codec`.
     """
     for name in (codec.id, *CODECS):
         wider = msgspec.structs.replace(codec, id=name)
@@ -124,7 +124,7 @@ def wide_enough(masks: np.ndarray, codec: Codec) -> Codec:
 
 
 def refuse_beyond_codec(masks: np.ndarray, codec: Codec, source: str) -> None:
-    """Raises TaskError when part of `masks` cannot be said in the task's codec."""
+    """Raise TaskError when part of `masks` cannot be expressed in the task's codec."""
     counts = beyond_codec(masks, codec)
     if any(counts.values()):
         raise TaskError(
@@ -136,7 +136,7 @@ def refuse_beyond_codec(masks: np.ndarray, codec: Codec, source: str) -> None:
 
 
 def _wider(masks: np.ndarray, codec: Codec) -> str:
-    """The codec that has what `codec` lacks, as the end of a sentence."""
+    """Return the end of a sentence that names a codec which has what `codec` lacks, or ""."""
     wider = wide_enough(masks, codec)
     if wider == codec:
         return ""
@@ -162,7 +162,7 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
             raise ValueError(f"{repeat} {word}: a number repeats a button")
         if word.lower() == "wait":
             length = _frames(next(words, ""))
-            if first_step is not None:  # whole steps, so that those after it are an agent's too
+            if first_step is not None:  # round up to whole steps, so that the steps after it are an agent's too
                 length = -(-length // codec.frames_per_step) * codec.frames_per_step
             part = np.zeros(length, np.uint8)
         elif word.lower() == "begin":
@@ -189,7 +189,7 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
 
 
 def _frames(word: str) -> int:
-    """Behind `wait`."""
+    """Return the number of frames after `wait`. Raises ValueError."""
     try:
         return _limited(int(word))
     except ValueError:

@@ -1,11 +1,10 @@
-"""Start states from which the game is lost already: whatever is pressed ends in one picture.
+"""Start states from which the game is already lost: any input ends in the same picture.
 
-A walk may end under a falling rock, a tick before the game is over. Such a start teaches nothing
-and, held out, fails every validation. A start is cleared as soon as one of several plays, which
-follow the demonstration as far as pictures are alike and press at random now and then, meets the
-goal. It is called lost only if none does and all end in the same places: a console that no longer
-listens. A game that starts anew at a button is not lost, nor is a place that we merely cannot
-leave.
+A random walk may end under a falling rock, a tick before the game is over. Such a start teaches nothing and, held out,
+fails every validation. Several plays from each start follow the demonstration where pictures are alike and sometimes
+press at random. A start is fine as soon as one of them reaches the goal. It is lost only if none does and all end in
+the same places: the console no longer reacts. A game that restarts at a button is not lost, nor is a place that the
+plays merely fail to leave.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from trainer_core.lab.tasks import Codec
 
 BATCH = 32
 AT_RANDOM = (0.0, 0.5, 0.2, 1.0, 0.3, 0.7)
-"""Share of random presses in each of the tries; the first two tell most starts from a lost one."""
+"""Share of random presses in each try; the first two separate most starts from lost ones."""
 STEPS_LEAST, STEPS_MOST = 32, 96
-"""Of a try; between them twice the demonstration, for after a slip the way is longer."""
+"""Shortest and longest try in steps; between them twice the demonstration, since a slip makes the way longer."""
 SAME_ENDS = 1
-"""Places that the tries from a lost start end in."""
+"""Maximum number of places in which the tries from a lost start end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +33,12 @@ class Way:
     """Demonstrations, step by step."""
 
     pictures: np.ndarray
-    """u8[K, 72, 80] what was seen."""
+    """u8[K, 72, 80], the observations."""
     actions: np.ndarray
-    """i64[K] what was pressed there; -1 where an agent has no such button."""
+    """i64[K], the action at each; -1 where an agent has no such button."""
 
     def nearest(self, pictures: np.ndarray) -> np.ndarray:
-        """i64[N] what was pressed where it looked most like `pictures` u8[N, 72, 80]."""
+        """Return i64[N], the actions at the observations most like `pictures` u8[N, 72, 80]."""
         seen = self.pictures.reshape(len(self.pictures), -1).astype(np.float32)
         now = pictures.reshape(len(pictures), -1).astype(np.float32)
         # |a - b|^2 without a's own square, which is the same for every row
@@ -58,7 +57,7 @@ def find_lost(
     seed: int,
     tell: Preparing | None = None,
 ) -> np.ndarray:
-    """bool[S] which of `states` are lost. Without a way none is: nothing shows what could be."""
+    """Return bool[S], which of `states` are lost; without a demonstration none is."""
     lost = np.zeros(len(states), bool)
     if not len(way.actions):
         return lost
@@ -75,7 +74,7 @@ def find_lost(
             met, cells = _play(emulator, begun, way, goal, tau, codec, at_random, rng)
             for index, reached, cell in zip(some.tolist(), met, cells, strict=True):
                 ends[index].add(cell)
-                # a start whose tries end in different places listens: no need to look further
+                # A start whose tries end in different places is not lost: stop looking.
                 if not reached and len(ends[index]) <= SAME_ENDS:
                     still.append(index)
         left = np.array(still, int)
@@ -95,7 +94,7 @@ def _play(
     at_random: float,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, list[bytes]]:
-    """One try from each of `begun`: which met the goal, bool[S], and the places they end in."""
+    """Make one try from each of `begun`; return which met the goal, bool[S], and the places where they ended."""
     count = len(begun)
     index = np.arange(BATCH, dtype=np.int32) % count
     emulator.reset(None, emulator.state_cache(begun), index)

@@ -1,4 +1,4 @@
-"""Demonstrations as a Minari dataset, where minari is installed."""
+"""Export of demonstrations as a Minari dataset, if minari is installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trainer_core.wire.shades import MAX_SHADE
 
 
 def load_minari() -> tuple[Any, Any, Any]:
-    """minari, its data_collector and gymnasium.spaces. Raises ConfigError where one is missing."""
+    """Return minari, its data_collector and gymnasium.spaces. Raises ConfigError if one is missing."""
     try:
         names = ("minari", "minari.data_collector", "gymnasium.spaces")
         minari, collector, spaces = map(importlib.import_module, names)
@@ -30,7 +30,7 @@ def load_minari() -> tuple[Any, Any, Any]:
 
 
 def export_minari(dataset_id: str, task: Task, cartridge: Cartridge, demos: list[Demonstration]) -> dict[str, Any]:
-    """Create the dataset `dataset_id`: one episode a demonstration, scored by the task's rules.
+    """Create the dataset `dataset_id`: one episode per demonstration, scored by the task's rules.
 
     Raises ConfigError without minari, TaskError for demonstrations that no agent could press.
     """
@@ -54,7 +54,7 @@ def export_minari(dataset_id: str, task: Task, cartridge: Cartridge, demos: list
 def episode_buffer(
     collector: Any, number: int, pictures: np.ndarray, actions: np.ndarray, rewards: list[float], done: list[bool]
 ) -> Any:
-    """One episode of a dataset: `pictures` u8[S + 1, 72, 80], the rest S long."""
+    """Return one episode of a dataset: `pictures` u8[S + 1, 72, 80], the others of length S."""
     return collector.EpisodeBuffer(
         id=number,
         observations=pictures,
@@ -86,7 +86,7 @@ def write_dataset(dataset_id: str, task: Task, buffers: list[Any]) -> dict[str, 
 
 
 def score_pictures(task: Task, pictures: np.ndarray) -> tuple[list[float], list[bool]]:
-    """Reward and done of every step along `pictures` u8[S + 1, 72, 80]."""
+    """Return reward and done of every step along `pictures` u8[S + 1, 72, 80]."""
     rules = task_rules(task.manifest)._replace(horizon=len(pictures) + 1)
     templates, mask = load_goal(task.goal_path)
     judge = Judge(templates, mask, task.manifest.goal.distance, rules)

@@ -1,4 +1,4 @@
-"""`dmglab task new`: a task from scripts, recordings or captured states, and why it is as it is."""
+"""`dmglab task new`: a task from scripts, recordings or captured states, with reasons for its numbers."""
 
 from __future__ import annotations
 
@@ -53,23 +53,23 @@ WHY_KNOWN = "nothing that was played needs more"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """What the new task is made of; zeros and empties are chosen from what is measured."""
+    """Request for a new task; zeros and empty values are chosen from measurements."""
 
     id: str
     title: str = ""
     description: str = ""
     rom: str = ""
-    """Path, name or SHA-256 of the ROM. Or `base`, a task of the same game."""
+    """Path, name or SHA-256 of the ROM; or give `base`, a task of the same game."""
     base: str = ""
     from_goal_of: str = ""
-    """Task whose demonstration's end is where the scripts begin, in place of power-on."""
+    """Task at whose demonstration's end the scripts begin, instead of power-on."""
     scripts: tuple[Path, ...] = ()
     starts: tuple[Path, ...] = ()
     goals: tuple[Path, ...] = ()
     way: Path | None = None
-    """A way from a start to the goal, as a person played it; left out where no agent could."""
+    """Demonstration played by a person; ignored if no agent could press it."""
     around: bool = False
-    """Make `count` starts around the way, or around the given ones where there is none."""
+    """Make `count` starts around the demonstration, or around the given starts without one."""
     from_step: int = 0
     goal_steps: tuple[int, ...] = ()
     count: int = 48
@@ -86,15 +86,14 @@ class NewTask:
     success: str = "goal_template"
     codec: Codec = field(default_factory=Codec)
     buttons: str = ""
-    """Id of the codec; empty takes that of `base` or of `codec`, or a wider one where the way
-    presses more."""
+    """Id of the codec; empty takes that of `base` or of `codec`, or a wider one if the demonstration needs it."""
 
 
 def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) -> tuple[Path, dict[str, Any]]:
-    """Write the task's folder below the home's tasks, whole or not at all.
+    """Write the task's folder in the home's tasks atomically.
 
-    Returns it and what was chosen, each with its reason; `tell` hears how far it is. Raises
-    LabError naming what is wrong.
+    Returns the folder and the chosen numbers, each with its reason; `tell` receives progress. Raises LabError naming
+    what is wrong.
     """
     folder = free_folder(request.id, home)
     _check(request)
@@ -104,7 +103,7 @@ def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) 
     begun = goal_state_of(request.from_goal_of, home) if request.from_goal_of else None
     segments = read_segments(request.scripts, cartridge, codec, begun, request.from_step, request.goal_steps, tell)
     pictures = [part.trace.pictures[step] for part in segments for step in part.goal_steps]
-    if request.goals:  # a goal that was captured takes the place of the scripts' ends
+    if request.goals:  # a captured goal replaces the scripts' ends
         pictures = [] if not request.goal_steps else pictures
     goal = gather_goal(pictures, request.goals, parse_mask(request.mask), request.distance)
     segments = [until_goal(part, goal, request.hold_steps) for part in segments]
@@ -158,7 +157,7 @@ def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) 
 
 
 def _training(gamma: float, stack_k: int) -> Training:
-    """Return what the task keeps for its runs: nothing of what they have anyway."""
+    """Return the training settings that differ from a run's defaults."""
     usual = RunConfig()
     return Training(
         gamma=None if gamma == usual.gamma else gamma, stack_k=None if stack_k == usual.stack_k else stack_k
@@ -166,16 +165,13 @@ def _training(gamma: float, stack_k: int) -> Training:
 
 
 def _stack(codec: Codec, way: Way) -> tuple[int, str]:
-    """How many pictures the policy should see, and why."""
+    """Return how many pictures the policy should see, and the reason."""
     ambiguous = suggestions.ambiguous_share(list(way.pictures), way.actions.tolist())
     return suggestions.suggest_stack(codec.frames_per_step, ambiguous)
 
 
 def random_play(task_id: str, home: HomePaths, episodes: int, seed: int) -> str:
-    """How often random buttons come to the goal of a task that was made, in words.
-
-    Raises LabError.
-    """
+    """Return a sentence on how often random buttons reach the goal of a task. Raises LabError."""
     share = random_success(find_task(task_id, home), home, episodes, seed)
     said = f"reaches the goal in {share:.0%} of {episodes} episodes"
     if share <= RANDOM_ALLOWED:
@@ -187,7 +183,7 @@ def random_play(task_id: str, home: HomePaths, episodes: int, seed: int) -> str:
 
 
 def _told(task: str, chosen: dict[str, tuple[Any, str]], stack: tuple[int, str]) -> dict[str, str]:
-    """The numbers of `_numbers` with their reasons, and what to do with the task next."""
+    """Return the numbers of `_numbers` with their reasons, and the next commands for the task."""
     (horizon, why_horizon), (reward, why_reward) = chosen["horizon"], chosen["reward"]
     gamma, why_gamma = chosen["gamma"]
     return {
@@ -201,14 +197,14 @@ def _told(task: str, chosen: dict[str, tuple[Any, str]], stack: tuple[int, str])
 
 
 def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
-    """Return what an agent may press, and why: as asked, as known, or as the way needs it."""
+    """Return the codec as requested, as known, or as the demonstration needs it, and the reason."""
     if request.buttons:
         return msgspec.structs.replace(known, id=request.buttons), "as asked"
     if request.way is not None:
         try:
             masks = np.concatenate([demo.masks for demo in load_demonstrations(request.way)])
         except TaskError:
-            return known, WHY_KNOWN  # `_way` says what is wrong with the file
+            return known, WHY_KNOWN  # `_way` reports the file's error
         wider = wide_enough(masks, known)
         if wider != known:
             frames = sum(beyond_codec(masks, known).values())
@@ -217,8 +213,7 @@ def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
 
 
 def _way(request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPictures) -> tuple[list[Segment], str]:
-    """The way that a person played, if it ends at the goal by buttons that an agent has, or why
-    it does not count."""
+    """Return the person's demonstration if it ends at the goal with an agent's buttons, and else the reason why not."""
     if request.way is None:
         return [], ""
     try:
@@ -232,7 +227,7 @@ def _way(request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPicture
 
 
 def _heldout(request: NewTask, count: int) -> int:
-    """How many of `count` starts training never sees. Raises TaskError for none of several."""
+    """Return how many of `count` starts are held out. Raises TaskError for none of several."""
     heldout = held_out_share(count) if request.heldout < 0 else request.heldout
     if heldout == 0 < count - 1 or heldout >= count:
         raise TaskError(
@@ -243,7 +238,7 @@ def _heldout(request: NewTask, count: int) -> int:
 
 
 def _check(request: NewTask) -> None:
-    """Raises TaskError for a number that cannot be meant, before anything is played."""
+    """Raise TaskError for a number out of range, before anything is played."""
     find_success_function(request.success)
     if not request.scripts and not request.starts:
         raise TaskError("a task needs a --script or at least one start state (--start)")
@@ -258,7 +253,7 @@ def _check(request: NewTask) -> None:
         ("hold-steps", request.hold_steps, 1, 10_000),
         ("horizon", request.horizon, 0, 100_000),
     ):
-        if not least <= value <= most:  # NaN is in no range
+        if not least <= value <= most:  # false for NaN too
             raise TaskError(f"--{name} must lie in {least:,} to {most:,}, got {value:g}")
 
 
@@ -272,8 +267,10 @@ def _starts(
     goal: GoalPictures,
     tell: Preparing | None,
 ) -> tuple[list[Walk], np.ndarray]:
-    """The start states, and distances f32[K] of all pictures seen that are not the goal: `given`,
-    or walks from `around`, or such as leave `segments`."""
+    """Return the start states, and distances f32[K] of all pictures seen that are not the goal.
+
+    The starts are `given`, or walks from `around`, or walks that leave `segments`.
+    """
     if given:
         pictures = _pictures_of(cartridge, given)
         walks = [
@@ -313,8 +310,7 @@ def _without_lost(
     seed: int,
     tell: Preparing | None,
 ) -> tuple[list[Walk], int]:
-    """The starts from which the game can still be won, as far as can be told, and how many are
-    not. Raises TaskError when none is left."""
+    """Return the starts that are not lost, and the number of lost ones. Raises TaskError when none is left."""
     states = [walk.state for walk in walks]
     lost = find_lost(cartridge, states, way, goal, tau, codec, seed=seed, tell=tell)
     kept = [walk for walk, gone in zip(walks, lost, strict=True) if not gone]
@@ -329,7 +325,7 @@ def _without_lost(
 def _numbers(
     request: NewTask, segments: list[Segment], goal: GoalPictures, base: TaskManifest | None
 ) -> dict[str, tuple[Any, str]]:
-    """Horizon, gamma and reward, each with its reason."""
+    """Return horizon, gamma and reward, each with its reason."""
     ways = [part for part in segments if part.arrives]
     if not ways:
         reward: tuple[Reward, str] = suggestions.suggest_reward(None)

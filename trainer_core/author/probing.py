@@ -1,7 +1,7 @@
-"""`dmglab task probe`: would a captured goal fire by itself, and below which distance should it?
+"""`dmglab task probe`: whether random play reaches a captured goal, and which tau separates them.
 
-The minute of random play does not depend on the goal. So it can be played, and kept in a file,
-while a person is still on the way to one; then goal and region are judged without an emulator.
+The minute of random play does not depend on the goal, so it can be played and saved in a file before a goal exists;
+goal and region are then judged without an emulator.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ KEPT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomPlay:
-    """Who plays at random, from where, for how long."""
+    """Parameters of random play: game, starts, duration."""
 
     rom: str
-    """Path or SHA-256 of the ROM. Or `base`, a task of the same game."""
+    """Path or SHA-256 of the ROM; or give `base`, a task of the same game."""
     base: str
     starts: tuple[Path, ...]
     seconds: float
-    """Of game, by each of `consoles`."""
+    """Seconds of game time on each of `consoles`."""
     consoles: int
     seed: int
 
     def digest(self) -> str:
-        """Of all that the pictures follow from. Raises TaskError for a start that is not there."""
+        """Return a hash of everything that determines the pictures. Raises TaskError for a missing start."""
         try:
             states = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.starts]
         except OSError as error:
@@ -59,16 +59,16 @@ class RandomPlay:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What random players saw."""
+    """Pictures of random play."""
 
     pictures: np.ndarray
-    """u8[steps, consoles, 72, 80] after each of their steps."""
+    """u8[steps, consoles, 72, 80], after each step."""
     at_start: np.ndarray
     """u8[starts, 72, 80]"""
     seconds: float
 
     def save(self, path: Path, digest: str) -> None:
-        """Four shades a byte: 3 MB for the usual minute. Whole or not at all."""
+        """Save four shades per byte, atomically: 3 MB for the usual minute."""
         pairs = (self.pictures.reshape(-1, 4), self.at_start.reshape(-1, 4))
         packed = [p[:, 0] | p[:, 1] << 2 | p[:, 2] << 4 | p[:, 3] << 6 for p in pairs]
         with replacing(path) as file:
@@ -83,7 +83,7 @@ class Seen:
 
     @classmethod
     def load(cls, path: Path, digest: str) -> Seen | None:
-        """None where there is no file of this digest."""
+        """Return the play saved under this digest, else None."""
         try:
             data = read_arrays(path, KEPT)
             if str(data["digest"]) != digest:
@@ -94,7 +94,7 @@ class Seen:
             shape = data["shape"].tolist()
             seconds = float(data["seconds_x10"]) / 10
             return cls(pictures.reshape(shape), at_start.reshape(-1, *shape[2:]), seconds)
-        except (OSError, ValueError):  # no file, or none of ours: it is played again
+        except (OSError, ValueError):  # no such file or another program's: play again
             return None
 
 
@@ -107,11 +107,11 @@ def probe_goal(
     kept: Path | None = None,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:
-    """How near players at random come to the goal; without one they only play.
+    """Return how near random play comes to the goal; without a goal, only play.
 
-    `kept` is the file of what they saw: read where it is of this very play, else written.
-    `false_positive_rate` is the share of consoles that came below tau at the end of any step.
-    Raises LabError, also when a start looks like the goal.
+    `kept` is the file of the pictures: read if it belongs to this play, else written. `false_positive_rate` is the
+    share of consoles that came below tau at the end of any step. Raises LabError, also when a start looks like the
+    goal.
     """
     if not play.starts:
         raise TaskError("give at least one start state (--start)")
@@ -130,7 +130,7 @@ def probe_goal(
     flat = seen.pictures.reshape(steps * consoles, *seen.pictures.shape[2:])
     apart = templates.distances(flat).reshape(steps, consoles)
     at_start = templates.distances(seen.at_start)
-    # Consoles that came to the goal itself say nothing about how near other pictures are.
+    # Consoles that reached the goal itself tell nothing about how near other pictures are.
     others = apart[apart >= LEAST_DISTANCE]
     suggested, why = suggest_tau(np.concatenate([at_start, others]))
     chosen = tau or suggested
@@ -155,7 +155,7 @@ def _random_play(play: RandomPlay, home: HomePaths, on_progress: Callable[[float
     count, everyone = len(play.starts), np.arange(play.consoles, dtype=np.int32)
     try:
         cache = emulator.state_cache([Snapshot.load(path) for path in play.starts])
-        # Each start is looked at once, with as many resets as that takes.
+        # Each start is seen once, with as many resets as that takes.
         shown = []
         for first in range(0, count, play.consoles):
             emulator.reset(None, cache, (everyone + first) % count)

@@ -1,4 +1,4 @@
-"""`dmglab task check` and `dmglab task audit`: is the task sound, and is it worth learning?"""
+"""`dmglab task check` and `dmglab task audit`: soundness and difficulty of a task."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from trainer_core.wire.errors import TaskError
 
 BATCH = 64
 LEAST_STARTS, SHORTEST_WAY, RANDOM_ALLOWED, ALIASING_ALLOWED = 32, 12, 0.05, 0.01
-"""What a task of ours must keep; `audit` names what a task misses."""
+"""Thresholds for shipped tasks; `audit` names those that a task misses."""
 LOOKED_AT, LOOKED_STEPS, HIDDEN_ALLOWED = 32, 48, 0.05
-"""Consoles and steps whose whole screens `check` compares, and the share of them that may look like
-another one in the agent's picture. Of eleven homebrew tasks two went beyond it (0.14 and
-0.35), which greedy play does not learn; the others lay below 0.013 (docs/learning.md)."""
+"""Consoles and steps whose whole screens `check` compares, and the share of them that may look like another one in the
+agent's picture. Of eleven homebrew tasks two went beyond it (0.14 and 0.35), which greedy play does not learn; the
+others lay below 0.013 (docs/learning.md)."""
 
 
 def check_task(
     task: Task, home: HomePaths, *, episodes: int, seed: int, tell: Preparing | None = None
 ) -> dict[str, Any]:
-    """Load everything, replay the demonstrations, play at random. Raises LabError.
+    """Load everything, replay the demonstrations and play at random; return a report. Raises LabError.
 
-    `problems` are what makes the task unfit, `warnings` what may keep it from being learned.
+    `problems` make the task unfit, `warnings` may keep it from being learned.
     """
     tell = tell or silent()
     parts = load_task_parts(task, home, tell)
@@ -96,7 +96,7 @@ def check_task(
 def audit_task(
     task: Task, home: HomePaths, *, episodes: int, seed: int, tell: Preparing | None = None
 ) -> dict[str, Any]:
-    """How hard it is and what the policy could know. Raises LabError."""
+    """Return measures of a task's difficulty and of what the policy can see. Raises LabError."""
     tell = tell or silent()
     parts = load_task_parts(task, home, tell)
     replays = replay_demonstrations(task, parts, tell)
@@ -134,8 +134,9 @@ def audit_task(
 
 
 def aliasing(replays: list[Replay]) -> float | None:
-    """Share of the pictures along the demonstrations that ask for different buttons though they
-    are equal; None without a demonstration. A policy that sees one picture cannot tell them apart.
+    """Return the share of equal pictures along the demonstrations that have different actions.
+
+    None without a demonstration. A policy that sees one picture cannot tell them apart.
     """
     actions = [replay.actions[: replay.done] for replay in replays]
     pictures = [
@@ -145,7 +146,7 @@ def aliasing(replays: list[Replay]) -> float | None:
 
 
 def random_success(task: Task, home: HomePaths, episodes: int, seed: int) -> float:
-    """Share of random episodes that come to the goal. Raises LabError."""
+    """Return the share of random episodes that reach the goal. Raises LabError."""
     env = _open(task, home, seed)
     try:
         rng = torch.Generator().manual_seed(seed)
@@ -155,8 +156,7 @@ def random_success(task: Task, home: HomePaths, episodes: int, seed: int) -> flo
 
 
 class _WatchedEnv(GameEnv):
-    """A GameEnv that remembers the least distance of a picture that was not done, and which screens
-    its first consoles showed in their first steps."""
+    """GameEnv that records the least distance of an unsolved picture, and screens of its first consoles and steps."""
 
     nearest = 1.0
     steps_seen = 0
@@ -175,12 +175,12 @@ class _WatchedEnv(GameEnv):
 
     @cached_property
     def _shown(self) -> defaultdict[bytes, set[bytes]]:
-        """The screens behind each picture."""
+        """Screens by picture."""
         return defaultdict(set)
 
     @property
     def hidden(self) -> float:
-        """Share of the screens seen whose picture is another one's too."""
+        """Share of the seen screens whose picture belongs to another screen too."""
         counts = [len(screens) for screens in self._shown.values()]
         return sum(count for count in counts if count > 1) / max(1, sum(counts))
 
@@ -195,7 +195,7 @@ def _open(task: Task, home: HomePaths, seed: int) -> _WatchedEnv:
 
 
 def _spread(env: GameEnv, act: Act, episodes: int, tell: Preparing) -> Evaluation:
-    """`episodes` of them, from every start about equally often."""
+    """Play `episodes` episodes, from every start about equally often."""
     starts = env.start_set.repeat(-(-episodes // len(env.start_set)))[:episodes]
 
     def look(course: Course) -> None:
@@ -205,7 +205,7 @@ def _spread(env: GameEnv, act: Act, episodes: int, tell: Preparing) -> Evaluatio
 
 
 def _one_button(env: GameEnv, tell: Preparing) -> dict[str, float]:
-    """Success of each button held alone, all of them side by side from the same few starts."""
+    """Return the success of each button held alone, all side by side from the same few starts."""
     names = env.task.manifest.codec.actions
     each = env.num_envs // len(names)
     spaced = torch.linspace(0, len(env.start_set) - 1, each).long()
@@ -222,7 +222,7 @@ def _one_button(env: GameEnv, tell: Preparing) -> dict[str, float]:
 
 
 def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
-    """Problems and warnings about the demonstrations."""
+    """Return problems and warnings about the demonstrations."""
     problems, horizon = [], task.manifest.episode.horizon
     for number, replay in enumerate(replays):
         if replay.done is None:
@@ -239,7 +239,7 @@ def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
 
 
 def _lost_warnings(task: Task, parts: TaskParts, replays: list[Replay], seed: int, tell: Preparing) -> list[str]:
-    """What there is to say of starts from which the game is lost."""
+    """Return warnings about starts from which the game is lost."""
     ways = [replay for replay in replays if replay.done]
     if not ways:
         return []
@@ -269,7 +269,7 @@ def _reward_warnings(task: Task) -> list[str]:
 
 
 def _misses(figures: dict[str, Any]) -> list[str]:
-    """What the task lacks to be as good as ours must be; empty if nothing."""
+    """Return the requirements for shipped tasks that this task misses."""
     found = []
     if figures["distinct_starts"] < LEAST_STARTS:
         found.append(f"{figures['distinct_starts']} distinct starts, {LEAST_STARTS} are wanted")

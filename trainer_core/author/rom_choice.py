@@ -1,4 +1,4 @@
-"""Which ROM a new task is for: a file, a registered hash, or that of another task."""
+"""ROM of a new task: a file, a registered hash, or another task's ROM."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from trainer_core.wire.errors import TaskError
 
 
 def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]:
-    """The manifest's entry and the cartridge of `rom` (see `named_rom`), or of the task `task_id`.
+    """Return the manifest's entry and the cartridge of `rom` (see `named_rom`), or of the task `task_id`.
 
-    Nothing is registered: `register_rom` does that for a task, which could not be played without.
-    Raises TaskError.
+    Registers nothing; `register_rom` does, since a task cannot be played without its ROM. Raises TaskError.
     """
     if not rom:
         if not task_id:
@@ -38,10 +37,7 @@ def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]
 
 
 def register_rom(rom: str, sha256: str, home: HomePaths) -> str:
-    """Register the ROM file that `rom` names unless it is known; return its path if it was not.
-
-    Raises LabError.
-    """
+    """Register the ROM file that `rom` names unless it is known; return its path if it was not. Raises LabError."""
     if not rom or sha256 in registered_roms(home):
         return ""
     path = named_rom(rom, home)
@@ -52,7 +48,7 @@ def register_rom(rom: str, sha256: str, home: HomePaths) -> str:
 
 
 def _shipped(path: Path) -> str:
-    """`assets/...` for a game of ours, else empty."""
+    """Return `assets/...` for one of our games, else ""."""
     path = path.resolve()
     if not path.is_relative_to(ASSETS.resolve()):
         return ""

@@ -1,4 +1,4 @@
-"""The part of a script that a task is about: where episodes begin, and where the goal is met."""
+"""Part of a script that becomes a task: from the start of episodes to the goal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trainer_core.wire.errors import TaskError
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Steps `first` to `arrival` of one script that was played; more while the goal is held."""
+    """Steps `first` to `arrival` of one played script, extended while the goal is held."""
 
     inputs: Inputs
     trace: Trace
@@ -34,18 +34,18 @@ class Segment:
     goal_steps: tuple[int, ...]
     """Steps whose pictures a person chose as goals."""
     arrival: int
-    """First step whose picture is the goal; the script's last one where none is."""
+    """First step whose picture is the goal; else the script's last step."""
     end: int
     """Last step of the demonstration."""
     arrives: bool
 
     @property
     def before(self) -> np.ndarray:
-        """u8[K, 72, 80] pictures that are not the goal, at least the first."""
+        """u8[K, 72, 80], the pictures before the goal, at least the first."""
         return self.trace.pictures[self.first : max(self.arrival, self.first + 1)]
 
     def masks(self, first: int, end: int) -> np.ndarray:
-        """u8[F] joypad masks of the steps `first` to `end`."""
+        """Return u8[F], the joypad masks of the steps `first` to `end`."""
         frames, begun = self.codec.frames_per_step, self.inputs.first_step
         return self.inputs.masks[begun + first * frames : begun + end * frames]
 
@@ -62,11 +62,10 @@ def read_segments(
     goal_steps: tuple[int, ...],
     tell: Preparing | None = None,
 ) -> list[Segment]:
-    """Play every script, from `begun` in place of power-on, to its end.
+    """Play every script to its end, from `begun` instead of power-on if given.
 
-    `from_step` 0 is where the script says `begin`, else its first step; `goal_steps` default to the
-    last one. Raises TaskError when a step is not there, or when what is pressed between them cannot
-    be said in `codec`.
+    `from_step` 0 is the script's `begin`, else its first step; `goal_steps` default to the last step. Raises TaskError
+    for a missing step, or when inputs between them cannot be expressed in `codec`.
     """
     segments = []
     for path in scripts:
@@ -89,10 +88,10 @@ def read_segments(
 
 
 def _inputs(path: Path, codec: Codec) -> list[Inputs]:
-    """Scripts, a recording, or ways that were played (demo.npz), each to the end of its last step.
+    """Return scripts, a recording, or demonstrations (demo.npz), each padded to the end of its last step.
 
-    A person does not stop at a step's end: the frames that it lacks, and one step more for the
-    picture to come to rest, hold no button.
+    A person does not stop at a step's end: the missing frames, and one more step for the picture to settle, hold no
+    button.
     """
     if path.suffix != ".npz":
         return read_inputs(path, codec)
@@ -105,9 +104,9 @@ def _inputs(path: Path, codec: Codec) -> list[Inputs]:
 
 
 def until_goal(part: Segment, goal: GoalPictures, hold_steps: int) -> Segment:
-    """The segment up to the first of its pictures that is the goal, and while that is held.
+    """Return the segment up to its first picture that is the goal, and while that is held.
 
-    Raises TaskError when its first picture is the goal already.
+    Raises TaskError when its first picture is already the goal.
     """
     apart = goal.distances(part.trace.pictures[part.first :])
     met = np.flatnonzero(apart < LEAST_DISTANCE)
@@ -124,8 +123,10 @@ def until_goal(part: Segment, goal: GoalPictures, hold_steps: int) -> Segment:
 
 
 def passes_by(parts: list[Segment], cartridge: Cartridge, goal: GoalPictures, tau: float) -> bool:
-    """Whether the goal of every segment that arrives is gone a step later, when nothing is
-    pressed: an instant of an animation, say, that play would have to hit by its step."""
+    """Return whether every arriving segment's goal disappears within a step without input.
+
+    Such a goal is a moment of an animation, say, which play would have to hit exactly.
+    """
     ends = [part for part in parts if part.arrives]
     if not ends:
         return False
@@ -137,7 +138,7 @@ def passes_by(parts: list[Segment], cartridge: Cartridge, goal: GoalPictures, ta
 
 
 def way_of(segments: list[Segment]) -> Way:
-    """What was seen and pressed on the segments that arrive."""
+    """Return observations and actions of the segments that arrive."""
     ways = [part for part in segments if part.arrives]
     if not ways:
         return Way(np.zeros((0, 72, 80), np.uint8), np.zeros(0, np.int64))
@@ -148,7 +149,7 @@ def way_of(segments: list[Segment]) -> Way:
 
 
 def anchor_steps(segments: list[Segment], spread: float) -> list[tuple[Segment, int]]:
-    """Where walks leave each segment: its first steps, `spread` of the way to the goal."""
+    """Return where walks leave each segment: its first steps, `spread` of the way to the goal."""
     found = []
     for part in segments:
         reach = max(1, round((part.arrival - part.first) * spread))
@@ -157,9 +158,9 @@ def anchor_steps(segments: list[Segment], spread: float) -> list[tuple[Segment, 
 
 
 def inputs_of(walks: list[Walk], segments: list[Segment], spread: float) -> list[dict[str, Any]]:
-    """Rows of starts.json that make `walks` again from power-on; none where buttons cannot.
+    """Return rows of starts.json that make `walks` from power-on; [] if buttons cannot.
 
-    They outlive the layout of the emulator's states.
+    They survive changes of the emulator's state layout.
     """
     anchors = anchor_steps(segments, spread)
     rows = []
@@ -175,7 +176,7 @@ def inputs_of(walks: list[Walk], segments: list[Segment], spread: float) -> list
 
 
 def goal_state_of(task_id: str, home: HomePaths) -> Snapshot:
-    """The console where the first demonstration of a task ends: its goal. Raises TaskError."""
+    """Return the console at the end of a task's first demonstration: its goal. Raises TaskError."""
     task = find_task(task_id, home)
     if task.demo_path is None or task.manifest.demo is None:
         raise TaskError(

@@ -1,4 +1,4 @@
-"""Numbers that follow from a demonstration, each with its reason."""
+"""Suggested numbers of a task, derived from a demonstration, each with its reason."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from trainer_core.lab.tasks import Reward
 
 STEP_COST = 0.005
 NOVELTY = 0.004
-"""Below STEP_COST: where sprites or menus move every picture is new, and a bonus above the cost of
-a step would pay for staying there (docs/tasks.md)."""
+"""Below STEP_COST: where sprites or menus move, every picture is new, and a bonus above the cost of a step would pay
+for staying there (docs/tasks.md)."""
 LEAST_CORRELATION = -0.3
-"""Below it the distance clearly rises on the way. New minima are paid once and a detour costs
-nothing, so a distance that says nothing does no harm, and one that says a little helps."""
+"""Below it the distance clearly rises on the way. Only new minima are paid and a detour costs nothing, so an
+uninformative distance does no harm, and a slightly informative one helps."""
 SHORTEST_HORIZON, HORIZON_PER_STEP = 128, 4
 SHORT_STEP, AMBIGUOUS = 8, 0.2
-"""A step of so few frames, or a way whose pictures leave so many presses open, wants two pictures:
-one does not tell what rises from what falls. A platformer of 8-frame steps and 34 % was learned in
-0.4 times the steps with two (docs/learning.md)."""
+"""Steps of at most so many frames, or a larger share of ambiguous pictures, call for two stacked pictures: one does not
+show what rises and what falls. A platformer of 8-frame steps and 34 % was learned in 0.4 times the steps with two
+(docs/learning.md)."""
 LEAST_TAU = 0.002
-"""Below it a letter more on the same page, or a pixel of scrolling, is no goal."""
+"""Below it one more letter on a page, or a pixel of scrolling, separates goal and other pictures."""
 LEAST_GAMMA, MOST_GAMMA = 0.97, 0.998
 
 
 def suggest_horizon(steps: int) -> tuple[int, str]:
-    """(steps of an episode, why) for a demonstration of `steps`."""
+    """Return (steps of an episode, reason) for a demonstration of `steps`."""
     found = max(SHORTEST_HORIZON, -(-HORIZON_PER_STEP * steps // 16) * 16)
     return found, f"{HORIZON_PER_STEP} times the demonstration's {steps} steps, at least 128"
 
 
 def suggest_gamma(steps: int) -> tuple[float, str]:
-    """(discount, why): the goal, `steps` away, still counts by more than a third."""
+    """Return (discount, reason): the goal, `steps` away, still counts more than a third."""
     gamma = round(min(MOST_GAMMA, max(LEAST_GAMMA, 1 - 1 / max(1, steps))), 4)
     return gamma, f"1 - 1 / {steps} steps, within {LEAST_GAMMA:g} to {MOST_GAMMA:g}"
 
 
 def ambiguous_share(pictures: Sequence[np.ndarray], actions: Sequence[int]) -> float | None:
-    """Share of `pictures` that ask for different `actions` though they are equal; None of none."""
+    """Return the share of equal `pictures` with different `actions`; None without pictures."""
     asked: defaultdict[bytes, list[int]] = defaultdict(list)
     for picture, action in zip(pictures, actions, strict=True):
         asked[picture.tobytes()].append(int(action))
@@ -48,7 +48,7 @@ def ambiguous_share(pictures: Sequence[np.ndarray], actions: Sequence[int]) -> f
 
 
 def suggest_stack(frames_per_step: int, ambiguous: float | None) -> tuple[int, str]:
-    """(pictures that the policy sees, why)."""
+    """Return (number of stacked pictures, reason)."""
     if frames_per_step <= SHORT_STEP:
         return 2, f"steps of {frames_per_step} frames: one picture does not tell what moves where"
     if ambiguous is not None and ambiguous > AMBIGUOUS:
@@ -57,7 +57,7 @@ def suggest_stack(frames_per_step: int, ambiguous: float | None) -> tuple[int, s
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Spearman's rho of `a` and `b` f64[K], ties sharing their mean rank; 0 where one is flat."""
+    """Return Spearman's rho of `a` and `b` f64[K], ties sharing their mean rank; 0 if one is constant."""
     ranks = []
     for values in (a, b):
         _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -68,9 +68,9 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def suggest_reward(distances: np.ndarray | None) -> tuple[Reward, str]:
-    """(reward, why) from goal distances f32[S + 1] along a demonstration, its goal last.
+    """Return (reward, reason) from goal distances f32[S + 1] along a demonstration, the goal last.
 
-    The goal's own distance is left out: that it is small is no news.
+    The goal's own distance is always small and is left out.
     """
     reward = Reward(step_cost=STEP_COST, alpha=1.0, shaping="new_minimum", goal_bonus=1.0, novelty_bonus=NOVELTY)
     if distances is None or len(distances) < 4:

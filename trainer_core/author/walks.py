@@ -1,4 +1,4 @@
-"""Start states around a demonstration: random walks that leave it, told apart by their pictures."""
+"""Start states around a demonstration: random walks that leave it, with distinct pictures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from trainer_core.wire.errors import TaskError
 
 BATCH = 32
 MAX_ROUNDS = 24
-"""Batches of walks after which no further start is looked for."""
+"""Batches of walks after which the search for starts ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One start state: which anchor it left, by which actions, and what it shows."""
+    """One start state: its anchor, the actions from there, and its picture."""
 
     anchor: int
     actions: tuple[int, ...]
@@ -41,11 +41,10 @@ def random_walks(
     seed: int,
     tell: Preparing | None = None,
 ) -> list[Walk]:
-    """`count` starts with different pictures, each 0 to `longest` random steps from an anchor.
+    """Return `count` starts with distinct pictures, each 0 to `longest` random steps from an anchor.
 
-    A walk that meets the goal, or what no tau tells from it, is none. The anchors themselves come
-    first, then the order is random, so that any split of them is alike. Raises TaskError when fewer
-    than `least` are found.
+    Walks that meet the goal, or a picture that no tau separates from it, are dropped. The anchors are tried first; the
+    result is in random order, so that any split of it is alike. Raises TaskError when fewer than `least` are found.
     """
     rng = np.random.default_rng(seed)
     emulator = Emulator(cartridge, BATCH, "cpu")
@@ -55,7 +54,7 @@ def random_walks(
     for turn in range(MAX_ROUNDS):
         chosen = rng.integers(len(anchors), size=BATCH)
         lengths = rng.integers(longest + 1, size=BATCH)
-        if turn == 0:  # every anchor as it is, as far as there is room
+        if turn == 0:  # every anchor itself, as far as there is room
             chosen = np.arange(BATCH) % len(anchors)
             lengths[: len(anchors)] = 0
         actions = rng.integers(len(codec.masks), size=(longest, BATCH))

@@ -1,4 +1,4 @@
-"""A checkpoint at the buttons of one console: torch behind a numpy face."""
+"""A checkpoint's policy playing one console; numpy in and out, torch inside."""
 
 from __future__ import annotations
 
@@ -17,54 +17,57 @@ from trainer_core.lab.checkpoint_manifest import POLICY, CheckpointMeta
 
 
 class StackedAgent(ABC):
-    """Remembers the last K observations of the episode; what picks the action is below it."""
+    """Agent that stacks the last K observations of its episode; subclasses choose the action."""
 
     def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str, mode: str) -> None:
-        """`sha256` is that of the file with the weights, `mode` a PolicyMode."""
+        """Keep the checkpoint's facts; `sha256` is the hash of the weights file, `mode` a PolicyMode."""
         self._mode = mode
         self._met: dict[bytes, list[int]] = {}
         self._here: list[int] = []
-        """Actions that were taken at each picture of the episode, and at the one of now."""
+        """Actions taken so far in this episode at each picture, and at the current picture."""
         self.checkpoint, self.meta, self.sha256 = str(checkpoint), meta, sha256
         self._stack = np.zeros(meta.obs_shape, np.uint8)
         self.probabilities: tuple[float, ...] = ()
-        """Of the buttons at the last `act`; empty before it and where an agent has none."""
+        """Button probabilities of the last `act`; empty before it and for agents without probabilities."""
         self.value: float | None = None
-        """What the critic expected at the last `act`; None without a critic."""
+        """The critic's value at the last `act`; None without a critic."""
 
     @property
     def mind(self) -> dict[str, list[str]]:
-        """Beliefs, intentions and messages as a BeliefsEvent has them; empty without a mind."""
+        """Beliefs, intentions and messages, in a BeliefsEvent's format; empty for other agents."""
         return {}
 
     def saliency(self) -> Callable[[], np.ndarray] | None:
-        """What computes f32[rows, columns] over what was seen, larger where it matters more; in any
-        thread, whatever is seen meanwhile.
+        """Return a function that computes the saliency of the current observation, or None.
 
-        None where an agent cannot tell: it is no network of ours, or it does not see the game.
+        It returns f32[rows, columns], larger where a pixel matters more, and may be called in any thread while the game
+        goes on. None for agents that are not networks of ours or do not see the game.
         """
         return None
 
     def begin(self, observation: np.ndarray) -> None:
-        """A new episode starts at `observation` u8[72, 80]."""
+        """Begin a new episode at `observation` u8[72, 80]."""
         self._stack[:] = observation
         self._met.clear()
         self._meet(observation)
 
     def see(self, observation: np.ndarray) -> None:
-        """One agent step later the game shows `observation`."""
+        """Take `observation` u8[72, 80], the picture one agent step later."""
         self._stack[:-1] = self._stack[1:].copy()
         self._stack[-1] = observation
         self._meet(observation)
 
     @property
     def draws(self) -> bool:
-        """Whether the next action is drawn by the probabilities."""
+        """True while the next action is sampled from the probabilities."""
         return self._mode == "sample"
 
     def likeliest(self, scores: Sequence[float]) -> int:
-        """The action of the greatest score; in `leave_loops` of those that were least often taken
-        where the episode shows this picture (host/loop_leaving.py)."""
+        """Return the action with the greatest score.
+
+        In mode `leave_loops` it is chosen among the actions that this episode took least often at the current picture
+        (host/loop_leaving.py).
+        """
         actions = range(len(scores))
         if self._mode != "leave_loops":
             return max(actions, key=scores.__getitem__)
@@ -78,15 +81,15 @@ class StackedAgent(ABC):
 
     @abstractmethod
     def act(self) -> int:
-        """The action for what was seen."""
+        """Return the action for the current observation."""
 
 
 class Agent(StackedAgent):
-    """The policy of one of our own checkpoints."""
+    """Policy of one of our own checkpoints."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
-        import torch  # seconds; a person at the buttons never needs it
+        """Load the policy; raises CheckpointError when the checkpoint cannot be used."""
+        import torch  # takes seconds, and games played by a person never need it
 
         from trainer_core.envs.pressed import Pressed
         from trainer_core.host.checkpoint import load_policy
@@ -97,11 +100,11 @@ class Agent(StackedAgent):
         super().__init__(checkpoint, meta, meta.files[POLICY], mode)
         self._noise = self.meta.config.get("obs_source") == "noise"
         self._pressed: Pressed | None = None
-        """What makes the marks of a policy that learned from pictures with marks."""
+        """Marker of presses in pictures, for a policy that was trained on marked pictures; else None."""
         if self._policy.marked:
             self._pressed = Pressed(1, meta.num_actions, meta.obs_shape[1:], torch.device("cpu"))
         self._chosen: int | None = None
-        """The action since the last picture; None where a person presses."""
+        """Action since the last picture; None while a person presses."""
         self._rng = torch.Generator().manual_seed(seed)
         self._random = np.random.default_rng(seed)
 
@@ -147,11 +150,11 @@ class Agent(StackedAgent):
 
 
 MakeAgent = Callable[..., StackedAgent]
-"""Called as `Agent` is: a checkpoint's folder, then mode, device and seed by name."""
+"""Maker of an agent, called like `Agent`: checkpoint folder, then mode, device and seed by keyword."""
 
 
 def agent_class(module: str) -> MakeAgent:
-    """Return the agent of a runner's player module, which opens its checkpoints; "" is ours."""
+    """Return the agent class in a runner's player module; ours for ""."""
     if not module:
         return Agent
     found = [

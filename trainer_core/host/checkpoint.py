@@ -33,18 +33,18 @@ from trainer_core.wire.regular_files import read_regular
 from trainer_core.wire.shades import GREY_LEVELS
 
 MAX_REASON = 300
-"""Letters of torch's complaint that are passed on; it lists every tensor."""
+"""Letters kept of torch's error text, which lists every tensor."""
 MOST_STATE_BYTES, MOST_ENV_BYTES = 64 << 20, 512 << 10
-"""Unpacked state of all envs together, and of each: a console takes 180 to 320 KB."""
+"""Limits for unpacked env state: shared part, and per env; a console takes 180 to 320 KB."""
 MOST_ENVS = 1 << 17
 _CHUNK = 8 << 20
 _MAGIC = b"DMGM"
 _PARTIAL, _OLD, _DOOMED = ".tmp", ".old", ".gone"
-"""Endings of hidden folders: not yet whole, being replaced, being removed."""
+"""Suffixes of hidden folders: being written, being replaced, being removed."""
 
 
 def pack_state(state: dict[str, Any]) -> bytes:
-    """A state_dict as compressed bytes; chunks are compressed side by side."""
+    """Return a state_dict as compressed bytes; chunks are compressed in parallel."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     raw = buffer.getbuffer()
@@ -56,10 +56,10 @@ def pack_state(state: dict[str, Any]) -> bytes:
 
 
 def read_state(path: Path, num_envs: int, kept_bytes: int = 0) -> dict[str, Any]:
-    """Return the state of `num_envs` envs that a file of `pack_state` holds.
+    """Return the state of `num_envs` envs from a file that `pack_state` wrote.
 
-    A small file may unpack to any size, so the envs say how much is unpacked; `kept_bytes` is what
-    was kept besides, such as a replay buffer. Raises CheckpointError naming the file.
+    The number of envs limits how much is unpacked, since a small file may unpack to any size; `kept_bytes` allows for
+    more, such as a replay buffer. Raises CheckpointError naming the file.
     """
     most = MOST_STATE_BYTES + num_envs * MOST_ENV_BYTES + kept_bytes
     with parsing(f"{path}: holds no state of envs", CheckpointError):
@@ -68,7 +68,7 @@ def read_state(path: Path, num_envs: int, kept_bytes: int = 0) -> dict[str, Any]
 
 
 def unpack_state(data: bytes, name: str, most_bytes: int) -> dict[str, Any]:
-    """Raises CheckpointError, naming the file, when the bytes are not from `pack_state`."""
+    """Return the state_dict in bytes from `pack_state`; raises CheckpointError naming the file for other bytes."""
     with parsing(f"{name}: holds no state of envs", CheckpointError):
         if data[:4] != _MAGIC:
             raise ValueError("not the state of envs")
@@ -87,7 +87,7 @@ def unpack_state(data: bytes, name: str, most_bytes: int) -> dict[str, Any]:
 
 
 def _inflated(piece: bytes) -> bytes:
-    """At most the chunk that `pack_state` cut. Raises ValueError for more, zlib.error."""
+    """Return one decompressed chunk; raises ValueError when it is longer than `pack_state` makes, zlib.error."""
     inflater = zlib.decompressobj()
     raw = inflater.decompress(piece, _CHUNK + 1)
     if len(raw) > _CHUNK or not inflater.eof:
@@ -96,10 +96,10 @@ def _inflated(piece: bytes) -> bytes:
 
 
 def load_plain(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
-    """What torch.save wrote: tensors and plain values, never code. Raises CheckpointError."""
+    """Read a torch.save file of tensors and plain values, never code; raises CheckpointError."""
     try:
         found = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # pickle.UnpicklingError, KeyError, RuntimeError ... by the damage
+    except Exception as error:  # pickle.UnpicklingError, KeyError, RuntimeError and others, depending on the damage
         told = type(error).__name__
         raise CheckpointError(f"{name}: holds no {what} ({told}); use another checkpoint") from None
     if not isinstance(found, dict):
@@ -109,15 +109,15 @@ def load_plain(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A checkpoint of our learner that is not written yet, without the envs."""
+    """Checkpoint of our learner in memory, without the envs."""
 
     state: dict[str, Any]
     weights: dict[str, torch.Tensor]
     thumbnail: np.ndarray
-    """What `png_bytes` takes."""
+    """Picture for `png_bytes`."""
 
     def files(self, machines: dict[int, bytes]) -> dict[str, bytes]:
-        """Return a checkpoint's files by name; `machines` is each rank's packed envs."""
+        """Return the checkpoint's files by name; `machines` holds each rank's packed envs."""
         return {
             layout.POLICY: safetensors.torch.save(
                 {name: value.contiguous().cpu() for name, value in self.weights.items()}
@@ -128,16 +128,15 @@ class Snapshot:
         }
 
     def copy(self) -> Snapshot:
-        """Return the same in memory that the run does not change."""
+        """Return a deep copy that later updates do not change."""
         weights = {name: _copied(value) for name, value in self.weights.items()}
         return Snapshot(_copied(self.state), weights, self.thumbnail.copy())
 
 
 def write_checkpoint(paths: RunPaths, meta: CheckpointMeta, contents: dict[str, bytes]) -> tuple[Path, CheckpointMeta]:
-    """A checkpoint folder of the files `contents`, whole or not at all, and its manifest.
+    """Write a checkpoint folder with the files `contents` atomically; return its path and manifest.
 
-    An older one of that name is replaced. Raises OSError when the disk does not take it; nothing
-    half-written is left.
+    Replaces an older checkpoint of that name. Raises OSError when the disk is full or fails; leaves no partial folder.
     """
     final = paths.checkpoint(meta.env_steps)
     partial = final.with_name(f".{final.name}{_PARTIAL}")
@@ -146,7 +145,7 @@ def write_checkpoint(paths: RunPaths, meta: CheckpointMeta, contents: dict[str, 
     contents = {**contents, layout.META: msgspec.json.format(msgspec.json.encode(meta))}
     try:
         shutil.rmtree(partial, ignore_errors=True)
-        paths.checkpoints.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        paths.checkpoints.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
         partial.mkdir()
         for name, data in contents.items():
             durable_files.write_file(partial / name, data)
@@ -159,7 +158,7 @@ def write_checkpoint(paths: RunPaths, meta: CheckpointMeta, contents: dict[str, 
 
 
 def _put_in_place(partial: Path, final: Path) -> None:
-    """Rename; between the two renames of a replacement `tidy` knows how to go back."""
+    """Rename the folder into place; `tidy` repairs a crash between the two renames of a replacement."""
     old = final.with_name(f".{final.name}{_OLD}")
     replaces = final.exists()
     if replaces:
@@ -172,10 +171,10 @@ def _put_in_place(partial: Path, final: Path) -> None:
 
 
 def tidy(paths: RunPaths) -> None:
-    """Clear what a crash left between two steps of saving or thinning out.
+    """Remove what a crash left of an unfinished save or removal; the caller holds the run's lock.
 
-    Called by whoever holds the run's lock. A checkpoint that was renamed away for one that never
-    came is put back. Nothing is raised: a disk that cannot be written says so at the next save.
+    Restores a checkpoint that was renamed away for a replacement that was never completed. Ignores OSError: the next
+    save reports a disk that cannot be written.
     """
     for folder in paths.checkpoints.glob(".*"):
         with contextlib.suppress(OSError):
@@ -187,16 +186,16 @@ def tidy(paths: RunPaths) -> None:
 
 
 def _saved(state: dict[str, Any]) -> bytes:
-    """torch.save in memory: on a full disk its own file writer hides the cause."""
+    """Return torch.save's bytes, made in memory: on a full disk its own file writer hides the cause."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     return buffer.getvalue()
 
 
 def _copied(value: Any) -> Any:
-    """A copy in the host's memory of tensors, and dicts and lists of them."""
+    """Return a copy in host memory of tensors, and of dicts and lists of tensors."""
     if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True).contiguous()  # a GPU's are channels last
+        return value.detach().to("cpu", copy=True).contiguous()  # on a GPU they are channels last
     if isinstance(value, dict):
         return {name: _copied(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -205,7 +204,7 @@ def _copied(value: Any) -> Any:
 
 
 def load_policy(folder: Path, device: torch.device | str = "cpu") -> tuple[PixelActorCritic, CheckpointMeta]:
-    """The network of a checkpoint, its weights verified against their hash.
+    """Return a checkpoint's network and manifest, the weights verified against their hash.
 
     Raises CheckpointError naming what is wrong with the folder.
     """
@@ -228,10 +227,9 @@ def load_policy(folder: Path, device: torch.device | str = "cpu") -> tuple[Pixel
 
 
 def load_trainer_state(folder: Path, rank: int = 0, num_envs: int = 0) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """(trainer state, state of the envs or None when an older checkpoint gave it up).
+    """Return (trainer state, env state); the latter is None when `retain` removed it from an older checkpoint.
 
-    Only weights, trainer and envs decide whether a checkpoint is whole; a thumbnail does not.
-    `num_envs` are the run's, 0 as many as the checkpoint says.
+    Verifies weights, trainer and env files, not the thumbnail. `num_envs` is the run's; 0 takes the checkpoint's.
     """
     name = machines_name(rank)
     meta = layout.read_meta(folder)
@@ -251,7 +249,7 @@ def _num_envs(meta: CheckpointMeta) -> int:
 
 
 def read_machines(folder: Path, ranks: int) -> dict[int, bytes]:
-    """Each rank's packed envs, as far as the folder still has them whole. Raises OSError."""
+    """Return each rank's packed envs if all of the folder's env files are intact, else {}. Raises OSError."""
     try:
         layout.verify(folder, tuple(filter(layout.is_machines, os.listdir(folder))))
     except CheckpointError:
@@ -265,15 +263,15 @@ def machines_name(rank: int) -> str:
 
 
 def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
-    """Thin out: the newest, `best` (a folder's name) and `keep` others, spread over the run.
+    """Remove checkpoints except the newest, `best` (a folder's name) and `keep` others spread over the run.
 
-    Only the newest keeps the state of its envs. Returns the removed folders.
+    Removes the env state of all but the newest. Returns the removed folders.
     """
     found = layout.list_checkpoints(paths)
     if not found:
         return []
     for folder in found[:-1]:
-        with contextlib.suppress(FileNotFoundError):  # somebody thins them out too
+        with contextlib.suppress(FileNotFoundError):  # another process may remove them too
             for machines in filter(layout.is_machines, os.listdir(folder)):
                 (folder / machines).unlink()
     others = [folder for folder in found[:-1] if folder.name != best]
@@ -285,13 +283,13 @@ def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
     for folder in removed:
         doomed = folder.with_name(f".{folder.name}{_DOOMED}")
         with contextlib.suppress(FileNotFoundError):
-            folder.replace(doomed)  # gone in one step: no reader meets half a checkpoint
+            folder.replace(doomed)  # in one step: no reader sees a partial checkpoint
         shutil.rmtree(doomed, ignore_errors=True)
     return removed
 
 
 def png_bytes(picture: np.ndarray) -> bytes:
-    """u8[H, W] shades, 0 lightest, as a grey PNG; u8[H, W, 3] colours as they are."""
+    """Return a grey PNG of shades u8[H, W], 0 lightest, or a colour PNG of u8[H, W, 3]."""
     if picture.ndim == 2:
         picture = np.array(GREY_LEVELS, dtype=np.uint8)[np.minimum(picture, 3)]
     buffer = io.BytesIO()

@@ -1,7 +1,7 @@
-"""Commands that come while a validation runs in the trainer's own process.
+"""Commands that arrive while a validation runs in the trainer's own process.
 
-They are looked at before every step of it, so that stopping, pausing and saving wait for one step
-and not for the whole validation, which may take minutes on a busy computer.
+They are checked before every step of the validation, so that stop, pause and save wait for one step and not for the
+whole validation, which may take minutes on a busy computer.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from trainer_core.host.evaluate import Course, EvaluationStopped
 from trainer_core.wire.records import VALIDATING
 
 SAVE_AFTER_S = 2.0
-"""A validation that takes longer has a checkpoint written within it: a kill then loses nothing that
-was learned, and short validations cost no more than before."""
+"""Validation time after which a checkpoint is written within it, so that a kill loses no learned update; short
+validations cost nothing extra."""
 TELL_S = 1.0
-"""Between two words about how far it is; a validation that is over sooner says none."""
+"""Seconds between two progress messages; a shorter validation sends none."""
 
 
 class Attending:
-    """What a validator calls before each step. The learner rests meanwhile and can be saved."""
+    """Callback that a validator calls before each step, while the learner is idle and can be saved."""
 
     def __init__(
         self,
@@ -32,13 +32,16 @@ class Attending:
         tell: Callable[[str, float], None],
         wait: Callable[[], None],
     ) -> None:
-        """`save` gets the reason, `hold` returns when the pause is over, `tell` gets words and a
-        share from 0 to 1, or -1 when it is over; `wait` is called every second."""
+        """Set the callbacks.
+
+        `save` gets the reason; `hold` returns when the pause is over; `tell` gets a text and a share from 0 to 1, -1 at
+        the end; `wait` is called every second.
+        """
         self._control, self._save, self._hold, self._tell = control, save, hold, tell
         self._wait = wait
         self._saved, self._save_at, self._tell_at, self._told = False, 0.0, 0.0, False
         self.words = ""
-        """How far the validation is, of the last step before which that was told."""
+        """Progress text last sent, or that of the step at which the validation was stopped."""
 
     def begin(self) -> None:
         now = time.monotonic()
@@ -46,7 +49,7 @@ class Attending:
         self._save_at, self._tell_at = now + SAVE_AFTER_S, now + TELL_S
 
     def __call__(self, course: Course) -> None:
-        """Raises EvaluationStopped, and what saving raises."""
+        """Obey pending commands; raises EvaluationStopped on a stop, and what saving raises."""
         control, now = self._control, time.monotonic()
         if control.stop_reason:
             self.words = _words(course)
@@ -59,7 +62,7 @@ class Attending:
             self._save("periodic")
         if control.paused:
             self._hold()
-            self._tell_at = 0.0  # what is on show says that it is paused
+            self._tell_at = 0.0  # replace the message that the run is paused
         if now >= self._tell_at:
             self._tell_at = now + TELL_S
             self._told, self.words = True, _words(course)
@@ -67,7 +70,7 @@ class Attending:
             self._wait()
 
     def end(self) -> None:
-        """Say that it is over, where it was said that it goes on."""
+        """Send the end of the progress if any was sent."""
         if self._told and not self._control.stop_reason:
             self._tell("", -1.0)
 

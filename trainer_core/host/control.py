@@ -1,4 +1,4 @@
-"""What a person or a parent wants of a run, read by the loop between two updates."""
+"""Commands for a run, which its loop reads between two updates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Control:
-    """Thread-safe wishes: any thread sets them, the loop reads them at update boundaries."""
+    """Thread-safe requests: any thread sets them, the loop reads them at update boundaries."""
 
     def __init__(self) -> None:
         self._wake = threading.Condition()
@@ -18,16 +18,16 @@ class Control:
         self._checkpoint = False
         self._watch = 0
         self.on_begin: Callable[[], None] = lambda: None
-        """Called in the loop's own thread before the first update."""
+        """Callback in the loop's thread before the first update."""
         self.begun = False
-        """There is something to save from now on."""
+        """True once there is something to save."""
 
     def begin(self) -> None:
         self.begun = True
         self.on_begin()
 
     def stop(self, reason: str) -> None:
-        """Finish the update, save, leave."""
+        """Request a stop: the loop finishes its update, saves and ends."""
         with self._wake:
             if not self._stop_reason:
                 self._stop_reason, self._stopped_at = reason, time.monotonic()
@@ -52,7 +52,7 @@ class Control:
         return self._stop_reason
 
     def stopped_for_s(self) -> float:
-        """Seconds since a stop was asked for; 0 while none is."""
+        """Return the seconds since the stop request; 0 without one."""
         return time.monotonic() - self._stopped_at if self._stop_reason else 0.0
 
     @property
@@ -69,6 +69,6 @@ class Control:
             return asked
 
     def wait_while_paused(self, most_s: float | None = None) -> None:
-        """Block until resumed, stopped or asked for a checkpoint, or for so long."""
+        """Block until resumed, stopped or asked for a checkpoint, at most `most_s` seconds."""
         with self._wake:
             self._wake.wait_for(lambda: not self.paused or self._checkpoint, most_s)

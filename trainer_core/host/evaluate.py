@@ -14,40 +14,40 @@ from torch import Tensor
 from trainer_core.envs.vec_env import VecEnv
 
 Act = Callable[[Tensor], Tensor]
-"""obs u8[N, K, H, W] to actions i64[N]."""
+"""Function from obs u8[N, K, H, W] to actions i64[N]."""
 _STEPS_PER_CHECK = 8
 
 
 class Course(NamedTuple):
-    """How far an evaluation is, before one of its steps."""
+    """Progress of an evaluation before one of its steps."""
 
     episodes: int
-    """That are played in all."""
+    """Episodes in all."""
     over: Callable[[], int]
-    """Those of them that have ended; asks the device."""
+    """Function that returns the number of ended episodes; synchronises with the device."""
     share: float
-    """0 to 1, of all steps."""
+    """Share of all steps, 0 to 1."""
 
 
 Attend = Callable[[Course], None]
-"""Called before every step of an evaluation; what it raises ends that."""
+"""Callback before every step of an evaluation; its exceptions end the evaluation."""
 
 
 class EvaluationStopped(Exception):  # noqa: N818 - an end, not an error
-    """Raised out of an evaluation that a stop has ended: nothing of it counts."""
+    """Stop within an evaluation, whose results are discarded."""
 
 
 def go_on(course: Course) -> None:
-    """Let nothing interrupt an evaluation."""
+    """Never interrupt an evaluation (the default callback)."""
 
 
 MOST_STARTS = 1 << 16
-"""Of one task (protocol.manifest_checks.RANGES)."""
+"""Maximum number of starts of one task (lab.manifest_checks.RANGES)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One episode from start state `start`."""
+    """Result of one episode from start state `start`."""
 
     start: int
     success: bool
@@ -58,14 +58,13 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Episodes of one policy in one mode; `n` of them began in each start."""
+    """Episodes of one policy in one mode, `n` from each start."""
 
     mode: str
     episodes: tuple[Episode, ...]
     wall_time_s: float
     screens: tuple[Tensor, ...] = ()
-    """u8[W, 144, 160] of the first W envs at every step, the start first; empty unless asked
-    for."""
+    """u8[W, 144, 160] of the first W envs, from the start on at every step; empty unless requested."""
 
     @property
     def distinct_starts(self) -> int:
@@ -81,7 +80,7 @@ class Evaluation:
 
     @property
     def pass_at_n(self) -> float:
-        """Share of starts from which at least one of the n rollouts succeeded."""
+        """Share of starts with at least one success among their n episodes."""
         solved = {episode.start for episode in self.episodes if episode.success}
         return len(solved) / self.distinct_starts
 
@@ -97,7 +96,7 @@ class Evaluation:
         return sum(episode.episode_return for episode in self.episodes) / len(self.episodes)
 
     def summary(self) -> dict[str, float | int | str]:
-        """The fields of an EvalRecord that come from here."""
+        """Return this evaluation's fields of an EvalRecord."""
         return {
             "mode": self.mode,
             "episodes": len(self.episodes),
@@ -113,7 +112,7 @@ class Evaluation:
 
 
 def joined(parts: Sequence[Evaluation]) -> Evaluation:
-    """The episodes of several tasks in one mode; each task's starts are starts of their own."""
+    """Return the episodes of several tasks in one mode, with distinct start numbers per task."""
     episodes = tuple(
         dataclasses.replace(episode, start=episode.start + MOST_STARTS * number)
         for number, part in enumerate(parts)
@@ -126,9 +125,9 @@ def joined(parts: Sequence[Evaluation]) -> Evaluation:
 def run_episodes(
     env: VecEnv, act: Act, starts: Tensor, mode: str, *, watched: int = 0, attend: Attend = go_on
 ) -> Evaluation:
-    """One episode from each of `starts` (i64[E]), as many at a time as there are envs.
+    """Play one episode from each of `starts` (i64[E]), `env.num_envs` at a time.
 
-    The screens of the first `watched` episodes are kept.
+    Keeps the screens of the first `watched` episodes.
     """
     began = time.monotonic()
     episodes: list[Episode] = []
@@ -184,7 +183,7 @@ def _run_batch(
 
 
 def spread_starts(start_set: Tensor, episodes: int, mode: str) -> Tensor:
-    """Start of each episode, i64[E]: every start equally often, once where nothing is drawn.
+    """Return the start of each episode, i64[E]: every start equally often, in deterministic modes once.
 
     A deterministic policy on a deterministic console would only repeat itself.
     """
@@ -195,12 +194,12 @@ def spread_starts(start_set: Tensor, episodes: int, mode: str) -> Tensor:
 
 
 def greedy(forward: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Act:
-    """Act by the most likely action."""
+    """Return a function that acts by the most likely action."""
     return lambda obs: forward(obs)[0].argmax(-1)
 
 
 def sampled(forward: Callable[[Tensor], tuple[Tensor, Tensor]], rng: torch.Generator) -> Act:
-    """Act by the policy's probabilities."""
+    """Return a function that samples actions from the policy's probabilities."""
 
     def act(obs: Tensor) -> Tensor:
         probabilities = torch.softmax(forward(obs)[0].float(), dim=-1)
@@ -210,7 +209,7 @@ def sampled(forward: Callable[[Tensor], tuple[Tensor, Tensor]], rng: torch.Gener
 
 
 def uniform(num_actions: int, rng: torch.Generator) -> Act:
-    """Press random buttons: the baseline that looks at nothing."""
+    """Return a function that presses random buttons, a baseline that ignores the observation."""
 
     def act(obs: Tensor) -> Tensor:
         return torch.randint(num_actions, (len(obs),), generator=rng, device=obs.device)

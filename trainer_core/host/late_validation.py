@@ -1,7 +1,7 @@
-"""What a run makes of validations that come some updates after their weights.
+"""Validations whose results come some updates after their weights were copied.
 
-Records, progress and the best checkpoint are of the weights that were played: whatever a checkpoint
-needs is held in memory from the moment they were copied.
+Records, progress and the best checkpoint belong to the copied weights, so all data of a checkpoint is kept in memory
+from the time of the copy.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 
 
 class LateValidation:
-    """One copy of the weights at a time, with what is needed to save it."""
+    """Validation of one copy of the weights at a time, with the data to save it as a checkpoint."""
 
     def __init__(self, process: ValidationProcess, checkpoints: Checkpoints, *, target: float, asked: bool) -> None:
-        """`target` is the success that ends the run; `asked`: nothing else may validate it."""
+        """Set `target`, the success that ends the run, and `asked`: these weights are validated nowhere else."""
         self.process, self.checkpoints, self.target, self.asked = (process, checkpoints, target, asked)
         self._played: tuple[CheckpointMeta, Snapshot] | None = None
         self._saved = False
@@ -30,16 +30,16 @@ class LateValidation:
         return self._played is not None
 
     def begin(self, progress: RunProgress, wall_time_s: float) -> None:
-        """Have the weights of this moment played. Only where the process is idle."""
+        """Start a validation of the current weights; call it only while the process is idle."""
         meta = self.checkpoints.describe("best", progress)
         copy = self.checkpoints.trainee.snapshot(progress.state_dict(wall_time_s))
         self._played = meta, copy
         self.process.begin(meta.update, meta.env_steps, safetensors.torch.save(copy.weights))
 
     def take(self, progress: RunProgress) -> bool:
-        """Record what came since. False when what was played is lost: its process has ended.
+        """Record a result that has arrived; return False when the process ended and lost the validation.
 
-        Raises DiskError, and NonFiniteLossError for a best checkpoint that is broken.
+        Raises DiskError, and NonFiniteLossError for a best checkpoint with non-finite weights.
         """
         found = self.process.take()
         if found is not None:
@@ -50,7 +50,7 @@ class LateValidation:
         return True
 
     def take_saved(self) -> bool:
-        """Whether a best checkpoint was written since this was asked last."""
+        """Return whether a best checkpoint was written since the last call."""
         saved, self._saved = self._saved, False
         return saved
 

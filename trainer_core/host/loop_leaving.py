@@ -1,10 +1,9 @@
-"""Greedy play that leaves loops: where a picture comes back, the next likeliest button.
+"""Greedy play that leaves loops: where a picture recurs, it takes the next likeliest button.
 
-A deterministic policy on a deterministic console repeats itself for ever once a picture comes back:
-it presses into a wall, and sees the same picture. Here each picture of an episode is met with the
-buttons in turn, the likeliest first, each as often as the others. That is a rotor-router walk
-(Priezzhev, Dhar, Dhar and Krishnamurthy 1996): without a random number it visits all that can be
-reached and left again. docs/tasks.md has figures.
+A deterministic policy on a deterministic console repeats itself for ever once a picture recurs: it walks into a wall
+and sees the same picture. Here each picture of an episode is answered by the buttons in turn, the likeliest first, each
+as often as the others. That is a rotor-router walk (Priezzhev, Dhar, Dhar and Krishnamurthy 1996): without random
+numbers it visits everything that can be reached and left again. docs/tasks.md has figures.
 """
 
 from __future__ import annotations
@@ -22,10 +21,9 @@ from trainer_core.host.evaluate import Act
 def leaving_loops(
     forward: Callable[[Tensor], tuple[Tensor, Tensor]], steps_of: Callable[[], Tensor], horizon: int
 ) -> Act:
-    """Act by the likeliest of the actions that were least often taken at this picture.
+    """Return a function that takes the likeliest of the actions least often taken at this picture.
 
-    `steps_of` gives the steps i32[N] of each env's episode so far: one that begins anew has seen
-    nothing.
+    `steps_of` returns the steps i32[N] of each env's episode so far; a new episode starts with empty counts.
     """
     first = steps_of()
     count = len(first)

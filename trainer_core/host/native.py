@@ -1,4 +1,4 @@
-"""Our own trainee: an ActorLearner, what is measured of it, and what its checkpoints hold."""
+"""Trainee of our own runner: an ActorLearner, its metrics and its checkpoints' contents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from trainer_core.wire.errors import CheckpointError
 from trainer_core.wire.spec import RunSpec
 
 OF_RANK = "of_rank"
-"""Key beside the state of the envs of a rank that is not the first."""
+"""Key, beside the env state, of the other state of ranks above 0."""
 
 
 def native_host(
@@ -58,9 +58,9 @@ def native_host(
     tasks: Mapping[str, Task] | None = None,
     beside: ValidationProcess | None = None,
 ) -> Host:
-    """Return the host of a run of ours; `beside` validates it, started before all this was loaded.
+    """Return the host of one of our runs, which resumes when the directory has checkpoints.
 
-    It resumes when the directory has checkpoints. `tasks`: what `check_startable` returned.
+    `beside` is a validation process started before torch was loaded; `tasks` is what `check_startable` returned.
     """
     make = functools.partial(NativeTrainee, config=config, beside=beside)
     return Host(RunSpec.of(config), paths, writer, control, make, home=home, ranks=ranks, tasks=tasks)
@@ -72,7 +72,7 @@ class NativeTrainee(Trainee):
     file = layout.POLICY
 
     def __init__(self, host: Host, config: RunConfig, beside: ValidationProcess | None = None) -> None:
-        """Build everything. Raises LabError."""
+        """Build learner, environments and metrics. Raises LabError."""
         self.host, self.config, self.ranks = host, config, host.ranks
         if beside is not None:
             host.closing.callback(beside.close)
@@ -115,7 +115,7 @@ class NativeTrainee(Trainee):
         self.beside = self._validated_beside(beside)
 
     def _validated_beside(self, process: ValidationProcess | None) -> ValidationProcess | None:
-        """Return the process that validates, where the configuration wants it and one starts."""
+        """Return the validation process if the configuration wants one and it starts, else None."""
         config = self.config
         if process is None:
             process = validation_process.started(config)
@@ -143,7 +143,7 @@ class NativeTrainee(Trainee):
     def train(self) -> None:
         host, trainer = self.host, self.trainer
         if not host.limit()[0] and trainer.update:
-            host.boundary()  # the validation that a stop or a kill cut off
+            host.boundary()  # a validation that a stop or a kill interrupted
         host.end_at_limit()
         while True:
             losses = trainer.run_update()
@@ -153,7 +153,7 @@ class NativeTrainee(Trainee):
             trainer.training_success = host.progress.training_success
 
     def log(self, losses: LossSums) -> None:
-        """Fold the update just made in; every `log_every` updates write the record."""
+        """Add the last update to the metrics; every `log_every` updates write a record."""
         trainer, host = self.trainer, self.host
         host.counters.env_steps, host.counters.update = trainer.env_steps, trainer.update
         self.metrics.add(trainer.rollout, losses)
@@ -192,7 +192,7 @@ class NativeTrainee(Trainee):
     # -- checkpoints ------------------------------------------------------------------------
 
     def parts(self, progress: dict[str, Any]) -> dict[str, bytes]:
-        """Pack them, on all ranks. Raises NonFiniteLossError rather than keep broken weights."""
+        """Pack the checkpoint's files, on all ranks. Raises NonFiniteLossError rather than save broken weights."""
         trainer = self.trainer
         check_weights(trainer.learner.parameters, trainer.update)
         machines = ckpt.pack_state(trainer.env.state_dict() | self._of_rank())
@@ -216,7 +216,7 @@ class NativeTrainee(Trainee):
         self._loaded = state, machines, policy.state_dict(), RunProgress.from_state(state["run"])
 
     def restore(self, folder: Path) -> RunProgress:
-        """Put what was loaded in place; after one that failed half-way the envs are not left so."""
+        """Restore what `load` read; after an earlier attempt failed half-way, the envs are reset."""
         (state, machines, weights, progress), trainer = self._loaded, self.trainer
         begun, self._begun = self._begun, True
         trainer.learner.load_weights(weights)
@@ -232,15 +232,17 @@ class NativeTrainee(Trainee):
         return progress
 
     def _of_rank(self) -> dict[str, Any]:
-        """Return what a rank has besides its envs; rank 0's is in the trainer's state."""
+        """Return a rank's state besides its envs; {} on rank 0, whose state is in the trainer's."""
         if self.ranks.is_first:
             return {}
         own = {"rng": self.trainer.rng.get_state(), "metrics": self.metrics.state_dict()}
         return {OF_RANK: own}
 
     def _take_of_rank(self, own: dict[str, Any] | None) -> None:
-        """Take it; without it another rank begins sums and random numbers anew: with rank 0's it
-        would count twice, and press the same buttons."""
+        """Restore a rank's own state.
+
+        Without it a rank above 0 reseeds and clears its sums: rank 0's would count twice and press the same buttons.
+        """
         if self.ranks.is_first:
             return
         if own is not None:
@@ -253,7 +255,7 @@ class NativeTrainee(Trainee):
 
 
 def warm_start(learner: Learner, folder: Path) -> None:
-    """Take the weights of that checkpoint. Raises CheckpointError when they do not fit."""
+    """Load the weights of another checkpoint. Raises CheckpointError when they do not fit."""
     policy = learner.policy
     donor, meta = ckpt.load_policy(folder)
     if (meta.policy, meta.obs_shape) != (policy.kind, policy.obs_shape):

@@ -1,4 +1,4 @@
-"""A run's checkpoints: its trainee saved whole, and restored from the newest whole one."""
+"""Saving and restoring a run's trainee and progress."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import CheckpointError
 
 Describe = Callable[[str, RunProgress], CheckpointMeta]
-"""The manifest of a checkpoint of now, of which the reason is given."""
+"""Function from a reason to the manifest of a checkpoint of the current state."""
 
 
 class ForeignCheckpointError(CheckpointError):
-    """A whole checkpoint of other task files: an older one would be no better."""
+    """Intact checkpoint made for other task files; older ones would not fit either."""
 
 
 class Checkpoints:
-    """Saves and restores the trainee of one run, with its progress."""
+    """Checkpoints of one run: its trainee and progress."""
 
     def __init__(
         self,
@@ -40,25 +40,25 @@ class Checkpoints:
         hashes: dict[str, str],
         describe: Describe,
     ) -> None:
-        """`keep` are kept besides the best and the newest; `hashes` are those of the task."""
+        """Keep `keep` checkpoints besides the best and the newest; `hashes` are those of the task's files."""
         self.trainee, self.counters, self.writer, self.ranks = trainee, counters, writer, ranks
         self.paths, self.keep, self.hashes, self.describe = writer.paths, keep, hashes, describe
         self.newest = ""
-        """The last checkpoint that was announced or restored, relative to the run directory."""
+        """Last checkpoint announced or restored, relative to the run directory."""
         self.saved_env_steps = self._known_env_steps = -1
-        """Of the newest checkpoint, and of the validation that it knows."""
+        """Env steps of the newest checkpoint, and of the validation it includes."""
 
     # -- saving -----------------------------------------------------------------------------
 
     def save(self, reason: str, progress: RunProgress, wall_time_s: float) -> None:
-        """Write and announce a checkpoint; nothing when these weights have one already that knows
-        the last validation, or the trainee saves none.
+        """Write and announce a checkpoint, unless the trainee saves none or the newest is up to date.
 
-        All ranks call it. Raises DiskError, and NonFiniteLossError rather than keep broken weights.
+        The newest must have these weights and know the last validation. All ranks call it. Raises DiskError, and
+        NonFiniteLossError rather than save broken weights.
         """
         now, known = self.counters.env_steps, progress.validated_env_steps
         is_saved = (now, known) == (self.saved_env_steps, self._known_env_steps)
-        if not self.trainee.file or self.ranks.agree(is_saved):  # rank 0 alone validates late
+        if not self.trainee.file or self.ranks.agree(is_saved):  # only rank 0 has late validations
             return
         meta = self.describe(reason, progress)
         parts = self.trainee.parts(progress.state_dict(wall_time_s))
@@ -68,15 +68,15 @@ class Checkpoints:
         self.saved_env_steps, self._known_env_steps = now, known
 
     def save_unannounced(self, progress: RunProgress, wall_time_s: float) -> None:
-        """Write a checkpoint that no record tells of: the log is gone. Raises as `save` does."""
+        """Write a checkpoint without a record, when the log cannot be written. Raises as `save` does."""
         if self.trainee.file:
             parts = self.trainee.parts(progress.state_dict(wall_time_s))
             ckpt.write_checkpoint(self.paths, self.describe("stop", progress), parts)
 
     def save_late(self, meta: CheckpointMeta, then: ckpt.Snapshot, progress: RunProgress) -> None:
-        """Write and announce a checkpoint of weights that the run has left behind; rank 0 alone.
+        """Write and announce a checkpoint of earlier weights `then`; rank 0 alone calls it.
 
-        It keeps the envs if it was saved at its time. Raises as `save` does.
+        Keeps the env state if a checkpoint was saved at that time. Raises as `save` does.
         """
         check_weights(then.weights.values(), meta.update)
         meta = msgspec.structs.replace(
@@ -92,7 +92,7 @@ class Checkpoints:
         ckpt.retain(self.paths, progress.best_folder, self.keep)
 
     def _write(self, meta: CheckpointMeta, parts: dict[str, bytes]) -> str:
-        """Write it in place, then its record; return the folder, relative to the run's."""
+        """Write a checkpoint and then its record; return the folder, relative to the run's."""
         self.writer.checkpoints_in_place()
         try:
             folder, meta = ckpt.write_checkpoint(self.paths, meta, parts)
@@ -118,10 +118,10 @@ class Checkpoints:
     # -- restoring --------------------------------------------------------------------------
 
     def restore(self, skipped: Callable[[str], None]) -> RunProgress | None:
-        """Go on from the newest checkpoint that is whole; None when nothing was saved yet.
+        """Restore the newest intact checkpoint; return its progress, None when there is no checkpoint.
 
-        All ranks call it and take the same one. `skipped` is told why newer ones were passed over.
-        Raises CheckpointError when none can be loaded, or one was made for other files of the task.
+        All ranks call it and take the same one. `skipped` gets a reason for each newer one passed over. Raises
+        CheckpointError when none can be loaded, or one was made for other files of the task.
         """
         reason = ""
         for folder in reversed(list_checkpoints(self.paths)):
@@ -159,7 +159,7 @@ class Checkpoints:
         return None
 
     def _load(self, folder: Path) -> CheckpointMeta:
-        """Return its manifest, after the trainee has checked it. Raises CheckpointError."""
+        """Return the folder's manifest after the trainee has loaded it. Raises CheckpointError."""
         self.trainee.load(folder)
         meta = read_meta(folder)
         if meta.hashes != self.hashes:
@@ -168,7 +168,7 @@ class Checkpoints:
 
 
 def vouch_for(sha256: str) -> None:
-    """Note that a run of this user wrote a file; where that fails, opening it asks for consent."""
+    """Note that a run of this user wrote the file; if that fails, opening it asks for consent."""
     try:
         trust(sha256)
     except OSError as error:

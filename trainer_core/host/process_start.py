@@ -1,7 +1,7 @@
-"""What a process of ours does first, and while it loads torch (ADR 25, docs/learning.md).
+"""First steps of our processes, before and while torch loads (ADR 25, docs/learning.md).
 
-While Python imports the emulator's kernels, threads that need no Python map torch's libraries and,
-where there is a GPU, open CUDA's context.
+While Python imports the emulator's kernels, threads that need no Python map torch's libraries and, with a GPU, open
+CUDA's context.
 """
 
 from __future__ import annotations
@@ -21,33 +21,32 @@ import platformdirs
 from trainer_core.wire.environment import rank_place
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-"""At "0" torch looks for no makers of other devices among the installed packages."""
+"""Environment variable; at "0" torch does not search the installed packages for device backends."""
 UNCACHED, CACHE = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"
 RTLD_NOW = 2
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""glibc's malloc.h."""
+"""Parameter numbers in glibc's malloc.h."""
 MMAP_THRESHOLD = 32 << 20
-"""The most that glibc takes."""
+"""Largest threshold that glibc accepts."""
 GARBAGE_THRESHOLD = 50_000
-"""New objects between two looks for garbage; Python's own is 700."""
+"""New objects between two garbage collections; Python's default is 700."""
 
 
 def begin_process() -> None:
-    """Set what holds for the whole process and for those that it starts; call it before torch is
-    loaded."""
-    # With `--threads 2` torch's threads then sleep while they wait for each other. Spinning, they
-    # are ten times slower than one as soon as somebody else needs a core.
+    """Set up the process and its later children; call it before torch is loaded."""
+    # With `--threads 2` torch's threads then sleep while they wait for each other. Spinning threads are ten times
+    # slower than one thread as soon as another process needs a core.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # Imports and lists of runs make objects that stay: looking through them finds nothing.
+    # Imports and lists of runs make long-lived objects: collecting among them frees nothing.
     gc.set_threshold(GARBAGE_THRESHOLD)
     keep_bytecode()
 
 
 def keep_bytecode() -> None:
-    """Have Python keep what it compiles where it was told not to write it beside the sources.
+    """Keep compiled bytecode in a cache of ours where Python may not write it beside the sources.
 
-    Images of containers often say so; every start then compiles 1,100 files anew, for seconds. They
-    go to a cache of ours instead, in this process and in those that it starts.
+    Container images often set that; every start would then compile 1,100 files, for seconds. Holds for this process and
+    its children.
     """
     if not os.environ.get(UNCACHED) or os.environ.get(CACHE):
         return
@@ -62,18 +61,18 @@ def keep_bytecode() -> None:
 
 
 def load_torch(device: str = "cpu") -> None:
-    """Import torch, and open the GPU that `device` names; nothing where torch is loaded already."""
+    """Import torch, and open the GPU that `device` names; do nothing if torch is loaded."""
     if "torch" in sys.modules:
         return
     if sys.platform.startswith("linux"):
         if device.startswith("cuda"):
             local, named = rank_place().local_rank, int(device.partition(":")[2] or 0)
             _begin(lambda: _open_gpu(named if local is None else local))
-            importlib.import_module("warp")  # its own libraries would wait for torch's
+            importlib.import_module("warp")  # loading its libraries later would wait for torch's
         else:
             _keep_memory()
         _begin(_map_libraries)
-    importlib.import_module("emulator.emulator")  # with its kernels, while the threads are at work
+    importlib.import_module("emulator.emulator")  # with its kernels, while the threads run
     found = os.environ.get(AUTOLOAD)
     os.environ.setdefault(AUTOLOAD, "0")
     try:
@@ -84,7 +83,7 @@ def load_torch(device: str = "cpu") -> None:
 
 
 def _begin(work: Callable[[], None]) -> None:
-    """On a thread. Whatever fails there fails again, and is told, when torch does it."""
+    """Run `work` on a thread; torch meets and reports the same error later."""
 
     def run() -> None:
         with contextlib.suppress(OSError, AttributeError):
@@ -94,7 +93,7 @@ def _begin(work: Callable[[], None]) -> None:
 
 
 def _map_libraries() -> None:
-    """libtorch.so and all that it needs. By libc's own dlopen: Python's keeps its lock."""
+    """Load libtorch.so and its dependencies with libc's dlopen: Python's holds the interpreter lock."""
     found = importlib.util.find_spec("torch")
     if found is None or not found.submodule_search_locations:
         return
@@ -103,7 +102,7 @@ def _map_libraries() -> None:
 
 
 def _open_gpu(index: int) -> None:
-    """Retain the primary context of GPU `index`, which torch and Warp then find open."""
+    """Retain the primary context of GPU `index`; torch and Warp then find it open."""
     driver = ctypes.CDLL("libcuda.so.1")
     device, context = ctypes.c_int(), ctypes.c_void_p()
     if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), index) == 0:
@@ -111,8 +110,10 @@ def _open_gpu(index: int) -> None:
 
 
 def _keep_memory() -> None:
-    """Let malloc keep what is freed: a minibatch's tensors else come from the kernel at every step,
-    page by page, which is a fifth of an optimizer step on a CPU."""
+    """Make malloc keep freed memory.
+
+    Otherwise each minibatch's tensors come from the kernel page by page, a fifth of an optimizer step on a CPU.
+    """
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD)
     libc.mallopt(M_TRIM_THRESHOLD, 1 << 30)

@@ -1,4 +1,4 @@
-"""How far a run is beyond its learner's counters: what a resumed run must know again."""
+"""Progress of a run beyond its learner's counters, which a resume restores."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from trainer_core.wire.errors import CheckpointError
 from trainer_core.wire.records import NOT_CONFIRMED
 
 ENOUGH = 256
-"""Own-start episodes in one record that say enough without those before them."""
+"""Own-start episodes in one record that suffice without those of earlier records."""
 CONFIRMS = 0.8
-"""Of the target, that drawn play has to reach for one greedy validation to be believed. Greedy play
-with marks may get from every start to the goal by a walk that covers the place (ADR 24)."""
+"""Share of the target that sampled play must reach to confirm a single greedy validation. Greedy play with marks may
+reach the goal from every start by a walk that covers the whole place (ADR 24)."""
 HOLDS = 2
-"""Times the steps that play which leaves loops took to get to the target, for which it has to stay
-there before it ends a run: until then greedy play has its chance."""
+"""Play that leaves loops ends a run after holding the target for this many times the steps it took to reach it; until
+then greedy play may still reach it."""
 ADDED = {
     "least", "sampled", "leaving", "least_leaving", "best_sampled", "best_leaving", "target",
     "leaving_first", "leaving_since", "recent_won", "recent_ended", "validated_env_steps",
@@ -28,82 +28,79 @@ OF_VALIDATION = (
     "best_leaving", "best_folder", "target", "leaving_first", "leaving_since",
     "validated_env_steps", "least_sampled", "greedy_since", "best_confirmed",
 )  # fmt: skip
-"""Of RunProgress: what a validation changes."""
+"""Fields of RunProgress that a validation changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Success of one validation, by how it was played; 0 where it was not."""
+    """Success of one validation by mode of play; 0 for modes not played."""
 
     greedy: float = 0.0
     least: float = 0.0
-    """Of greedy play, on the task where it is least."""
+    """Greedy play on the task with the least success."""
     leaving: float = 0.0
-    """Of greedy play that leaves loops (host/loop_leaving.py)."""
+    """Greedy play that leaves loops (host/loop_leaving.py)."""
     least_leaving: float = 0.0
     sampled: float = 0.0
     least_sampled: float = 0.0
-    """Of drawn play, on the task where it is least."""
+    """Sampled play on the task with the least success."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """How far a run is, over all its lives."""
+    """Counters of a run over all its resumes."""
 
     env_steps: int = 0
     update: int = 0
 
 
 class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Owned by the training loop; every checkpoint carries it."""
+    """Progress of a run; owned by the training loop and saved in every checkpoint."""
 
     wall_before: float = 0.0
-    """Seconds of training that other processes of this run have spent."""
+    """Seconds of training in earlier processes of this run."""
     success: float = 0.0
-    """Of the last greedy validation."""
+    """Greedy play in the last validation."""
     least: float = 0.0
-    """Of the same, on the task of the run where it is least."""
+    """Greedy play on the task with the least success."""
     leaving: float = 0.0
-    """Of play that leaves loops, in the same validation."""
+    """Play that leaves loops, in the last validation."""
     least_leaving: float = 0.0
     sampled: float = 0.0
-    """Of drawn play, in the same validation."""
+    """Sampled play, in the last validation."""
     least_sampled: float = 0.0
     best_confirmed: bool = False
-    """Whether what the best checkpoint reached in greedy play was confirmed."""
+    """True when the best checkpoint's greedy success was confirmed."""
     best_success: float = -1.0
     best_leaving: float = -1.0
     best_sampled: float = -1.0
     best_folder: str = ""
-    """Name of the checkpoint folder with `best_success`, among those the one that leaves loops
-    best, among those the best sampled one."""
+    """Checkpoint folder with `best_success`; ties go to the best at leaving loops, then the best sampled."""
     target: float = 0.0
-    """Success that the next three are about."""
+    """Success to which the next three fields refer."""
     greedy_since: int = -1
-    """Env steps at the first of the validations up to the last one in which greedy play reached it;
-    -1 where the last one fell short."""
+    """Env steps at the first of the latest consecutive validations with greedy play at the target; -1 if the last was
+    below."""
     leaving_first: int = -1
-    """Env steps at the first validation in which play that leaves loops reached it."""
+    """Env steps at the first validation with play that leaves loops at the target."""
     leaving_since: int = -1
-    """The same of the first of those since when it has at every validation; -1 where the last one
-    fell short."""
+    """Env steps at the first of the latest consecutive validations with play that leaves loops at the target; -1 if the
+    last was below."""
     training_success: float = 0.0
-    """Of the last horizon's episodes from the task's own starts, 0 while too few of them end to
-    mean anything."""
+    """Success of the last horizon's episodes from the task's own starts; 0 while too few have ended."""
     recent_won: float = 0.0
     recent_ended: float = 0.0
-    """Episodes, those of each record counting less the older it is."""
+    """Ended episodes, weighted less the older their record."""
     validated_update: int = 0
-    """Whose weights were copied for the last validation."""
+    """Update whose weights the last validation played."""
     validated_env_steps: int = -1
-    """Of the weights that the rates above are of."""
+    """Env steps of the weights the rates above belong to."""
 
     def is_best(self, folder: str) -> bool:
-        """Whether the last validation is the best so far, which a checkpoint in `folder` keeps.
+        """Return whether the last validation is the best so far and, if so, note it with checkpoint `folder`.
 
-        One that reached the target and was confirmed is better than any other. As good in greedy
-        play and better at leaving loops is better, then with more success of sampled play: few
-        starts tie soon.
+        A confirmed validation at the target beats any other. Ties in greedy success are broken by leaving loops, then
+        by sampled play: with few starts ties come soon.
         """
         now = (self._is_confirmed(self.target), self.success, self.leaving, self.sampled)
         best = (self.best_confirmed, self.best_success, self.best_leaving, self.best_sampled)
@@ -114,8 +111,10 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return True
 
     def take(self, found: Rates, env_steps: int, target: float) -> None:
-        """Fold in what a validation of the weights at `env_steps` found; `target` is the success
-        on every task that ends the run, 0 for none."""
+        """Fold in a validation of the weights at `env_steps`.
+
+        `target` is the success on every task that ends the run, 0 for none.
+        """
         self.success, self.least = found.greedy, found.least
         self.leaving, self.least_leaving = found.leaving, found.least_leaving
         self.sampled, self.least_sampled = found.sampled, found.least_sampled
@@ -136,7 +135,7 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             self.leaving_since = env_steps
 
     def reached(self, target: float) -> str:
-        """ "greedy" or "leave_loops", by which play the target is reached, or ""."""
+        """Return "greedy" or "leave_loops", the mode of play that reached the target, or ""."""
         if not target:
             return ""
         if self._is_confirmed(target):
@@ -147,21 +146,22 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return "leave_loops" if held >= HOLDS * self.leaving_first else ""
 
     def _is_confirmed(self, target: float) -> bool:
-        """Whether greedy play reached the target twice running, or drawn play nearly as well."""
+        """Return whether greedy play reached the target twice in a row, or sampled play nearly did too."""
         if not 0 < target <= self.least:
             return False
         again = target == self.target and 0 <= self.greedy_since < self.validated_env_steps
         return again or self.least_sampled >= CONFIRMS * target
 
     def unconfirmed(self, target: float) -> str:
-        """What is to be said of a last validation in which greedy play alone reached the target,
-        and that does not end the run; "" after any other."""
+        """Return a message if greedy play alone reached the target in the last validation without ending the run, else
+        "".
+        """
         if not 0 < target <= self.least or self.reached(target):
             return ""
         return f"greedy {self.success:.2f}, sampled {self.sampled:.2f}: {NOT_CONFIRMED}"
 
     def reason(self, target: float) -> str:
-        """Why a run of that target ends now, in words, or ""."""
+        """Return why a run with that target ends now, or ""."""
         match self.reached(target):
             case "greedy":
                 return (
@@ -176,16 +176,16 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return ""
 
     def standing(self) -> str:
-        """The best checkpoint's success in both ways of play, in words; "" before one is."""
+        """Return the best checkpoint's success in both modes of play as text; "" without one."""
         if not self.best_folder:
             return ""
         return f"best greedy {self.best_success:.3f}, leaving loops {self.best_leaving:.3f}"
 
     def fold_episodes(self, success_rate: float, episodes: float, decay: float) -> float:
-        """Share of recent episodes that succeeded; what was counted before weighs `decay`.
+        """Return the success rate of recent episodes; earlier ones weigh `decay`.
 
-        Episodes of equal starts end by the horizon all at once, so one record of few tells little;
-        the more a record holds itself, the less what came before it counts.
+        Episodes from equal starts end together at the horizon, so a record with few of them says little; the more a
+        record holds, the less the earlier ones count.
         """
         decay *= max(0.0, 1 - episodes / ENOUGH)
         self.recent_won = self.recent_won * decay + success_rate * episodes
@@ -193,15 +193,14 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return self.recent_won / self.recent_ended if self.recent_ended else 0.0
 
     def state_dict(self, wall_time_s: float) -> dict[str, Any]:
-        """What a process that goes on at `wall_time_s` needs."""
+        """Return the state for a process that resumes at `wall_time_s`."""
         return msgspec.to_builtins(self) | {"wall_before": wall_time_s}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> RunProgress:
-        """Raises CheckpointError for what is no `state_dict`.
+        """Return the progress in a `state_dict`; raises CheckpointError for anything else.
 
-        Until November 2026 the names had an underscore before them, and those in ADDED were not
-        there; such checkpoints are read.
+        Reads checkpoints from before November 2026 too: names with an underscore, without the fields in ADDED.
         """
         try:
             named = {name.removeprefix("_"): state[name] for name in state}

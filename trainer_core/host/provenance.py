@@ -1,4 +1,4 @@
-"""What a meta record and a manifest say of a run, and of where it was made."""
+"""Facts about a run and its origin for meta records and checkpoint manifests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainer_core.wire.spec import RunSpec
 
 
 def meta_of(spec: RunSpec, facts: TaskFacts, trainee: Trainee) -> dict[str, Any]:
-    """Return the fields of the meta record of a run that begins."""
+    """Return the fields of a new run's meta record."""
     return {
         "runner": spec.runner,
         "task": spec.task,
@@ -46,7 +46,7 @@ def meta_of(spec: RunSpec, facts: TaskFacts, trainee: Trainee) -> dict[str, Any]
 def describe(
     spec: RunSpec, facts: TaskFacts, trainee: Trainee, now: Counters, progress: RunProgress, *, run_id: str, reason: str
 ) -> CheckpointMeta:
-    """Return the manifest of a checkpoint of now, its files left out."""
+    """Return the manifest of a checkpoint of the current state, without its files."""
     return CheckpointMeta(
         runner=spec.runner,
         run_id=run_id,
@@ -69,8 +69,8 @@ def describe(
 
 
 def git_sha() -> str:
-    """The checkout's commit, with `+` when files differ from it; empty without a repository."""
-    if CHECKOUT is None:  # a repository around site-packages is not ours
+    """Return the checkout's commit, with `+` when files differ from it; "" without a repository."""
+    if CHECKOUT is None:  # a repository around site-packages is another project's
         return ""
     try:
         head = _git("rev-parse", "HEAD")

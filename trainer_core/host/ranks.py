@@ -1,4 +1,4 @@
-"""Several processes, one learner: who am I, and how do we agree. One process is the plain case."""
+"""Several processes with one learner: rank, rendezvous and agreement. One process is the plain case."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ T = TypeVar("T")
 
 
 class Ranks:
-    """This process's place among those that `--gpus`, or torchrun, started; else alone."""
+    """Rank of this process among the processes that `--gpus` or torchrun started; alone otherwise."""
 
     def __init__(self) -> None:
         place = rank_place()
         self.rank, self.world, self.local_rank = place.rank, place.world, place.local_rank or 0
         if self.world > 1 and not dist.is_initialized():
-            # gloo carries what is agreed on the host, nccl the gradients.
+            # gloo carries agreements on the host, nccl the gradients.
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
             meeting = place.meeting
             if meeting.startswith("tcp://"):
@@ -31,11 +31,11 @@ class Ranks:
                 dist.init_process_group(backend, store=store, rank=self.rank, world_size=self.world)
             elif meeting:
                 dist.init_process_group(backend, init_method=f"file://{meeting}", rank=self.rank, world_size=self.world)
-            else:  # torchrun's variables
+            else:  # torchrun sets the variables
                 dist.init_process_group(backend)
 
     def _meet(self, address: str, within: float) -> Any:
-        """The store at HOST:PORT, which rank 0 keeps, on that address alone.
+        """Return the store at HOST:PORT, which rank 0 serves on that address alone.
 
         Raises LabError when not all ranks came in time, or when the address is another computer's.
         """
@@ -77,7 +77,7 @@ class Ranks:
         return self.rank == 0
 
     def agree(self, value: T) -> T:
-        """The value of rank 0."""
+        """Return the value of rank 0."""
         if self.world == 1:
             return value
         box: list[Any] = [value]
@@ -85,7 +85,7 @@ class Ranks:
         return box[0]
 
     def gather(self, data: bytes) -> list[bytes]:
-        """Everyone's bytes on rank 0, an empty list elsewhere."""
+        """Return every rank's bytes on rank 0, an empty list elsewhere."""
         if self.world == 1:
             return [data]
         box: list[Any] | None = [b""] * self.world if self.is_first else None
@@ -93,7 +93,7 @@ class Ranks:
         return box or []
 
     def all(self, held: bool) -> bool:
-        """Whether `held` on every rank."""
+        """Return whether `held` is true on every rank."""
         if self.world == 1:
             return held
         told: list[Any] = [None] * self.world
@@ -101,9 +101,9 @@ class Ranks:
         return all(told)
 
     def require_same(self, told: str) -> None:
-        """Raises LabError on every rank unless all were started with the same options.
+        """Raise LabError on every rank unless all were started with the same options.
 
-        `told` stands for them. Ranks that differ would wait for each other for ever.
+        `told` encodes the options. Ranks that differ would wait for each other for ever.
         """
         if not self.all(self.agree(told) == told):
             raise LabError(
@@ -117,7 +117,7 @@ class Ranks:
 
 
 def _family(host: str) -> int:
-    """Of sockets that reach `host`. Raises LabError for a name that nobody knows."""
+    """Return the address family of sockets that reach `host`. Raises LabError for an unknown name."""
     try:
         return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
     except OSError as error:
@@ -125,7 +125,7 @@ def _family(host: str) -> int:
 
 
 def _await_server(place: tuple[str, int], within: float) -> None:
-    """Return once somebody listens there; torch's own waiting fills the terminal."""
+    """Return once a server listens there; torch's own waiting fills the terminal."""
     deadline = time.monotonic() + within
     while True:
         try:

@@ -1,4 +1,4 @@
-"""failures/<trace_id>/: enough to see and repeat what went wrong."""
+"""Failure receipts, failures/<trace_id>/: data to see and repeat an error."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from trainer_core.learn.registry import Storage
 
 CONSOLES = 16
 STEPS = 32
-"""HostedRun of the last rollout: 3 MB of pictures at most."""
+"""Steps kept of the last rollout: 3 MB of pictures at most."""
 
 
 def write_receipt(
     paths: RunPaths, trace_id: str, error: BaseException, told: dict[str, object], files: dict[str, bytes]
 ) -> Path:
-    """Write the traceback and what was `told` as receipt.json, and `files` beside it.
+    """Write receipt.json with the traceback and `told`, and `files` beside it.
 
-    Raises OSError; half a receipt is not left.
+    Raises OSError; leaves no partial receipt.
     """
     folder = paths.failures / trace_id
     partial = folder.with_name(f".{trace_id}.tmp")
@@ -39,7 +39,7 @@ def write_receipt(
     files = {**files, "receipt.json": json.dumps(told, indent=2, default=str).encode()}
     try:
         shutil.rmtree(partial, ignore_errors=True)
-        partial.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        partial.parent.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
         partial.mkdir()
         for name, data in files.items():
             durable_files.write_file(partial / name, data)
@@ -52,8 +52,7 @@ def write_receipt(
 
 
 def rollout_evidence(rollout: Storage) -> tuple[dict[str, object], dict[str, bytes]]:
-    """Return what a receipt tells of our learner's last rollout, and its last pictures (NPY, PNG),
-    actions and steps."""
+    """Return a receipt's fields and files on our learner's last rollout: pictures (NPY, PNG), actions, steps."""
     pictures = rollout.obs[-8:, :CONSOLES, -1].cpu().numpy()
     wrong, steps = last_steps(rollout)
     low, middle, high = percentiles(rollout.dist).tolist()
@@ -67,11 +66,10 @@ def rollout_evidence(rollout: Storage) -> tuple[dict[str, object], dict[str, byt
 
 
 def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
-    """What went wrong where, and the last STEPS steps of CONSOLES consoles as an .npz.
+    """Return where the rollout went wrong, and the last STEPS steps of CONSOLES consoles as an .npz.
 
-    The console in which a number is none comes first; where all are, the last step is told.
-    Arrays are [steps, consoles]; `pictures` u8[steps, consoles, 72, 80] is what was seen before a
-    step, its newest picture.
+    The console with a non-finite number comes first; without one, the last step is named. Arrays are [steps, consoles];
+    `pictures` u8[steps, consoles, 72, 80] holds the newest picture seen before each step.
     """
     kept = min(STEPS, rollout.num_steps)
     numbers = {name: _kept(rollout, name, kept) for name in ("rewards", "values", "logprobs", "dist")}
@@ -91,7 +89,7 @@ def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
 
 
 def _kept(rollout: Storage, name: str, kept: int) -> np.ndarray:
-    """The last `kept` steps of a field [T, N]; zeros where an algorithm keeps no such field."""
+    """Return the last `kept` steps of a field [T, N]; zeros where an algorithm has no such field."""
     found = getattr(rollout, name, None)
     if found is not None:
         return found[-kept:].cpu().numpy()

@@ -1,4 +1,4 @@
-"""A reward that is earned without the goal: said once, while there is time to stop the run."""
+"""Warning about a reward that is earned without the goal, given once, while there is time to stop the run."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 PATIENCE = 20
-"""Records in a row before it is said; early on most pictures are new."""
+"""Records in a row before the warning; early on most pictures are new."""
 
 
 class DawdlingWatch:
-    """Looks at the scalars of each update record."""
+    """Detector of such a reward in the scalars of update records."""
 
     def __init__(self) -> None:
         self._records = 0
         self._said = False
 
     def warning(self, scalars: Mapping[str, Any]) -> str:
-        """What to tell the person now, mostly nothing."""
+        """Return a warning for the user, mostly ""."""
         earns = scalars["reward_mean"] > 0 and scalars["done_rate"] == 0
         self._records = self._records + 1 if earns else 0
         if self._records < PATIENCE or self._said:

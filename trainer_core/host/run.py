@@ -1,6 +1,6 @@
-"""The host of a run, from its configuration to its end: records, commands, validation, checkpoints.
+"""Host of a run, from its configuration to its end: records, commands, validation, checkpoints.
 
-There is one for every run. What is trained, and in whose loop, is its Trainee's (host/trainee.py).
+Every run has one; its Trainee (host/trainee.py) defines what is trained, and in whose loop.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
 
 GOALS_PER_HORIZON = 3
-"""Goals an env must reach in the time of one horizon before training success means anything:
-early on only lucky episodes end, and nearly all of those are successes."""
+"""Goals an env must reach in one horizon's time before training success counts: early on only lucky episodes end, and
+nearly all of those are successes."""
 WORD_S = 1.0
-"""Between two words that a stop waits for the update."""
+"""Seconds between two messages that a stop waits for the update."""
 CUT_S = 4.0
-"""That a stop waits for an update which its trainee can cut short."""
+"""Seconds that a stop waits for an update which the trainee can cut short."""
 HELD_S = 60.0
-"""Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
+"""Seconds between two messages of rank 0 to waiting ranks, whose collectives would otherwise time out."""
 FLAT = {
     "learning_rate",
     "policy_loss",
@@ -60,35 +60,35 @@ FLAT = {
     "grad_norm",
     "reward_mean",
 }
-"""Fields of UpdateRecord that a library may fill beside its own names."""
+"""Fields of UpdateRecord that a library may fill besides its own metrics."""
 NO_NAMES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended."""
+    """End state of a run."""
 
     state: RunState
     reason: str
     env_steps: int
     success_rate: float
-    """Of the last greedy validation; 0 when none was made."""
+    """Greedy play in the last validation; 0 without one."""
     leaving_success_rate: float
-    """Of play that leaves loops, in the same validation."""
+    """Play that leaves loops, in the same validation."""
     best: tuple[float, float]
-    """The same two of the best checkpoint."""
+    """Greedy and loop-leaving success of the best checkpoint."""
     reached_by: str
-    """greedy or leave_loops where that play reached the target, else empty."""
+    """"greedy" or "leave_loops" if that mode of play reached the target, else ""."""
     checkpoint: str
-    """Relative to the run directory."""
+    """Path relative to the run directory."""
 
 
 class Host:
-    """Writes and reads what is known of one run; `counters` are over all its lives."""
+    """Owner of one run's records and state; `counters` include earlier processes of the run."""
 
     trainee: Trainee | None = None
     is_open = False
-    """Whether the run's log has begun; without it the next two are not there."""
+    """True once the run's log has begun; the next two attributes exist only then."""
     checkpoints: Checkpoints
     validations: Validations
 
@@ -104,8 +104,11 @@ class Host:
         ranks: Ranks | None = None,
         tasks: Mapping[str, Task] | None = None,
     ) -> None:
-        """`make` builds the trainee: it loads, and may set `intervals`. `tasks` are the run's, as `game_tasks` finds
-        them; without them `find_task` does."""
+        """Store the run's parts.
+
+        `make` builds the trainee, and may load and set `intervals`. `tasks` is `game_tasks`'s result for the run;
+        without it, `find_task` looks them up.
+        """
         self.spec, self.paths, self.home = spec, paths, home or home_of(paths)
         self.tasks = tasks
         self.writer, self.control, self.ranks = writer, control, ranks or Ranks()
@@ -114,9 +117,9 @@ class Host:
         self.intervals = Intervals()
         self.facts = TaskFacts(id=spec.task)
         self.closing = contextlib.ExitStack()
-        """Closed with the run: what a trainee opens is registered here."""
+        """Resources that are closed with the run; a trainee registers here what it opens."""
         self.began = self._recorded = time.monotonic()
-        """The time limit counts from `begin`, when everything is loaded, not from here."""
+        """Time of construction, then of `begin`, when everything is loaded: the time limit counts from there."""
         self._recorded_at = Counters()
         self._shown: Watched | None = None
         self._watcher: Watcher | None = None
@@ -140,24 +143,24 @@ class Host:
     # -- starting ---------------------------------------------------------------------------
 
     def find_task(self) -> None:
-        """Look up the task's files, and what records say of it. Raises TaskError when it is none of ours."""
+        """Look up the task's files and facts. Raises TaskError when the task is unknown."""
         if self.tasks is None:
             self.tasks = game_tasks(self.spec.task, self.home)
         self.facts = task_facts(self.spec.task, self.home, self.tasks)
 
     def watch(self, env: Watched) -> None:
-        """Show `env`'s pictures to whoever asks for them."""
+        """Show `env`'s pictures on request."""
         self._shown = env
         self._watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
 
     def prepare(self) -> None:
-        """Make the trainee, then continue the newest checkpoint or begin."""
+        """Make the trainee; if it knows its spaces, restore the newest checkpoint or begin."""
         self.trainee = trainee = self._make(self)
         if trainee.knows_spaces:
             self.begin()
 
     def begin(self) -> None:
-        """Begin the run's log, or go on with it; from here on there is something to save."""
+        """Begin or continue the run's log; from here on there is something to save."""
         self._open_life()
         self.is_open = True
         self.control.begin()
@@ -166,7 +169,7 @@ class Host:
         self._recorded_at = Counters(self.counters.env_steps, self.counters.update)
 
     def _open_life(self) -> None:
-        """Have the trainee begin or go on, now that its spaces are known, and log which."""
+        """Begin or restore the trainee, whose spaces are now known, and log which."""
         trainee, spec, plan = self._trained, self.spec, self.intervals
         self.checkpoints = Checkpoints(
             trainee,
@@ -179,8 +182,8 @@ class Host:
         )
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
-        self.ranks.agree(None)  # nobody reads the folders before they are tidy
-        resumes = self.writer.seq or list_checkpoints(self.paths)  # a log may have been lost
+        self.ranks.agree(None)  # no rank reads the folders before they are tidy
+        resumes = self.writer.seq or list_checkpoints(self.paths)  # the log may be lost while checkpoints remain
         if not resumes:
             trainee.begin()
         if not self.writer.seq:
@@ -210,14 +213,14 @@ class Host:
         return self.trainee
 
     def _obey(self, what: str, reason: str) -> None:
-        """Do, as every rank does, what rank 0 orders while it validates."""
+        """Carry out, on every rank, an order that rank 0 gives while it validates."""
         if what == "save":
             self.save(reason)
         elif what == "hold":
             self._hold()
 
     def _resume(self) -> None:
-        """Go on from the newest whole checkpoint; without one, from the beginning."""
+        """Restore the newest intact checkpoint; without one, begin."""
         previous_seq = self.writer.seq - 1
         restored = self.checkpoints.restore(lambda reason: self.tell_state("starting", reason))
         if restored is None:
@@ -240,7 +243,7 @@ class Host:
     # -- while it runs ----------------------------------------------------------------------
 
     def train(self) -> Outcome:
-        """Let the trainee learn to its end, that of its library or the one of `boundary`."""
+        """Train until the library or `boundary` ends the run."""
         try:
             self._trained.train()
             if not self.is_open:
@@ -254,41 +257,43 @@ class Host:
         return self._outcome(ended)
 
     def tick(self, env_steps: int, info: StepInfo | None = None) -> None:
-        """Call it after every step of the environments; it is cheap."""
+        """Update counters and pictures; trainees call it after every environment step (cheap)."""
         self.counters.env_steps = env_steps
         if self._watcher is not None:
             self._watcher.show(env_steps, info)
         self.tell_finishing()
 
     def tell_finishing(self) -> None:
-        """Tell whoever waits for a stop, within an update, that it goes on."""
+        """Report, every second during an update, that a requested stop is still waiting."""
         if self.control.stop_reason and time.monotonic() >= self._next_word:
             self._next_word = time.monotonic() + WORD_S
             self.tell_state("stopping", records.FINISHING)
 
     @property
     def cuts_update(self) -> bool:
-        """Say whether a stop has waited long enough for the end of an update."""
+        """True once a stop has waited CUT_S for the end of an update."""
         return self.control.stopped_for_s() >= CUT_S
 
     def within_update(self) -> None:
-        """Call it within an update, where a checkpoint can be made if it must: a stop that has
-        waited long enough ends the run here. Raises RunEnded."""
+        """End the run here if a stop has waited long enough; called within an update where a checkpoint is possible.
+
+        Raises RunEnded.
+        """
         self.tell_finishing()
         if self.cuts_update:
             self.boundary()
 
     def listen_between_gradient_steps(self) -> None:
-        """Have `within_update` called after each step of any optimizer of torch."""
+        """Call `within_update` after each step of any torch optimizer."""
         hook = register_optimizer_step_post_hook(lambda *_: self.within_update())
         self.closing.callback(hook.remove)
 
     def record(
         self, env_steps: int, metrics: Mapping[str, float], names: Mapping[str, str] = NO_NAMES, **flat: float
     ) -> None:
-        """Write one update record of a library; numbers that are not finite have no place in it.
+        """Write an update record of a library's metrics, without non-finite numbers.
 
-        `names` are the fields of ours that some of its names stand for.
+        `names` maps the library's metric names to fields of UpdateRecord.
         """
         flat = {names[name]: value for name, value in metrics.items() if name in names} | flat
         self.counters.env_steps = max(self.counters.env_steps, env_steps)
@@ -299,7 +304,7 @@ class Host:
         )
 
     def write_update(self, **fields: Any) -> None:
-        """Write the update record of `counters`, of these fields and of how fast it went."""
+        """Write an update record of `counters`, these fields and the speed."""
         now, before = self.counters, self._recorded_at
         clock = time.monotonic()
         elapsed = max(clock - self._recorded, 1e-9)
@@ -319,18 +324,17 @@ class Host:
     def count_episodes(
         self, success_rate: float, ended: float, goals_per_step: float, steps: int, horizon: int
     ) -> None:
-        """Count the episodes of one record that began at the task's own starts: `ended` of them,
-        over `steps` steps of every env, episodes of `horizon`.
+        """Count `ended` episodes of one record that began at the task's own starts.
 
-        A run whose episodes are counted is validated as soon as they reach the target.
+        They ended within `steps` steps of every env, with episodes of `horizon` steps. Runs that count episodes are
+        validated as soon as training success reaches the target.
         """
         often = goals_per_step * horizon >= GOALS_PER_HORIZON
         recent = self.progress.fold_episodes(success_rate, ended, math.exp(-steps / horizon))
         self.progress.training_success = self.ranks.agree(recent if often else 0.0)
 
     def boundary(self, env_steps: int | None = None) -> None:
-        """Validate, save, hold and end as asked for: nothing is half done. Raises RunEnded after
-        the last checkpoint."""
+        """Validate, save, pause and end as requested, between two updates; raises RunEnded after the last save."""
         if env_steps is not None:
             self.counters.env_steps = env_steps
         with self._trained.timed():
@@ -347,17 +351,17 @@ class Host:
         self.end_at_limit()
 
     def _validate(self, *, ends: bool) -> bool:
-        """Validate where that is due; return whether what was played is the best so far."""
+        """Validate if due; return whether the validated weights are the best so far."""
         return self.validations.after_update(self.progress, self.wall_s, ends=ends)
 
     def limit(self) -> tuple[str, RunState]:
-        """Return (why to end now or "", the state that is then reached); all ranks agree."""
+        """Return (reason to end now or "", resulting state), the same on all ranks."""
         if stopped := self.control.stop_reason:
             return self.ranks.agree((stopped, RunState.STOPPED))
         return self.ranks.agree((self._reason_to_end(), RunState.FINISHED))
 
     def _reason_to_end(self) -> str:
-        """Name the limit that is reached, or ""."""
+        """Return the limit that is reached, or ""."""
         spec, trainee = self.spec, self._trained
         if spec.seconds and time.monotonic() - self.began >= spec.seconds:
             return f"time limit of {spec.seconds:g} s"
@@ -367,7 +371,7 @@ class Host:
         return self.progress.reason(spec.target_success)
 
     def end_at_limit(self) -> None:
-        """Save and raise RunEnded where a limit is reached or a stop was asked for."""
+        """Save and raise RunEnded if a limit is reached or a stop was requested."""
         reason, state = self.limit()
         if not reason:
             return
@@ -377,18 +381,18 @@ class Host:
         raise RunEnded(state, reason)
 
     def _reached(self) -> str:
-        """Return by which play the target is reached, or ""."""
+        """Return the mode of play that reached the target, or ""."""
         return self.progress.reached(self.spec.target_success)
 
     def _wishes(self) -> tuple[str, bool]:
-        """Return (why a checkpoint is wanted or "", whether to hold); rank 0 hears, all obey."""
+        """Return (reason for a checkpoint or "", whether paused), as rank 0 sees them, on all ranks."""
         asked = "request" if self.control.take_checkpoint_request() else ""
         if self.validations.take_saved() and not asked:
             asked = "periodic"
         return self.ranks.agree((asked, self.control.paused))
 
     def _hold(self) -> None:
-        """Wait, on all ranks; rank 0 tells the others now and then, who else would give it up."""
+        """Wait on all ranks while paused; rank 0 reports every HELD_S, lest the others' collectives time out."""
         paused = True
         while paused:
             self.tell_state("paused")
@@ -424,8 +428,10 @@ class Host:
         )
 
     def _ended_with(self) -> str:
-        """Return the checkpoint that a run is about, relative to its folder: where it ended by a
-        late validation that of the weights that were played, else the newest."""
+        """Return the checkpoint the run ended with, relative to its folder.
+
+        After a late validation reached the target it is the validated one, else the newest.
+        """
         folder = self.paths.checkpoints / self.progress.best_folder
         is_late = self.validations.late is not None and self._reached()
         if is_late and folder != self.paths.checkpoints:
@@ -433,15 +439,15 @@ class Host:
         return self.checkpoints.newest
 
     def rescue(self) -> None:
-        """Keep what was learned since the last checkpoint, where only the log is gone."""
+        """Save a checkpoint when only the log cannot be written."""
         if not self.is_open or not self.counters.env_steps or self.ranks.world > 1:
             return
         if self.writer.has_folder():
-            with contextlib.suppress(Exception):  # the line that follows has said enough
+            with contextlib.suppress(Exception):  # the error record that follows suffices
                 self.checkpoints.save_unannounced(self.progress, self.wall_s)
 
     def report(self, error: Exception) -> None:
-        """Leave an error record, with a receipt when something was being trained."""
+        """Write an error record, with a receipt if a trainee exists."""
         fields = {
             "kind": type(error).__name__,
             "message": _one_line(error),
@@ -453,11 +459,11 @@ class Host:
                 self.writer.append(records.ErrorRecord, **fields)
             else:
                 self.writer.tell(records.ErrorRecord, **fields)
-        except LabError:  # the full disk that is being reported
+        except LabError:  # the disk is full, which is the error being reported
             self.writer.tell(records.ErrorRecord, **fields)
 
     def _receipt(self, error: Exception) -> str:
-        """Return its folder relative to the run's, or "": its failure must not hide the cause."""
+        """Write a receipt; return its folder relative to the run's, or "" on failure, which must not hide the cause."""
         if self.trainee is None or not self.ranks.is_first or isinstance(error, DiskError):
             return ""
         now, config = self.counters, self.spec.to_dict()
@@ -465,13 +471,13 @@ class Host:
             told, files = self.trainee.evidence(self._shown)
             told = {"update": now.update, "env_steps": now.env_steps, **told, "config": config}
             folder = write_receipt(self.paths, self._trace_id(), error, told, files)
-        except Exception as problem:  # the disk, a device that is gone, a library's own
+        except Exception as problem:  # an error of the disk, a lost device or a library
             self.tell_state("stopping", f"no receipt could be written: {problem}")
             return ""
         return str(folder.relative_to(self.paths.root))
 
     def close(self) -> None:
-        """End what was opened; the writer stays."""
+        """Close everything but the writer."""
         if self._watcher is not None:
             self._watcher.close()
         if self.is_open:
@@ -479,7 +485,7 @@ class Host:
         self.closing.close()
 
     def tell_state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
-        """Announce what the run does now."""
+        """Announce the run's state."""
         if self.control.stop_reason and state in ("running", "paused"):
             return  # a stop was already announced
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
@@ -489,12 +495,12 @@ class Host:
 
     @property
     def wall_s(self) -> float:
-        """Return the seconds of training, in all lives."""
+        """Seconds of training over all processes of the run."""
         return self.progress.wall_before + time.monotonic() - self.began
 
     @property
     def validating(self) -> RunConfig:
-        """Return what the validator of a library's model reads, as our configuration has it."""
+        """Configuration for the validator of a library's model."""
         spec, stack_k = self.spec, self._trained.obs_shape[0] if self.trainee else 1
         return RunConfig(
             task=spec.task,
@@ -512,6 +518,6 @@ def _one_line(error: Exception) -> str:
 
 
 def default_threads() -> int:
-    """Return how many threads small networks gain from on a CPU, a core left to others."""
+    """Return how many threads speed up small networks on a CPU, with one core left to others."""
     cores = psutil.cpu_count(logical=False) or 1
     return max(1, min(4, cores - 1))

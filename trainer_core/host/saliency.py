@@ -1,8 +1,8 @@
-"""What a policy looks at: how its logits move when a part of the picture is covered.
+"""Saliency of a policy: how its logits change when a part of the picture is covered.
 
-Perturbation saliency after Greydanus et al. 2018, arXiv:1711.00138, equation 2: half the squared
-distance of the logits with and without the perturbation. There a part is blurred; here it is
-covered with the picture's commonest shade, which four shades can show exactly.
+Perturbation saliency after Greydanus et al. 2018, arXiv:1711.00138, equation 2: half the squared distance of the logits
+with and without the perturbation. They blur a part; here it is covered with the picture's commonest shade, which four
+shades can show exactly.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import torch
 from torch import Tensor, nn
 
 PATCH = 8
-"""Pixels of the observation: a tile of a Game Boy room is 8 by 8 of them."""
+"""Edge of a patch in pixels of the observation: one tile of a Game Boy room."""
 
 
 def covered(stack: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Copies of `stack` u8[K, H, W], a patch covered in every plane of each: u8[P, K, H, W], with
-    P = rows * columns, row by row. Patches at the right and lower edge may be smaller."""
+    """Return copies of `stack` u8[K, H, W] with one patch covered in every plane: (u8[P, K, H, W], rows, columns).
+
+    P = rows * columns, row by row. Patches at the right and lower edge may be smaller.
+    """
     _, height, width = stack.shape
     rows, columns = -(-height // PATCH), -(-width // PATCH)
     shade = np.bincount(stack.ravel()).argmax()
@@ -30,9 +32,9 @@ def covered(stack: np.ndarray) -> tuple[np.ndarray, int, int]:
 
 @torch.no_grad()
 def saliency(policy: nn.Module, stack: np.ndarray) -> np.ndarray:
-    """f32[rows, columns] >= 0: one forward pass of `policy` over `stack` and its covered copies.
+    """Return f32[rows, columns] >= 0 from one forward pass of `policy` over `stack` and its covered copies.
 
-    Logits are taken without their mean, which no probability depends on.
+    The logits' mean is subtracted, since no probability depends on it.
     """
     copies, rows, columns = covered(stack)
     device = next(policy.parameters()).device

@@ -1,4 +1,4 @@
-"""Trainee: what a run trains, our learner or another library's. Its Host does everything else."""
+"""Trainee: the part of a run that trains, our learner or another library's. Its Host does everything else."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.run_record import RunState
 
 PICTURES = 16
-"""Consoles whose last pictures a receipt holds."""
+"""Consoles whose last pictures a receipt contains."""
 
 
 class RunEnded(Exception):  # noqa: N818 - an end, not an error
-    """Raised out of a trainee's loop where the run is over."""
+    """End of a run, raised out of a trainee's loop."""
 
     def __init__(self, state: RunState, reason: str) -> None:
         super().__init__(reason)
@@ -36,7 +36,7 @@ class RunEnded(Exception):  # noqa: N818 - an end, not an error
 
 @dataclass
 class Intervals:
-    """Environment steps between two of each, or updates; 0 = never."""
+    """Environment steps, or updates, between validations and between checkpoints; 0 = never."""
 
     validate: int = 0
     checkpoint: int = 0
@@ -44,16 +44,16 @@ class Intervals:
     eval_episodes: int = 32
     in_updates: bool = False
     at_end: bool = True
-    """Whether the weights that a run ends with are validated whatever was due."""
+    """True to validate the final weights even when no validation is due."""
 
     def validation_is_due(self, now: Counters, progress: RunProgress) -> bool:
-        """Say whether the calendar asks for one."""
+        """Return whether a validation is due by `validate`."""
         if not self.in_updates:
             return now.env_steps - max(progress.validated_env_steps, 0) >= self.validate
         return now.update != progress.validated_update and now.update % self.validate == 0
 
     def checkpoint_is_due(self, now: Counters, saved_env_steps: int) -> bool:
-        """Say whether the calendar asks for one after that of `saved_env_steps`, -1 for none."""
+        """Return whether a checkpoint is due by `checkpoint`, the last one at `saved_env_steps`, -1 for none."""
         if not self.checkpoint:
             return False
         if self.in_updates:
@@ -62,7 +62,7 @@ class Intervals:
 
 
 class Watched(Protocol):
-    """What of an environment a watcher asks for."""
+    """Interface of environments that can be watched."""
 
     @property
     def num_envs(self) -> int: ...
@@ -74,47 +74,46 @@ class Watched(Protocol):
 
 
 class Trainee(ABC):
-    """The part of a run that its library does: learn, and write and read what it has learned.
+    """Trainer of one run: it learns, and saves and loads what it learned.
 
-    A Host makes it, calls `begin` or `restore`, then `train`, which calls the host: `tick` after
-    each step of the environments, `record` with what is logged, `boundary` where the library may be
-    interrupted.
+    A Host makes it, calls `begin` or `restore`, then `train`, which calls the host: `tick` after each step of the
+    environments, `record` with metrics, `boundary` where the library may be interrupted.
     """
 
     policy = ""
-    """The network's name."""
+    """Name of the network."""
     file = ""
-    """The file of its checkpoints that has the weights; empty where it saves none."""
+    """Checkpoint file with the weights; "" if it saves none."""
     needs: tuple[str, ...] = ()
-    """The files without which it cannot go on from a checkpoint."""
+    """Checkpoint files required for a resume."""
     unpickles = False
-    """Whether opening `file` runs what it holds: it is noted as one that this user's run wrote."""
+    """True if loading `file` may execute code; its hash is then noted as written by this user's run."""
     obs_shape: tuple[int, int, int] = (1, 1, 1)
     num_actions = 1
     num_envs = 1
     versions: dict[str, str] = {}  # noqa: RUF012 - replaced, never changed
-    """Of its libraries, for the meta record."""
+    """Versions of its libraries, for the meta record."""
     knows_spaces = True
-    """Whether the four above hold from the start; else `train` calls the host's `begin`."""
+    """True if the four attributes above are known from the start; else `train` calls the host's `begin`."""
     counts_steps = False
-    """Whether it ends by itself after `total_env_steps`."""
+    """True if it ends by itself after `total_env_steps`."""
     counted = "environment steps"
-    """What `total_env_steps` counts."""
+    """Unit of `total_env_steps`."""
     beside: ValidationProcess | None = None
-    """A process that validates copies of its weights while it learns on."""
+    """Process that validates copies of its weights during training."""
 
     def begin(self) -> None:  # noqa: B027 - some draw their weights as they are made
-        """Take the first weights of a life: drawn, or a donor's."""
+        """Initialise the weights of a new run, randomly or from another checkpoint."""
 
     def load(self, folder: Path) -> None:
-        """Check a checkpoint, and change nothing yet. Raises CheckpointError."""
+        """Check a checkpoint without changing anything. Raises CheckpointError."""
         meta = layout.verify(folder)
         for name in self.needs:
             if name not in meta.files or not (folder / name).exists():
                 raise CheckpointError(f"{folder}: has no {name} to go on from")
 
     def restore(self, folder: Path) -> RunProgress:
-        """Go on from a checkpoint that was loaded. Raises CheckpointError for one that misfits."""
+        """Resume from a checkpoint that `load` checked. Raises CheckpointError when it does not fit."""
         raise ConfigError("this library cannot go on with a run: start a new one")
 
     @abstractmethod
@@ -122,25 +121,25 @@ class Trainee(ABC):
         """Learn until the library is done, or the host's `boundary` raises RunEnded."""
 
     def parts(self, progress: dict[str, Any]) -> dict[str, bytes]:
-        """Return a checkpoint's files by name; `progress` is what a resumed run reads again."""
+        """Return a checkpoint's files by name, `progress` included."""
         with tempfile.TemporaryDirectory(prefix="dmglab-checkpoint-") as folder:
             self.fill(Path(folder), progress)
             return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
-        """Write what `parts` returns: libraries save to files."""
+        """Write the files of `parts` to `folder`, for libraries that save to files."""
         raise NotImplementedError
 
     def make_validator(self) -> Validator | None:
-        """Return what validates it; None where nothing can."""
+        """Return a validator; None if the trainee cannot be validated."""
         return None
 
     def forward(self, obs: Tensor, /) -> tuple[Tensor, Any]:
-        """Ask the network as a Validator does."""
+        """Return (logits, None) of `obs`, the interface of a Validator."""
         return self.logits(obs), None
 
     def logits(self, shades: Tensor) -> Tensor:
-        """Return f32[N, 7], the greatest being the greedy action, of u8[N, K, 72, 80]."""
+        """Return logits f32[N, 7] of u8[N, K, 72, 80]; the greatest is the greedy action."""
         raise NotImplementedError
 
     def snapshot(self, progress: dict[str, Any]) -> Snapshot:
@@ -148,11 +147,11 @@ class Trainee(ABC):
         raise NotImplementedError
 
     def timed(self) -> contextlib.AbstractContextManager[object]:
-        """Enter while the host does its part between two updates."""
+        """Return a context entered while the host works between two updates."""
         return contextlib.nullcontext()
 
     def evidence(self, shown: Watched | None) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what a receipt tells and holds beside the error: here the last pictures."""
+        """Return a receipt's fields and files besides the error: here the last pictures."""
         if shown is None:
             return {}, {}
         pictures = shown.screens(min(shown.num_envs, PICTURES)).cpu().numpy()

@@ -1,9 +1,8 @@
-"""A process that validates copies of a run's weights on the CPU while the learner goes on.
+"""Process that validates copies of a run's weights on the CPU while the learner goes on.
 
-`ValidationProcess` is the learner's end. It imports no torch: the process is started while the
-learner's own still loads. `python -m trainer_core.host.validation_process LINK WEIGHTS` is the
-other end. Messages are JSON on a socket; weights lie in a file that both have open, so that the
-learner waits for nobody. The process is owned: it ends with the learner's.
+`ValidationProcess` is the learner's end. It imports no torch: the process starts while the learner's own still loads.
+`python -m trainer_core.host.validation_process LINK WEIGHTS` is the other end. Messages are JSON on a socket; weights
+lie in a file that both have open, so that the learner never waits. The process ends with the learner's.
 """
 
 from __future__ import annotations
@@ -34,26 +33,29 @@ if TYPE_CHECKING:
     from trainer_core.learn.policy import PixelActorCritic
 
 SPARE_CORES = 4
-"""That this process may use, the learner's own among them, for `auto` to start another."""
+"""Cores, the learner's own included, that `auto` requires to start this process."""
 LONGEST_S = 300.0
-"""One validation; a process that takes longer hangs and is ended."""
+"""Time limit of one validation; a process that takes longer is considered hung and is ended."""
 MOST_THREADS = 4
-"""Of torch in the process; the consoles have threads of their own."""
+"""Maximum number of torch threads in the process; the consoles have their own threads."""
 KINDS: dict[str, type[records.Record]] = {kind.__name__: kind for kind in (records.EvalRecord, records.EpisodeRecord)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one validation, as `Validator` tells it."""
+    """Result of one validation by a `Validator`."""
 
     records: list[tuple[type[records.Record], dict[str, Any]]]
     rates: dict[str, float]
-    """Fields of `progress.Rates`, which this module does not import: torch would come along."""
+    """Fields of `progress.Rates`, which is not imported here since it would import torch."""
 
 
 def wanted(config: RunConfig) -> bool:
-    """Whether this run is validated beside its learner. Ranks but the first validate nothing; of
-    several, all wait at every step for the slowest, so `auto` leaves their cores to them."""
+    """Return whether this run is validated in a process of its own.
+
+    Only rank 0 validates. With several ranks all wait at every step for the slowest, so `auto` leaves their cores to
+    them.
+    """
     if not config.eval_every or not rank_place().is_first:
         return False
     if config.validate_on != "auto":
@@ -64,23 +66,22 @@ def wanted(config: RunConfig) -> bool:
 
 
 def started(config: RunConfig) -> ValidationProcess | None:
-    """A process for this run if it is to have one and one can be started."""
+    """Return a process for this run, None if it is not wanted or cannot be started."""
     with contextlib.suppress(OSError):
         return ValidationProcess() if wanted(config) else None
     return None
 
 
 class ValidationProcess:
-    """Loads, then plays one copy of the weights at a time. No call waits but `wait` and `close`."""
+    """Child process that plays one copy of the weights at a time; only `wait` and `close` block."""
 
     def __init__(self) -> None:
-        """Raises OSError when no process can be started. Call it on a thread that stays: the
-        process ends with the thread that started it."""
+        """Start the process; raises OSError. Call it on a long-lived thread: the process ends with that thread."""
         ours, theirs = socketpair()
         self._weights: BinaryIO = tempfile.TemporaryFile(prefix="dmglab-weights-")  # noqa: SIM115
         self._link = Connection(ours.detach())
         self.is_idle = self.is_over = False
-        """Loaded and not playing; ended, or ended here because it hung."""
+        """`is_idle`: loaded and not playing; `is_over`: ended, or killed because it hung."""
         self._begun = 0.0
         shared = (theirs.fileno(), self._weights.fileno())
         root = str(Path(__file__).resolve().parents[2])
@@ -100,7 +101,7 @@ class ValidationProcess:
             theirs.close()
 
     def set_up(self, config: RunConfig, home: HomePaths, paths: RunPaths, policy: Any) -> None:
-        """Say what is validated: `policy` is the learner's network, of which the shape is told."""
+        """Send the configuration and the shape of `policy`, the learner's network."""
         told = {
             "config": dataclasses.replace(config, device="cpu", policy=policy.kind).to_dict(),
             "home": str(home.root.resolve()),
@@ -110,10 +111,10 @@ class ValidationProcess:
         self._send(told)
 
     def begin(self, update: int, env_steps: int, weights: bytes) -> None:
-        """Play these weights (safetensors). Only where `is_idle`.
+        """Start a validation of these weights (safetensors); call it only while `is_idle`.
 
-        Where they cannot be written whole (a full disk) the process is ended: `take` tells nothing
-        any more, and the learner plays its validations itself.
+        If they cannot be written completely (full disk), the process is ended: `take` then returns None and the learner
+        validates itself.
         """
         try:
             written = os.pwrite(self._weights.fileno(), weights, 0)
@@ -126,7 +127,7 @@ class ValidationProcess:
         self._send({"update": update, "env_steps": env_steps, "bytes": len(weights)})
 
     def take(self) -> Result | None:
-        """The result that came since, if one did; notices readiness and the process's end."""
+        """Return a result that has arrived, else None; notice readiness and the process's end."""
         if self.is_over:
             return None
         try:
@@ -144,13 +145,13 @@ class ValidationProcess:
         return None
 
     def wait(self, seconds: float) -> None:
-        """Until it says something, or for so long."""
+        """Wait for a message, at most `seconds`."""
         if not self.is_over:
             with contextlib.suppress(OSError):
                 self._link.poll(seconds)
 
     def close(self) -> None:
-        """End it now: it holds nothing that could be lost."""
+        """Kill the process, which holds no data that could be lost."""
         if self.is_over:
             return
         self.is_over, self.is_idle = True, False
@@ -160,7 +161,7 @@ class ValidationProcess:
         self._weights.close()
 
     def _send(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # it is gone, which `take` notices
+        with contextlib.suppress(OSError):  # the process has ended, which `take` notices
             self._link.send_bytes(json.dumps(message).encode())
 
 
@@ -168,7 +169,7 @@ class ValidationProcess:
 
 
 class _Player:
-    """The network of which each validation brings the weights."""
+    """Network whose weights each validation replaces."""
 
     def __init__(self, policy: PixelActorCritic) -> None:
         self.forward = policy
@@ -176,7 +177,7 @@ class _Player:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """Nothing on standard error, of C either."""
+    """Redirect standard error, of C code too, to /dev/null."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
@@ -188,8 +189,8 @@ def _silent() -> Iterator[None]:
 
 
 def serve(link: Connection, weights: BinaryIO) -> None:
-    """Load, say so, then play what comes. Raises EOFError when the learner is gone."""
-    with _silent():  # Warp misses the GPUs, loudly
+    """Load, report it, then run the requested validations. Raises EOFError when the learner is gone."""
+    with _silent():  # Warp reports missing GPUs
         load_torch()
     import safetensors.torch
     import torch

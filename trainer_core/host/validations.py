@@ -1,4 +1,4 @@
-"""When a run validates, and where: in a process beside the learner, or between two updates."""
+"""Schedule of a run's validations: in a process beside the learner, or between two updates."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from trainer_core.runs.log_writer import RunWriter
 from trainer_core.wire.spec import RunSpec
 
 Order = Callable[[str, str], None]
-"""Has every rank do something while rank 0 validates: save (the reason), hold, or wait."""
+"""Function that orders every rank, while rank 0 validates, to save (with the reason), hold or wait."""
 SETTLE_UPDATES = 4
-"""Updates between two validations that training success, or one that was not confirmed, and not the
-calendar, calls for."""
+"""Updates between two validations caused by training success or by an unconfirmed validation."""
 LAST_RESULT_S = 60.0
-"""That a run which reached its limit waits for the validation of its last weights."""
+"""Seconds that a run at its limit waits for the validation of its last weights."""
 
 
 class Validations:
-    """Of one run. All ranks go through the same decisions; rank 0 alone validates."""
+    """Validations of one run. All ranks take the same decisions; rank 0 alone validates."""
 
     def __init__(
         self,
@@ -43,9 +42,11 @@ class Validations:
         tell_state: Callable[[str, str, float], None],
         do: Order,
     ) -> None:
-        """`validator`: None where nothing can validate it; `late`: where a process beside the
-        learner does, on rank 0 only. `do` is what a rank does where a command comes between
-        the steps of a validation here."""
+        """Set up validation.
+
+        `validator` is None if nothing can validate; `late` is set on rank 0 if a process beside the learner validates.
+        `do` carries out a command on one rank between the steps of a validation here.
+        """
         self.validator, self.late, self.intervals, self.counters = (validator, late, intervals, counters)
         self.ranks, self._control, self._tell_state, self._do = ranks, control, tell_state, do
         self.attending = Attending(
@@ -58,12 +59,14 @@ class Validations:
         if validator is not None:
             validator.attend = self.attending
         self.owed = False
-        """A validation is due, and was not begun."""
+        """True while a validation is due but not begun."""
         self._writer, self._spec = writer, spec
 
     def after_update(self, progress: RunProgress, wall_time_s: float, *, ends: bool) -> bool:
-        """Do what is to be done after an update. True when the weights of now were played, on rank
-        0, and are the best so far. `ends`: no other update follows."""
+        """Validate if due after an update; `ends` means that no other update follows.
+
+        Returns True on all ranks when the current weights were played and are the best so far.
+        """
         now = self.counters
         self._take(progress)
         self.owed = self.ranks.agree(self.owed or self._is_due(progress, ends=ends))
@@ -93,7 +96,7 @@ class Validations:
             self._say(words)
 
     def _validate_here(self) -> Rates | None:
-        """Of rank 0: what the weights of now reach; None where a stop came first."""
+        """Validate on rank 0; return the current weights' rates, None if a stop came first."""
         assert self.validator is not None
         if self._control.stop_reason:
             self._tell_ranks("over", None)
@@ -116,12 +119,12 @@ class Validations:
         return self.validator.rates
 
     def order(self, what: str, reason: str = "") -> None:
-        """Of rank 0, while it validates: have all ranks, this one too, do that."""
+        """Have all ranks, this one included, carry out an order while rank 0 validates."""
         self._tell_ranks(what, reason)
         self._do(what, reason)
 
     def _follow(self) -> Rates | None:
-        """Of the other ranks: do what the first one orders until its validation is over."""
+        """Carry out rank 0's orders on another rank until its validation is over; return its result."""
         while True:
             what, told = cast("tuple[str, Any]", self.ranks.agree(("", cast(Any, None))))
             if what == "over":
@@ -132,12 +135,14 @@ class Validations:
         self.ranks.agree((what, told))
 
     def take_saved(self) -> bool:
-        """Whether a best checkpoint came late since this was asked last: it has neither the
-        consoles nor what was learned since, the newest has."""
+        """Return whether a late best checkpoint was written since the last call.
+
+        It lacks the consoles and all later updates; only a new checkpoint has them.
+        """
         return self.late is not None and self.late.take_saved()
 
     def finish(self, progress: RunProgress, wall_time_s: Callable[[], float], stopped: Callable[[], bool]) -> None:
-        """Before a run ends that was not stopped: what is under way, and what is owed."""
+        """Wait for the validations under way and due, before a run ends that was not stopped."""
         late = self.late
         until = time.monotonic() + LAST_RESULT_S
         while late is not None and time.monotonic() < until and not stopped():
@@ -157,8 +162,11 @@ class Validations:
             self.validator.close()
 
     def _is_due(self, progress: RunProgress, *, ends: bool) -> bool:
-        """By the calendar; where the episodes of training reach the target already; after one that
-        reached it and was not confirmed; or because the run `ends`."""
+        """Return whether a validation is due.
+
+        By the interval; when training success reaches the target; after an unconfirmed validation; or because the run
+        `ends`.
+        """
         now, target = self.counters, self._spec.target_success
         if self.validator is None or not self.intervals.validate or not now.env_steps:
             return False
@@ -171,16 +179,16 @@ class Validations:
         return 0 < target <= progress.training_success or bool(progress.unconfirmed(target))
 
     def _where(self) -> str:
-        """beside, here, or later: once the process is free again."""
+        """Return "beside", "here", or "later": once the process is free again."""
         if self.late is None or self.late.process.is_over:
             return "here"
         if self.late.process.is_idle:
             return "beside"
-        # While it loads, the learner does better to play than to wait for it.
+        # While the process loads, validating here is faster than waiting for it.
         return "later" if self.late.is_under_way or self.late.asked else "here"
 
     def _take(self, progress: RunProgress) -> None:
-        """What the process beside the learner has found since."""
+        """Record results of the process beside the learner."""
         if self.late is None:
             return
         before = progress.validated_env_steps

@@ -1,5 +1,7 @@
-"""Validation inside a run: greedy, sampled and loop-leaving play from the validation starts, and an
-episode to look at. The test starts are left for `dmglab eval`."""
+"""Validation inside a run: greedy, sampled and loop-leaving play from the validation starts, and a sample episode.
+
+The test starts are left for `dmglab eval`.
+"""
 
 from __future__ import annotations
 
@@ -45,22 +47,22 @@ WATCHED = 8
 
 
 Forward = Callable[[torch.Tensor], tuple[torch.Tensor, Any]]
-"""(logits f32[N, 7], anything) of shades u8[N, K, 72, 80]."""
+"""Function from shades u8[N, K, 72, 80] to (logits f32[N, 7], anything)."""
 
 
 class Forwards(Protocol):
-    """What is validated: our learner, or a guest's model."""
+    """Validated model: our learner or another library's model."""
 
     def forward(self, obs: torch.Tensor, /) -> tuple[torch.Tensor, Any]:
-        """(logits f32[N, 7], anything) of shades u8[N, K, 72, 80]."""
+        """Return (logits f32[N, 7], anything) of shades u8[N, K, 72, 80]."""
         ...
 
 
 class Validator:
-    """Owns the environments of the validation starts, one per task; made on first use."""
+    """Player of the validation starts; makes one environment per task on first use."""
 
     leaves_model_alone = True
-    """A checkpoint that is written within a validation is as one before it."""
+    """True if a checkpoint written within a validation equals one written before it."""
 
     def __init__(
         self,
@@ -70,30 +72,34 @@ class Validator:
         paths: RunPaths,
         found: Mapping[str, Task] | None = None,
     ) -> None:
-        """Without a `learner`, `_play` or `_forward` has to be another's. `found` are the run's tasks, as `game_tasks`
-        finds them."""
+        """Set up without environments.
+
+        Without a `learner`, a subclass must override `_play` or `_forward`; `found` is `game_tasks`'s result for the
+        run.
+        """
         self.config, self.home, self.learner, self.paths, self.found = config, home, learner, paths, found
         self.tasks = split_tasks(config.task)
         self.attend: Attend = go_on
-        """Called before every step of a validation; what it raises ends that."""
+        """Callback before every step of a validation; its exceptions end the validation."""
         self.rates = Rates()
-        """Of the last validation."""
+        """Rates of the last validation."""
         self._envs: dict[str, VecEnv] = {}
         self._remembering: Forward | None = None
 
     def validate(self, update: int, env_steps: int) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
-        """Records to write: one eval per mode, and one sample episode. Of several tasks these are
-        told of each, and then an eval per mode of all together.
+        """Yield records to write: one eval per mode and one sample episode.
 
-        Whoever writes them takes all first: a validation that `attend` ends leaves none."""
+        With several tasks, these for each task and then an eval per mode of all together. Collect all records before
+        writing any: a validation that `attend` ends must leave none.
+        """
         seed = self.config.seed * 7907 + update
-        self._remembering = None  # it knows other weights
+        self._remembering = None  # its cache belongs to other weights
         by_mode: dict[str, list[Evaluation]] = {}
         kept: list[str] = []
         try:
             yield from self._validated(seed, env_steps, by_mode, kept)
         except EvaluationStopped:
-            for gif in kept:  # of no record
+            for gif in kept:  # without records, remove their files
                 for path in (self.paths.root / gif, (self.paths.root / gif).with_suffix(".json")):
                     path.unlink(missing_ok=True)
             raise
@@ -101,7 +107,7 @@ class Validator:
     def _validated(
         self, seed: int, env_steps: int, by_mode: dict[str, list[Evaluation]], kept: list[str]
     ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
-        """As `validate`; notes what was played in `by_mode`, and the GIFs that were made."""
+        """Yield as `validate`; add evaluations to `by_mode` and the GIFs' paths to `kept`."""
         for number, task in enumerate(self.tasks):
             env = self._environment(task)
             env.reset(seed=seed)
@@ -119,14 +125,16 @@ class Validator:
                 yield records.EvalRecord, {"env_steps": env_steps, "task": self.config.task, **joined(parts).summary()}
 
     def _part(self) -> dict[str, bool]:
-        """What tells the record of one task of several."""
+        """Return the extra fields of one task's record among several tasks."""
         return {"is_part": True} if len(self.tasks) > 1 else {}
 
     def _play(self, env: VecEnv, rng: torch.Generator, number: int = 0) -> list[Evaluation]:
-        """Greedy, sampled and loop-leaving episodes side by side: few consoles cost a GPU as much
-        as many. `number` of the task."""
+        """Play greedy, sampled and loop-leaving episodes of task `number` side by side.
+
+        On a GPU few consoles cost as much as many.
+        """
         starts = {mode: spread_starts(env.start_set, self.config.eval_episodes, mode) for mode in ("greedy", "sample")}
-        if self.config.obs_source != "noise":  # in noise no picture comes back
+        if self.config.obs_source != "noise":  # in noise no picture recurs
             starts["leave_loops"] = starts["greedy"]
         watched = min(WATCHED, len(starts["greedy"]))
         sizes = [len(each) for each in starts.values()]
@@ -161,7 +169,7 @@ class Validator:
         ]
 
     def _look(self, number: int, before: int, episodes: int) -> Attend:
-        """`attend` of task `number`, whose `before` first `episodes` have been played."""
+        """Return `attend` for task `number`, of whose `episodes` the first `before` have been played."""
 
         def look(course: Course) -> None:
             share = (before + course.share * course.episodes) / episodes
@@ -171,7 +179,7 @@ class Validator:
         return look
 
     def _act(self, mode: str, env: VecEnv, envs: slice, rng: torch.Generator) -> Act:
-        """How the envs `envs` of `env` are played."""
+        """Return the action function of `mode` for the envs `envs` of `env`."""
         forward = self._forward(env, envs)
         if mode == "greedy":
             return greedy(forward)
@@ -180,8 +188,10 @@ class Validator:
         return leaving_loops(forward, lambda: env.episode_steps[envs], env.horizon)
 
     def _forward(self, env: VecEnv, envs: slice) -> Forward:
-        """The network that plays the envs `envs` of `env`; asked for once per mode. On a CPU the
-        modes share what it says of a picture: greedy play in a loop sees the same ones again."""
+        """Return the network's forward function for the envs `envs` of `env`; called once per mode.
+
+        On a CPU the modes share a cache of logits by picture: greedy play in a loop sees the same ones again.
+        """
         assert self.learner is not None
         if env.device.type != "cpu":
             return self.learner.forward
@@ -196,7 +206,7 @@ class Validator:
         return self._remembering
 
     def load(self) -> None:
-        """Make the environments now, and play one step in each, rather than at first use."""
+        """Make the environments now and play one step in each, instead of at first use."""
         for task in self.tasks:
             env = self._environment(task)
             env.reset(seed=self.config.seed)
@@ -215,14 +225,14 @@ class Validator:
         return self._envs[task]
 
     def _keep(self, found: Evaluation, env_steps: int, task: str) -> dict[str, Any]:
-        """Write a sample episode's JSON and GIF; returns its record's fields."""
+        """Write a sample episode's JSON and GIF; return its record's fields."""
         number = pick_sample(found.episodes[: len(found.screens[0])])
         episode = found.episodes[number]
         pictures = (screens[number].cpu().numpy() for screens in found.screens[: episode.steps])
         of_task = f"-{self.tasks.index(task)}" if self._part() else ""
         gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}{of_task}.gif"
         images = map(_image, pictures)
-        gif.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        gif.parent.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
         save_gif(gif, images, EPISODE_GIF_DELAY_CS)
         fields = {
             "env_steps": env_steps,
@@ -240,7 +250,7 @@ class Validator:
 
 
 def _rates(by_mode: Mapping[str, Sequence[Evaluation]]) -> Rates:
-    """Of the evaluations in each mode, one per task."""
+    """Return the rates of the evaluations in each mode, one per task."""
     whole = {mode: joined(parts).success_rate for mode, parts in by_mode.items()}
     least = {mode: min(part.success_rate for part in parts) for mode, parts in by_mode.items()}
     return Rates(
@@ -254,12 +264,12 @@ def _rates(by_mode: Mapping[str, Sequence[Evaluation]]) -> Rates:
 
 
 def _image(picture: np.ndarray) -> Image.Image:
-    """Of shades u8[H, W] or colours u8[H, W, 3]."""
+    """Return an image of shades u8[H, W] or colours u8[H, W, 3]."""
     return shades_image(picture, GREYS) if picture.ndim == 2 else Image.fromarray(picture)
 
 
 def pick_sample(episodes: Sequence[Episode]) -> int:
-    """Which of `episodes` tells most: the first failure, else the longest success."""
+    """Return the index of the most telling episode: the first failure, else the longest success."""
     for number, episode in enumerate(episodes):
         if not episode.success:
             return number

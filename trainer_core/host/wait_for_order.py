@@ -1,6 +1,6 @@
-"""The waiting half of `service.preload`: load what will be needed, then wait for the order.
+"""Child side of `service.preload`: load what will be needed, then wait for the order.
 
-Imports only the standard library until it loads: it runs first thing in a worker or player.
+Imports only the standard library until it loads: it runs first in a worker or player.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from collections.abc import Callable
 from typing import Any
 
 AHEAD = "DMGLAB_AHEAD"
-"""Environment variable with the descriptor of the socket on which the order comes."""
+"""Environment variable with the descriptor of the socket on which the order arrives."""
 FOR_PERSON = "DMGLAB_FOR_PERSON"
-"""Set where a person is to play: a policy is not loaded ahead."""
+"""Environment variable set when a person will play: no policy is then loaded ahead."""
 MOST_BYTES, MOST_DESCRIPTORS = 1 << 20, 8
 
 
 def wait_for_order(load: Callable[[], None], descriptor: int) -> dict[str, str]:
-    """Call `load`, then block until the order comes; variables of the environment that it brings.
+    """Call `load`, then block until the order arrives; return the environment variables in it.
 
-    Descriptors that come with it are told by their numbers here. Leaves the process when the
-    socket ends without an order.
+    Descriptors sent along appear under their numbers here. Ends the process when the socket closes without an order.
     """
     try:
         load()
-    except Exception as error:  # it fails again, with its reason told, when it is asked for
+    except Exception as error:  # the same error is reported when the order is carried out
         print(f"loading ahead: {type(error).__name__}: {error}", file=sys.stderr)
     with socket.socket(fileno=descriptor) as order:
         message, descriptors, *_ = socket.recv_fds(order, MOST_BYTES, MOST_DESCRIPTORS)

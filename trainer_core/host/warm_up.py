@@ -1,7 +1,7 @@
-"""Everything slow about a first update, done once before anybody asks for one.
+"""Warm-up: the slow parts of a first update, done before a run is ordered.
 
-A worker that is started ahead of its order loads torch and the kernels here, and goes once through
-a tiny rollout and update on the CPU. Nothing of it is kept: a run seeds its own generators.
+A worker started ahead of its order loads torch and the kernels here, and runs one tiny rollout and update on the CPU.
+Nothing of it is kept: a run seeds its own generators.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainer_core.wire.config import RunConfig
 
 
 def rehearse(home: HomePaths) -> None:
-    """One update of two Game Boys with the shipped first task. Raises LabError."""
+    """Run one update of two Game Boys with the shipped first task. Raises LabError."""
     config = RunConfig(num_envs=2, num_steps=2, num_minibatches=1, update_epochs=1)
     torch.set_num_threads(default_threads())
     env = make_env(config, home, seed=config.seed)

@@ -1,4 +1,4 @@
-"""frames.bin of a worker: the first envs' screens while somebody watches, else nothing."""
+"""frames.bin of a worker: the first envs' screens, written only while somebody watches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from trainer_core.wire.frames import FORMAT_RGB888, FORMAT_SHADE, FrameInfo, Fra
 INTERVAL_S = 1 / 30
 EVENT_INTERVAL_S = 0.25
 AGAIN_S = 5.0
-"""Between two attempts to have a file for them."""
+"""Seconds between two attempts to create the file."""
 
 Tell = Callable[..., None]
-"""`tell(kind of record, **fields)` sends an event to the parent."""
+"""Function `tell(kind of record, **fields)` that sends an event to the parent."""
 
 
 class Watcher:
-    """Called after every step; costs two comparisons unless `control` asks for pictures."""
+    """Writer of watched screens, called after every step; costs two comparisons while nobody watches."""
 
     def __init__(self, path: Path, env: Watched, control: Control, tell: Tell) -> None:
         self._path, self._env, self._control, self._tell = path, env, control, tell
@@ -34,7 +34,7 @@ class Watcher:
         self._warned = ""
 
     def show(self, env_steps: int, info: StepInfo | None = None) -> None:
-        """`info` of the step before, where the trainer has one: how far each env is."""
+        """Write the screens if due; `info` is of the previous step, if the trainer has one."""
         count = min(self._control.watched_envs, self._env.num_envs)
         if count == 0:
             if self._tally.count:
@@ -52,7 +52,7 @@ class Watcher:
             shape = FrameShape(pictures.shape[2], pictures.shape[1], count, kind)
             try:
                 self._writer = FrameWriter(self._path, shape)
-            except OSError as error:  # who trains needs no pictures
+            except OSError as error:  # training does not need pictures
                 self._next = time.monotonic() + AGAIN_S
                 self._warn(f"warning: no pictures of the Game Boys: {error.strerror}")
                 return
@@ -60,7 +60,7 @@ class Watcher:
         self._warned = ""
 
     def _warn(self, words: str) -> None:
-        """Once, until there are pictures again."""
+        """Send a warning once, until there are pictures again."""
         if words != self._warned:
             self._warned = words
             self._tell(records.StateEvent, state="running", detail=words)
@@ -80,7 +80,7 @@ class Watcher:
 
 
 class Tally:
-    """Episodes of the first `count` envs, counted on their device; read a few times a second."""
+    """Episode counts of the first `count` envs, kept on their device and read a few times a second."""
 
     def __init__(self, count: int, device: torch.device) -> None:
         self.count = count
@@ -93,7 +93,7 @@ class Tally:
         self._dist.copy_(info.dist[: self.count])
 
     def read(self) -> dict[str, tuple[float, ...]]:
-        """The fields of a WallEvent."""
+        """Return the fields of a WallEvent."""
         successes, episodes = self._ends.tolist()
         dist = tuple(round(value, 4) for value in self._dist.tolist())
         return {"dist": dist, "successes": tuple(successes), "episodes": tuple(episodes)}

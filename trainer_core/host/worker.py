@@ -1,9 +1,8 @@
-"""`python -m trainer_core.worker RUN_DIR [TRAINEE_MODULE]`: one training run as a child process.
+"""Worker program, `python -m trainer_core.worker RUN_DIR [TRAINEE_MODULE]`: one training run as a child process.
 
-TRAINEE_MODULE is a library's, run by that library's interpreter: its `make_trainee(host)` returns
-what is trained. Ours is trained without it.
-Events go out on a private duplicate of file descriptor 1, stray prints to standard error; commands
-come in on standard input, whose end means that the parent is gone. See docs/protocol.md.
+TRAINEE_MODULE belongs to a library and runs in that library's interpreter: its `make_trainee(host)` returns the
+trainee. Without it our own trainee is used. Events go to a private duplicate of file descriptor 1, stray prints to
+standard error; commands come on standard input, whose end means that the parent is gone. See docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -43,17 +42,17 @@ if TYPE_CHECKING:
     from trainer_core.host.trainee import Trainee
 
 LEAN = "LEAN"
-"""True in the package of a worker that wants tensors, layers and optimizers of torch: that can then
-be loaded early. Others import more of it, in an order of their own."""
+"""Name of a worker package's flag: True if it uses only torch's tensors, layers and optimizers, so that torch can be
+loaded early. Other packages import more of torch, in an order of their own."""
 HEARTBEAT_S = 1.0
 LIMITS = "DMGLAB_LIMITS"
-"""Environment variable with limits that hold for this life of a run in place of its own."""
+"""Environment variable with limits that replace the run's own in this process."""
 NOTHING_YET = "stopped before the first update"
 PARENT_GONE = "the parent process is gone"
 
 
 def listen(control: Control, writer: RunWriter) -> None:
-    """Take commands until standard input ends; then save, and leave with the whole group."""
+    """Take commands until standard input ends; then save and end the whole process group."""
     # Unbuffered: a thread inside a buffered reader aborts the interpreter when it shuts down.
     with open(0, "rb", buffering=0, closefd=False) as lines:
         for line in lines:
@@ -74,7 +73,7 @@ def listen(control: Control, writer: RunWriter) -> None:
 
 
 def obey(command: commands.AnyCommand, control: Control, writer: RunWriter) -> str:
-    """Carry out one command; returns "" or why it cannot be done."""
+    """Carry out one command; return "" or why it cannot be done."""
     match command:
         case commands.Stop():
             doing = records.FINISHING if control.begun else ""
@@ -87,7 +86,7 @@ def obey(command: commands.AnyCommand, control: Control, writer: RunWriter) -> s
         case commands.Unpause():
             was_paused = control.paused
             control.pause(False)
-            if control.begun and was_paused:  # the loop may not have noticed any of it
+            if control.begun and was_paused:  # the loop may not have noticed the pause
                 writer.tell(records.StateEvent, state="running")
         case commands.SaveCheckpoint():
             control.request_checkpoint()
@@ -105,7 +104,7 @@ def beat(writer: RunWriter) -> None:
 
 
 def load_trainee(module: str, device: str = "cpu") -> Callable[[Host], Trainee]:
-    """`make_trainee` of a library's worker; seconds, the first time."""
+    """Return `make_trainee` of a library's worker; the first call takes seconds."""
     package = module.rpartition(".")[0]
     if package and getattr(importlib.import_module(package), LEAN, False):
         load_torch(device)
@@ -113,8 +112,11 @@ def load_trainee(module: str, device: str = "cpu") -> Callable[[Host], Trainee]:
 
 
 def run(run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits: str = "{}") -> int:
-    """`inherited` is the descriptor of the run's lock when the parent took it already; `module`
-    makes the trainee, "" is ours; `limits` are others than the run's own, as JSON."""
+    """Train a run; return the exit code.
+
+    `inherited` is the descriptor of the run's lock if the parent took it; `module` makes the trainee, "" is ours;
+    `limits` replace the run's own, as JSON.
+    """
     paths = RunPaths(run_dir.resolve())
     try:
         spec = read_spec(paths) if module else RunSpec.of(read_run_config(paths))
@@ -136,7 +138,7 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits
     try:
         outcome = _train(spec, paths, writer, control, module)
     except LabError as error:
-        if module:  # what a library raised is not known to be one line
+        if module:  # a library's error may have several lines
             traceback.print_exception(error)
         print(f"worker: {error}", file=sys.stderr)
         writer.tell(records.StateEvent, state="failed", detail=str(error))
@@ -148,7 +150,7 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits
 
 
 def _train(spec: RunSpec, paths: RunPaths, writer: RunWriter, control: Control, module: str) -> Outcome:
-    """Raises LabError."""
+    """Train to the end; raises LabError."""
     home = home_of(paths)
     if module:
         try:
@@ -184,7 +186,7 @@ def _tell_compiling(writer: RunWriter, control: Control) -> None:
 
 
 def _rehearse(run_dir: Path, pipe: Pipe, module: str) -> None:
-    """What compiles is told even before the order comes: that comes soonest, and then it shows."""
+    """Load and warm up before the order, reporting kernel compilation on the pipe."""
     if module:
         load_trainee(module)
         return
@@ -214,7 +216,7 @@ def main() -> int:
     if order := os.environ.pop(AHEAD, ""):
         os.environ.update(wait_for_order(lambda: _rehearse(run_dir, pipe, module), int(order)))
     if module:
-        os.chdir(run_dir)  # libraries write where they are
+        os.chdir(run_dir)  # libraries write to the working directory
     inherited, limits = os.environ.pop(INHERITED, ""), os.environ.pop(LIMITS, "{}")
     code = run(run_dir, pipe, inherited, module, limits)
     sys.stderr.flush()

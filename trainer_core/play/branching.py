@@ -1,4 +1,4 @@
-"""A roll as a recording of its own, beside the one that it was made from: a branch."""
+"""Branch: a roll saved as its own recording, beside the recording that it was made from."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ from trainer_core.wire.errors import LabError
 
 
 def write_branch(roll: Roll, folder: Path) -> Path:
-    """Play what is not known yet and write all of it to the new `folder`. Raises LabError.
-
-    It appears whole or not at all.
-    """
+    """Play the missing frames and write the roll atomically to the new `folder`. Raises LabError."""
     if folder.exists():
         raise LabError(f"{folder}: is there already; choose another name")
     roll.advance(len(roll))
@@ -69,7 +66,7 @@ def write_branch(roll: Roll, folder: Path) -> Path:
 
 
 def _write_states(roll: Roll, folder: Path) -> Iterator[Jump]:
-    """The states that buttons cannot make: the first, and those that were loaded."""
+    """Write the states that buttons cannot reproduce: the first, and those that were loaded."""
     roll.game.restore(roll.start)
     roll.game.save_state(folder / STATE_FILE)
     for frame, state in sorted(roll.jumps.items()):
@@ -81,10 +78,10 @@ def _write_states(roll: Roll, folder: Path) -> Iterator[Jump]:
 
 
 def branch_steps(roll: Roll) -> list[RecordedStep]:
-    """The recording's steps up to the first change; from there on judged anew.
+    """Return the recording's steps up to the first change, and newly judged steps from there on.
 
-    A standing that the recording does not tell (it began inside an episode) is taken from the
-    recording's first picture.
+    A judge's state before the recording (which began inside an episode) is approximated from the recording's first
+    picture.
     """
     fork, judge = roll.fork, roll.game.judge
     if not roll.is_changed:
@@ -124,14 +121,14 @@ def branch_steps(roll: Roll) -> list[RecordedStep]:
 
 
 def observation(roll: Roll, frame: int) -> np.ndarray:
-    """u8[72, 80] what an agent sees in a known frame: each pixel the rounded mean of 2x2 shades."""
+    """Return u8[72, 80], an agent's view of a known frame: each pixel the rounded mean of 2x2 shades."""
     shades = np.frombuffer(unpack_picture(roll.picture(frame)), np.uint8)
     blocks = shades.reshape(HEIGHT // 2, 2, WIDTH // 2, 2).sum((1, 3), dtype=np.uint16)
     return ((blocks + 2) >> 2).astype(np.uint8)
 
 
 def _begin(roll: Roll, number: int) -> None:
-    """An episode begins in the state that was put in before frame `number`."""
+    """Begin an episode in the state that was loaded before frame `number`."""
     roll.game.restore(roll.jumps.get(number, roll.start))
     if roll.game.judge is not None:
         roll.game.judge.begin(roll.game.observation())
@@ -139,12 +136,12 @@ def _begin(roll: Roll, number: int) -> None:
 
 
 def _spans(roll: Roll, kept: list[RecordedStep]) -> Iterator[tuple[int, int, bool]]:
-    """(first frame, last frame, begins an episode) of each whole step after those that are kept."""
+    """Yield (first frame, last frame, begins an episode) of each whole step after the kept ones."""
     per = roll.game.frames_per_step
     first = kept[-1].last_frame + 1 if kept else 0
     last = first + per - 1
     if not kept and roll.steps and roll.steps[0].first_frame == 0:
-        last = min(last, roll.steps[0].last_frame)  # it had begun before the recording
+        last = min(last, roll.steps[0].last_frame)  # the step had begun before the recording
     begins = first in roll.jumps
     while last < len(roll):
         jump = next((at for at in sorted(roll.jumps) if first < at <= last), None)
@@ -157,7 +154,7 @@ def _spans(roll: Roll, kept: list[RecordedStep]) -> Iterator[tuple[int, int, boo
 
 
 def _action(masks: bytes | bytearray) -> int:
-    """The action that is held longest in these frames; -1 none."""
+    """Return the action held longest in these frames; -1 for none."""
     held = [(len(list(run)), mask) for mask, run in itertools.groupby(sorted(masks))]
     known = [(frames, mask) for frames, mask in held if mask in ALL_MASKS]
     return ALL_MASKS.index(max(known)[1]) if known else -1

@@ -1,4 +1,4 @@
-"""Recordings of whole episodes, made without a window: what offline learning learns from."""
+"""Recordings of whole successful episodes without a window: training data for offline learning."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from trainer_core.wire.errors import ConfigError, shown
 
 Mode = Literal["greedy", "sample", "leave_loops", "script"]
 PATIENCE = 10
-"""Episodes that are played for each one that is kept, before it is given up."""
+"""Episodes played per recorded one before giving up."""
 AT_FIRST = 2
-"""So many times PATIENCE before the first one is kept."""
+"""Multiple of PATIENCE before the first success."""
 
 
 def require_new_folder(out: Path) -> None:
-    """Raises ConfigError unless recordings may go there."""
+    """Raise ConfigError unless recordings may be written there."""
     if not out.exists():
         return
     if not out.is_dir():
@@ -35,7 +35,7 @@ def require_new_folder(out: Path) -> None:
 
 
 def train_starts(game: Game) -> range:
-    """The start states that training may see."""
+    """Return the start states of training."""
     return range(game.held_out_start or game.num_starts)
 
 
@@ -49,7 +49,7 @@ def record_episode(
     checkpoint: str = "",
     checkpoint_sha256: str = "",
 ) -> Played:
-    """Play from `start` and leave a recording in `folder`. Raises DiskError."""
+    """Play from `start` and write a recording to `folder`. Raises DiskError."""
     game.restart(start)
     try:
         writer = RecordingWriter(folder, game, mode=mode, checkpoint=checkpoint, checkpoint_sha256=checkpoint_sha256)
@@ -57,7 +57,7 @@ def record_episode(
         writer.finish()
     except OSError as error:
         raise disk_error(folder, error, "--out") from None
-    except BaseException:  # Ctrl-C: half of an episode is no recording
+    except BaseException:  # after Ctrl-C, half an episode is not a recording
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return played
@@ -73,11 +73,10 @@ def record_demonstrations(
     tell: Callable[[int, Played], None] = lambda kept, played: None,
     **made_by: Any,
 ) -> dict[str, Any]:
-    """`episodes` recordings that reach the goal, from the training starts in turns.
+    """Record `episodes` episodes that reach the goal, from the training starts in turn; return a summary.
 
-    `chooser_of(start)` plays the episode that begins there. An episode that fails is not kept.
-    Raises ConfigError when `out` holds something already or as soon as fewer than one episode in
-    PATIENCE succeeds, DiskError.
+    `chooser_of(start)` plays the episode that begins there. A failed episode is removed. Raises ConfigError when `out`
+    is not empty or as soon as fewer than one episode in PATIENCE succeeds, DiskError.
     """
     require_new_folder(out)
     starts, kept, attempt, steps = train_starts(game), 0, 0, []

@@ -1,4 +1,4 @@
-"""One episode of a game at full speed, whoever is at the buttons, recorded if wanted."""
+"""One episode of a game at full speed with any kind of player, recorded on request."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from trainer_core.wire.errors import ConfigError
 
 
 class Chooser(Protocol):
-    """Whoever picks the actions of an episode: a policy, a script, a client of something else."""
+    """Player of an episode: a policy, a script, a client of another program."""
 
     def begin(self, observation: np.ndarray) -> None:
-        """A new episode starts at `observation` u8[72, 80]."""
+        """Begin a new episode at `observation` u8[72, 80]."""
         ...
 
     def see(self, observation: np.ndarray) -> None:
-        """The step has led to `observation`."""
+        """Take `observation`, the result of the step."""
         ...
 
     def act(self) -> int:
-        """The next action, an index into `wire.buttons.ALL_ACTIONS`."""
+        """Return the next action, an index into `wire.buttons.ALL_ACTIONS`."""
         ...
 
 
 class Script:
-    """Presses a list of actions whatever it sees, then the last of them for ever."""
+    """Player that presses a list of actions whatever it sees, then repeats the last one."""
 
     def __init__(self, actions: Sequence[int]) -> None:
-        """Raises ConfigError for an empty list."""
+        """Store the actions; raises ConfigError for an empty list."""
         if not len(actions):
             raise ConfigError("a script without an action presses nothing")
         self._actions = [int(action) for action in actions]
@@ -44,7 +44,7 @@ class Script:
         self._next = 0
 
     def see(self, observation: np.ndarray) -> None:
-        """A script looks at nothing."""
+        """Ignore the observation."""
 
     def act(self) -> int:
         action = self._actions[min(self._next, len(self._actions) - 1)]
@@ -54,7 +54,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What an episode came to."""
+    """Result of an episode."""
 
     start: int
     success: bool
@@ -66,7 +66,7 @@ class Played:
 def play_episode(
     game: Game, chooser: Chooser, start: int, *, max_steps: int = 0, recording: RecordingWriter | None = None
 ) -> Played:
-    """From start state `start` to success, the horizon or `max_steps` (0 = no limit of ours).
+    """Play from start state `start` to success, the horizon or `max_steps` (0 = no other limit).
 
     `recording` must have been begun in that start state. Raises ConfigError without a goal.
     """
@@ -103,7 +103,7 @@ def play_episode(
 
 
 def _press(game: Game, action: int, recording: RecordingWriter | None) -> None:
-    """One step as the codec has it; frame by frame where the frames are kept."""
+    """Play one step of the codec; frame by frame when recording."""
     if recording is None:
         game.step(ALL_MASKS[action])
         return

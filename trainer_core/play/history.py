@@ -1,8 +1,7 @@
-"""The last minutes of a game, to step back through frame by frame, exactly.
+"""The last minutes of a game, for stepping back exactly, frame by frame.
 
-A state is kept every KEY_EVERY frames, and what was pressed in between: going back restores the
-state before and presses the same buttons again. The states of one such stretch are kept while a
-person goes through it.
+A state is saved every KEY_EVERY frames, with the inputs in between: going back restores the state before and replays
+the inputs. The states of the current stretch are cached while a person steps through it.
 """
 
 from __future__ import annotations
@@ -16,48 +15,48 @@ if TYPE_CHECKING:
     from trainer_core.envs.single_game import Game
 
 KEY_EVERY = 30
-"""Half a second of game: to be played again within a frame or two of real time."""
+"""Frames between two saved states: half a second of game, replayed within a frame or two of real time."""
 MAX_FRAMES = 36_000
-"""Ten minutes."""
+"""Frames in ten minutes."""
 MAX_KEY_BYTES = 64 << 20
-"""What the states may take together: ten minutes of a console with 8 KiB of cartridge memory."""
+"""Memory limit for the saved states: ten minutes of a console with 8 KiB of cartridge memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """How one state of the game was reached, and what its owner knew then."""
+    """Origin of one state of the game, and its owner's state."""
 
     buttons: int
-    """Joypad mask of the frame that led to it; -1 where the game was put into it."""
+    """Joypad mask of the frame that led to it; -1 if the state was loaded."""
     known: Any
-    """The owner's own state, whatever it is."""
+    """The owner's own state, opaque."""
 
 
 class History:
-    """States 0, 1, 2, ... of one game; the newest is the game's present one."""
+    """States 0, 1, 2, ... of one game; the newest is the game's current one."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
         self._first = 0
-        """Number of the oldest state that can be reached."""
+        """Number of the oldest reachable state."""
         self._moments: deque[Moment] = deque()
         self._keys: OrderedDict[int, Any] = OrderedDict()
         self._stretch: dict[int, Any] = {}
         self._key_bytes = 0
 
     def __len__(self) -> int:
-        """Frames that `back` can still take away."""
+        """Return the frames that `back` can undo."""
         return max(0, len(self._moments) - 1)
 
     @property
     def number(self) -> int:
-        """Of the present state, counted from the first that was noted."""
+        """Number of the current state, counted from the first one noted."""
         return self._first + len(self._moments) - 1
 
     def masks_since(self, number: int) -> list[int] | None:
-        """Joypad masks of the frames that led from state `number` to the present one.
+        """Return the joypad masks of the frames that led from state `number` to the current one.
 
-        None where the game was put into a state in between, or it is too long ago.
+        None if a state was loaded in between, or it is too long ago.
         """
         if not self._first <= number <= self.number:
             return None
@@ -66,19 +65,16 @@ class History:
         return None if -1 in masks else masks
 
     def begin(self, known: Any) -> None:
-        """The game was put into its present state: by a restart, by a file."""
+        """Note that the game's current state was loaded, by a restart or from a file."""
         self._append(Moment(-1, known), is_key=True)
 
     def add(self, buttons: int, known: Any) -> None:
-        """The game ran one frame with the joypad mask `buttons`."""
+        """Note that the game ran one frame with the joypad mask `buttons`."""
         number = self._first + len(self._moments)
         self._append(Moment(buttons, known), is_key=number % KEY_EVERY == 0)
 
     def back(self) -> tuple[Moment, Moment] | None:
-        """Put the game into the state before; (what was undone, how the present was reached).
-
-        None at the beginning of what is kept.
-        """
+        """Restore the previous state; return (undone moment, current moment), None at the beginning."""
         if len(self._moments) < 2:
             return None
         undone = self._moments.pop()
@@ -104,7 +100,7 @@ class History:
         return len(self._keys) > 1 and len(self._keys) * self._key_bytes > MAX_KEY_BYTES
 
     def _forget_oldest(self) -> None:
-        """Up to the second key: the oldest state that is kept is always one."""
+        """Drop the oldest states up to the second key: the oldest one kept is always a key."""
         self._keys.popitem(last=False)
         oldest = next(iter(self._keys))
         for _ in range(oldest - self._first):
@@ -117,7 +113,7 @@ class History:
         self._game.restore(self._stretch[number])
 
     def _play_stretch(self, end: int) -> None:
-        """The states from the last key up to `end`, by the buttons that led there."""
+        """Fill the cache with the states from the last key up to `end`, by replaying inputs."""
         key = next(kept for kept in reversed(self._keys) if kept <= end)
         self._game.restore(self._keys[key])
         self._stretch = {key: self._keys[key]}
@@ -127,6 +123,6 @@ class History:
 
 
 def size_of(state: Any) -> int:
-    """Bytes of a snapshot, roughly."""
+    """Return a snapshot's approximate size in bytes."""
     row, console = getattr(state, "row", None), getattr(state, "console", None)
     return 64 if row is None or console is None else row.nbytes + console.nbytes

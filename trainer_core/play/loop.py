@@ -1,4 +1,4 @@
-"""The player's loop: the commands that have come, then a frame when one is due."""
+"""The player's loop: obey pending commands, then play a frame when one is due."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from trainer_core.wire.playing import check_speed
 from trainer_core.wire.regular_files import check_target
 
 IDLE_S = 1.0
-"""While paused, how long to wait for a command at a time."""
+"""Seconds per wait for a command while paused."""
 
 Inbox = SimpleQueue[commands.AnyCommand | None]
 """Commands in order; None ends the loop."""
 
 
 class Playable(Protocol):
-    """What moves frame by frame and obeys the transport."""
+    """Game that the loop plays frame by frame."""
 
     pacer: Pacer
     human: bool
-    """Whether a step of the transport is a frame; else it is an agent's step."""
+    """True if a step command plays one frame; else it plays an agent's step."""
 
     @property
     def frames_left_in_step(self) -> int: ...
@@ -40,7 +40,7 @@ class Playable(Protocol):
 
 
 class CommandLoop:
-    """Obeys commands in order and acknowledges each; here those of every transport."""
+    """Loop that obeys and acknowledges commands in order; this class has the commands of every game."""
 
     refusal = "this cannot be asked of a player"
 
@@ -59,7 +59,7 @@ class CommandLoop:
         self._plays.close()
 
     def _advance(self) -> None:
-        """A frame, when there is one to play."""
+        """Play a frame if one is due."""
         if not self.paused or self._allowance:
             self._allowance = max(0, self._allowance - 1)
             self._plays.one_frame()
@@ -67,7 +67,7 @@ class CommandLoop:
                 self._plays.pacer.wait()
 
     def _take_commands(self) -> None:
-        while self.running and not (self.paused and self._allowance):  # one step, then the next
+        while self.running and not (self.paused and self._allowance):  # finish a step before the next command
             try:
                 command = self._next_command()
             except Empty:
@@ -86,13 +86,13 @@ class CommandLoop:
         return self.paused
 
     def _next_command(self) -> commands.AnyCommand | None:
-        """Raises Empty when there is none; waits a while when there is nothing else to do."""
+        """Return the next command, waiting up to IDLE_S when idle; raises Empty without one."""
         if self._is_idle:
             return self._inbox.get(timeout=IDLE_S)
         return self._inbox.get_nowait()
 
     def _obey(self, command: commands.AnyCommand) -> str:
-        """Carry out one command; returns the ack's detail. Raises LabError or OSError."""
+        """Carry out one command; return the ack's detail. Raises LabError or OSError."""
         plays = self._plays
         match command:
             case commands.Stop():
@@ -116,7 +116,7 @@ class CommandLoop:
 
 
 class PlayLoop(CommandLoop):
-    """All that can be asked of one game."""
+    """Loop with all commands for one game."""
 
     def __init__(self, player: Player, inbox: Inbox, tell: Tell) -> None:
         super().__init__(player, inbox, tell)
@@ -182,7 +182,7 @@ class PlayLoop(CommandLoop):
 
 
 def _writable(path: str) -> Path:
-    """Raises LabError for a folder or device, which a rename would replace, or OSError."""
+    """Return the path, its folder created; raises OSError, and LabError for a folder or device."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     check_target(target)

@@ -1,7 +1,7 @@
-"""What stands in a Game Boy's memory, for whoever looks: a file that both sides map.
+"""A Game Boy's memory, written to a file that the parent maps.
 
-It is a frames.bin of another shape, so one writer and one reader serve both: 128 rows of 256 bytes
-are the addresses from 8000 to FFFF, as the processor would read them, without side effects.
+It is a frames.bin of another shape, so writer and reader are the same: 128 rows of 256 bytes are the addresses from
+8000 to FFFF, as the processor would read them, without side effects.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.frames import BASE, MEMORY_FILE, MEMORY_SHAPE
 
 INTERVAL_S = 0.1
-"""Between two looks while the game runs; one takes as long as two to four frames."""
+"""Seconds between two updates while the game runs; one takes as long as two to four frames."""
 
 
 class MemoryView:
     def __init__(self, directory: Path, game: Game) -> None:
-        """Raises LabError for a game that is no Game Boy's."""
+        """Create the file; raises LabError for a game that is not a Game Boy's."""
         if not isinstance(game, ConsoleGame):
             raise LabError(f"{game.task}: no Game Boy, so there is no memory to look at")
         self._game = game
@@ -28,7 +28,7 @@ class MemoryView:
         self._next = 0.0
 
     def show(self, frame: int) -> None:
-        """Tell all of it as it is now, after `frame` frames."""
+        """Write the current memory, after `frame` frames."""
         self._next = time.monotonic() + INTERVAL_S
         found = self._game.memory(BASE, MEMORY_SHAPE.picture_bytes)
         self._writer.publish(found.tobytes(), frames.FrameInfo(frame=frame))

@@ -1,4 +1,4 @@
-"""When the player's next frame is due, and how fast it really went."""
+"""Timing of the player's frames, and measurement of their rate."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections import deque
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 
 RESYNC_S = 0.25
-"""Later than this behind its schedule, the player drops the schedule instead of racing after it."""
+"""Delay in seconds after which the player restarts its schedule instead of catching up."""
 SPEED_WINDOW = 60
 """Frames over which the speed is measured."""
 SLOW = 0.9
-"""Under this part of the wanted speed the player does not keep it."""
+"""Share of the wanted speed below which the player is too slow."""
 
 
 class Pacer:
-    """Says when the next frame is due, at a steady rate, and measures the rate that was kept."""
+    """Schedule of frames at a steady rate, with the measured rate."""
 
     def __init__(self, speed: float) -> None:
         self.speed = speed
@@ -24,7 +24,7 @@ class Pacer:
         self._shown: deque[float] = deque(maxlen=SPEED_WINDOW)
 
     def wait(self) -> None:
-        """Sleep until the next frame is due; at speed 0 never."""
+        """Sleep until the next frame is due; return at once at speed 0."""
         now = time.monotonic()
         if self.speed > 0:
             self._due += 1 / (FRAMES_PER_SECOND * self.speed)
@@ -35,23 +35,23 @@ class Pacer:
         self._shown.append(time.monotonic())
 
     def restart(self) -> None:
-        """After a pause: the schedule begins now."""
+        """Restart the schedule now, after a pause."""
         self._due = time.monotonic()
         self._shown.clear()
 
     def hold(self, seconds: float) -> None:
-        """Show the present picture for longer."""
+        """Show the current picture for `seconds` longer."""
         self._due += seconds
 
     @property
     def kept(self) -> float:
-        """The wanted speed, or a lower one where the computer was too slow for it for a while."""
+        """The wanted speed, or the measured one if the computer has been too slow for a while."""
         measured = self.measured if len(self._shown) == SPEED_WINDOW else self.speed
         return measured if 0 < measured < SLOW * self.speed else self.speed
 
     @property
     def measured(self) -> float:
-        """The rate of the last SPEED_WINDOW frames over 59.7."""
+        """Rate of the last SPEED_WINDOW frames divided by 59.7."""
         if len(self._shown) < 2:
             return 0.0
         elapsed = self._shown[-1] - self._shown[0]

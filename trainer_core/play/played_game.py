@@ -1,4 +1,4 @@
-"""One game, frame by frame: a person or a policy at the buttons, every picture to frames.bin."""
+"""One game played frame by frame by a person or a policy, every picture written to frames.bin."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.playing import PlayerConfig, with_click
 
 END_PAUSE_S = 0.5
-"""The last picture of an agent's episode stays this long at speed 1."""
+"""Seconds at speed 1 for which the last picture of an agent's episode stays."""
 
 
 class Known(NamedTuple):
-    """What the player knows after a frame, to know it again when the frame is undone."""
+    """The player's state after a frame, restored when the frame is undone."""
 
     phase: int
     step: int
@@ -43,19 +43,19 @@ class Known(NamedTuple):
     reward: float
     dist: float
     standing: Any
-    """Of the judge; None without one."""
+    """State of the judge; None without one."""
 
 
 class Player:
-    """`one_frame` runs a frame; every `frames_per_step` of them are a step, judged as in training.
+    """Game with its players: `one_frame` runs a frame, every `frames_per_step` frames are a judged step.
 
-    A policy acts when a step begins and lets go after `release_after_frames`.
+    A policy acts when a step begins and releases the button after `release_after_frames`.
     """
 
     def __init__(
         self, directory: Path, home: HomePaths, config: PlayerConfig, tell: Tell, make_agent: MakeAgent = Agent
     ) -> None:
-        """Shows the first picture. Raises LabError naming what cannot be played."""
+        """Show the first picture. Raises LabError naming what cannot be played."""
         self._make_agent = make_agent
         self.directory, self.home, self.config, self._tell = directory, home, config, tell
         self.game = open_game(config.task, home, directory)
@@ -74,7 +74,7 @@ class Player:
         self._history = History(self.game)
         self._undo: tuple[Any, Known] | None = None
         self._left: tuple[int, Any] | None = None
-        """Where a state was saved last: its number in the history, and what it is."""
+        """Last saved state: its number in the history, and its snapshot."""
         self._held = self._tapped = self._clicked = 0
         self._start = config.seed % self.game.num_starts
         self._frame = self._episode = 0
@@ -83,7 +83,7 @@ class Player:
         self._memory: MemoryView | None = None
         self._dist = 0.0
         self._value: float | None = None
-        """What the critic expected when the step began; None while a person plays."""
+        """The critic's value at the start of the step; None while a person plays."""
         self._begin_episode()
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
@@ -92,7 +92,7 @@ class Player:
         return self.game.frames_per_step - self._phase
 
     def one_frame(self) -> None:
-        """Run one frame, show it, and end the step, the recording or the episode that is over."""
+        """Run one frame, show it, and end step, recording or episode if due."""
         game = self.game
         if self._phase == 0 and not self.human and self.agent is not None:
             self._action, self._value = self.agent.act(), self.agent.value
@@ -116,10 +116,10 @@ class Player:
             self._begin_episode()
 
     def one_frame_back(self) -> bool:
-        """Undo the newest frame and show the one before; False where the history begins.
+        """Undo the newest frame and show the one before; return False where the history begins.
 
-        What was recorded of it is taken back too. A policy sees the present picture as the first
-        of its episode: pictures before it are not kept.
+        Takes it out of the recording too. A policy sees the current picture as the first of its episode: earlier ones
+        are not stored.
         """
         found = self._history.back()
         if found is None:
@@ -156,9 +156,9 @@ class Player:
         self._tapped |= self._held
 
     def click(self, x: int, y: int) -> None:
-        """The next frame has a click on that pixel. Raises LabError where nothing can come of it.
+        """Click on that pixel in the next frame. Raises LabError where clicks are not possible.
 
-        A policy keeps the buttons until it is taken over.
+        While a policy plays, a person must take over first.
         """
         screen = self.game.screen
         if not screen.palette:
@@ -170,16 +170,16 @@ class Player:
         self._clicked = with_click(0, x, y)
 
     def set_sound(self, volume: float, channels: int) -> None:
-        """How loud the game is, 0 to 1, and bit by bit which channels are heard."""
+        """Set the volume, 0 to 1, and a bit mask of audible channels."""
         if self._speaker is not None:
             self._speaker.set(volume, channels)
 
     def show_saliency(self, on: bool) -> None:
-        """Tell what the policy looks at, now and when steps begin. Raises LabError if none can."""
+        """Start or stop reporting the policy's saliency, now and at each step. Raises LabError if it has none."""
         self._thoughts.show_saliency(self.agent, on, self._step + 1)
 
     def show_memory(self, on: bool) -> str:
-        """Tell the console's memory from now on, or no more; its ROM's SHA-256. Raises LabError."""
+        """Start or stop reporting the console's memory; return its ROM's SHA-256. Raises LabError."""
         if self._memory is not None:
             self._memory.close()
             self._memory = None
@@ -189,16 +189,16 @@ class Player:
         return self.game.rom_sha256
 
     def refresh_memory(self) -> None:
-        """Tell the memory as it is now to whoever looks: the game stands still."""
+        """Report the current memory while the game is paused."""
         if self._memory is not None:
             self._memory.show(self._frame)
 
     def take_over(self, human: bool) -> None:
-        """Give the buttons to the person or back to the policy. Raises LabError without one."""
+        """Give the buttons to the person or back to the policy. Raises LabError without a policy."""
         if not human and self.agent is None:
             raise LabError("there is no policy to hand the buttons to: load a checkpoint first")
         if self.human and not human:
-            # The agent's step begins now, with what it would have seen.
+            # The agent's step begins now, with the picture it would have seen.
             self._phase = 0
             assert self.agent is not None
             self.agent.see(self.game.observation())
@@ -222,15 +222,15 @@ class Player:
         self.pacer.restart()
 
     def save_state(self, path: Path, begins_way: bool = False) -> None:
-        """Write where the game is; the way that `save_way` writes may begin here."""
+        """Write the current state; with `begins_way` a later `save_way` begins here."""
         self.game.save_state(path)
         if begins_way:
             self._left = self._history.number, self.game.snapshot()
 
     def seen_later(self) -> np.ndarray | None:
-        """Return u8[3, 72, 80], what a third, two thirds and a whole second bring by themselves.
+        """Return u8[3, 72, 80], the pictures after a third, two thirds and a whole second without input.
 
-        Nothing is pressed meanwhile, and the game stays where it is; None where it is no console.
+        The game's state stays unchanged. None if it is not a console.
         """
         here = self.game.snapshot()
         if not isinstance(here, Snapshot):
@@ -246,9 +246,9 @@ class Player:
         return np.stack(seen)
 
     def save_way(self, path: Path) -> int:
-        """Write what was pressed since `save_state` as a demonstration; its frames.
+        """Write the inputs since `save_state` as a demonstration; return its frames.
 
-        Nothing and 0 where buttons alone did not lead here, or the game is no console.
+        Writes nothing and returns 0 if a state was loaded since, or the game is not a console.
         """
         if self._left is None or not isinstance(self._left[1], Snapshot):
             return 0
@@ -261,7 +261,7 @@ class Player:
         return len(masks)
 
     def load_state(self, path: Path) -> None:
-        """Go on from a saved state. Raises LabError for one of another game; nothing changes."""
+        """Continue from a saved state. Raises LabError for another game's state, without changes."""
         before = self.game.snapshot(), self._known()
         self.game.load_state(path)
         self._undo = before
@@ -270,10 +270,10 @@ class Player:
         self._begin_here()
 
     def play_on(self, folder: Path, frame: int, branch: bool = False) -> None:
-        """Be where the recording in `folder` was after `frame`; the frames before are history.
+        """Load the recording's state after `frame`, with the frames before as history.
 
-        With `branch` all of it is recorded, and what follows: a recording that shares its
-        beginning. Raises LabError for a recording of another game, or a frame that is not there.
+        With `branch` they are recorded, as is what follows: a recording with the same beginning. Raises LabError for a
+        recording of another game, or a frame that is not there.
         """
         recording = read_recording(folder)
         refuse_pictures_only(folder, recording)
@@ -303,7 +303,7 @@ class Player:
         self._tapped = 0
 
     def _join(self, steps: list[RecordedStep], begun: int) -> None:
-        """Count steps on as a recording does whose first frame here is `begun`."""
+        """Continue the step count of a recording whose first frame here is `begun`."""
         first = next((step for step in steps if step.first_frame >= begun), None)
         if first is not None and first.first_frame == begun:
             in_it = first.last_frame - first.first_frame + 1
@@ -311,15 +311,15 @@ class Player:
             self._step = first.step - 1
 
     def _repeat(self, mask: int) -> None:
-        """One frame with the buttons that were recorded for it."""
+        """Run one frame with its recorded buttons."""
         self.press(mask)
-        self._tapped = 0  # the recorded frame says all that was held in it
+        self._tapped = 0  # the recorded mask contains all buttons of the frame
         human, self.human = self.human, True
         self.one_frame()
         self.human = human
 
     def undo_load(self) -> None:
-        """Back to where the game was before `load_state`; again, forth. Raises LabError."""
+        """Return to the state before `load_state`; the next call goes forward again. Raises LabError."""
         if self._undo is None:
             raise LabError("no state was loaded that could be taken back")
         (state, known), self._undo = self._undo, (self.game.snapshot(), self._known())
@@ -327,9 +327,9 @@ class Player:
         self._begin_here(known)
 
     def record(self, on: bool, until: str = "stopped") -> str:
-        """Begin or end a recording; returns its folder, or that of the last one.
+        """Begin or end a recording; return its folder, or that of the last one.
 
-        Whether it ends with the episode too says `until`, see commands.Record.
+        `until` is when it ends by itself, see commands.Record.
         """
         self.recorder.until_episode = until == "episode"
         if on and self.recorder.writer is None:
@@ -348,7 +348,7 @@ class Player:
             self._speaker.lose()
 
     def _buttons(self) -> int:
-        """Joypad mask of this frame."""
+        """Return this frame's joypad mask."""
         if self.human:
             held, self._tapped = self._held | self._tapped, 0
             clicked, self._clicked, self._value = self._clicked, 0, None
@@ -358,7 +358,7 @@ class Player:
         return ALL_MASKS[self._action] if pressed else 0
 
     def _end_step(self) -> bool:
-        """Judge the step that these frames were; True when it ended an agent's episode."""
+        """Judge the step just played; return True when it ended an agent's episode."""
         self._phase = 0
         self._step += 1
         observation = self.game.observation()
@@ -375,7 +375,7 @@ class Player:
         return (success or trunc) and not self.human
 
     def _tell_step(self, success: bool, trunc: bool) -> None:
-        """The step's line to the recording; to the parent at most one in EVENT_INTERVAL_S."""
+        """Add the step to the recording; report it to the parent, at most once in EVENT_INTERVAL_S."""
         step, action, reward, dist = self._step, self._action, self._reward, self._dist
         self.recorder.add_step(
             step=step,
@@ -438,9 +438,9 @@ class Player:
         self._begin_here()
 
     def _begin_here(self, known: Known | None = None) -> None:
-        """The game was put into its present state: all that follows from pictures begins anew.
+        """Restart agent, judge and history after the game's state was loaded.
 
-        `known` is what was known when the game was here before.
+        `known` is the player's state from when the game was here before.
         """
         self._lose_sound()
         observation = self.game.observation()
@@ -485,8 +485,8 @@ class Player:
         return agent
 
     def _keep_card(self) -> None:
-        """The scorecard of an ARC game, beside its recordings."""
-        with contextlib.suppress(LabError, OSError):  # a server or a disk that is gone
+        """Write the scorecard of an ARC game, beside its recordings."""
+        with contextlib.suppress(LabError, OSError):  # the server or the disk may be gone
             card = self.game.card()  # type: ignore[attr-defined]
             write_json(self.directory / "scorecard.json", card)
 
@@ -501,6 +501,6 @@ class Player:
 
 
 def check_actions(checkpoint: str, agent: StackedAgent) -> None:
-    """Raises LabError for a policy with other buttons than a Game Boy's."""
+    """Raise LabError for a policy with other buttons than a Game Boy's."""
     if agent.meta.num_actions not in map(len, CODECS.values()):
         raise LabError(f"{checkpoint}: made for {agent.meta.num_actions} actions")

@@ -1,4 +1,4 @@
-"""What a player records: one recording at a time, which ends by itself when there is reason to."""
+"""A player's recordings: one at a time, ended automatically when full or on request."""
 
 from __future__ import annotations
 
@@ -16,58 +16,57 @@ from trainer_core.wire import records
 
 
 class Recorder:
-    """Of `game`, into folders below `directory`. While nothing is recorded, nothing is written.
+    """Recorder of `game`, into folders below `directory`; writes nothing while not recording.
 
-    When the disk takes no more, the recording up to then is kept and `tell` says so: the game goes
-    on without it.
+    When the disk is full, the recording up to then is kept and `tell` reports it: the game continues without recording.
     """
 
     def __init__(self, directory: Path, game: Game, tell: Tell) -> None:
         self.last = ""
-        """The folder of the newest recording, ended or not; empty without one."""
+        """Folder of the newest recording, finished or not; "" without one."""
         self.until_episode = False
-        """Whether it ends with the episode."""
+        """True if the recording ends with the episode."""
         self.writer: RecordingWriter | None = None
         self._directory, self._game, self._tell = directory, game, tell
 
     @property
     def frames(self) -> int:
-        """Recorded so far, of the recording that is under way."""
+        """Frames recorded so far in the current recording."""
         return self.writer.frames if self.writer else 0
 
     def begin(self, frame: int, **about: Any) -> None:
-        """Record from now on; `frame` counts the player's, `about` is the writer's."""
+        """Start a recording; `frame` is the player's count, `about` goes to the writer."""
         stamp = time.strftime("%Y%m%d-%H%M%S") + f"-{frame:07d}"
         self.writer = RecordingWriter(self._directory / stamp, self._game, **about)
         self.last = str(self.writer.folder)
 
     def add_frame(self, picture: np.ndarray, buttons: int) -> None:
-        """A frame: its picture u8[H, W] and the joypad mask that was held."""
+        """Add a frame: its picture u8[H, W] and the joypad mask held."""
         if self.writer is not None:
             self._write(self.writer.add_frame, picture, buttons)
 
     def add_step(self, **fields: Any) -> None:
-        """The step that ended with the last frame, see RecordingWriter."""
+        """Add the step that ended with the last frame, see RecordingWriter."""
         if self.writer is not None:
             self._write(self.writer.add_step, **fields)
 
     def jump(self) -> None:
-        """The game was put into its present state."""
+        """Note that the game's state was loaded."""
         if self.writer is not None:
             self._write(self.writer.jump, self._game)
 
     def take_back(self, was_frame: bool) -> None:
-        """Forget the newest frame, or the jump in its place."""
+        """Remove the newest frame, or the loaded state in its place."""
         if self.writer is not None:
             self._write(self.writer.take_back, self._game, was_frame)
 
     def end_if_over(self, episode_ended: bool) -> None:
-        """End a recording that is full, or that was asked for until the episode ends."""
+        """End a recording that is full, or that was to end with the episode."""
         if self.writer and (self.writer.is_full or (episode_ended and self.until_episode)):
             self.end()
 
     def end(self) -> None:
-        """Make what was recorded a recording; does nothing while nothing is recorded."""
+        """Finish the recording; do nothing while not recording."""
         if self.writer is None:
             return
         writer, self.writer = self.writer, None
@@ -87,6 +86,6 @@ class Recorder:
         except OSError as error:
             assert self.writer is not None
             writer = self.writer
-            self.end()  # may take off some frames more
+            self.end()  # it may drop some more frames
             reason = f"the recording ends after {writer.frames} frames: {error.strerror}"
             self._tell(records.ErrorRecord, kind="recording", message=reason)

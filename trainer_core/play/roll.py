@@ -1,8 +1,8 @@
-"""A recording whose buttons can be changed: the states they lead to, and a branch to keep.
+"""Editable recording: its buttons can be changed, replayed from saved states, and saved as a branch.
 
-States are kept at every so manieth frame ("greenzone" in TAStudio); a frame is reached by restoring
-the one before and pressing what follows. A change makes everything after it unknown; it is played
-again from the last state before. Nothing of the recording itself is written to.
+States are saved every KEY_EVERY frames ("greenzone" in TAStudio); a frame is reached by restoring the state before and
+playing the inputs. A change invalidates everything after it, which is played again from the last state before. The
+recording itself is never written to.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from trainer_core.play.history import size_of
 from trainer_core.wire.errors import LabError
 
 KEY_EVERY = 60
-"""A second of game: replayed within a few milliseconds."""
+"""Frames between two saved states: a second of game, replayed within a few milliseconds."""
 MAX_KEY_BYTES = 256 << 20
 
 
 class Roll:
-    """State n of `game` is the one before frame n; `known` frames were played as they stand."""
+    """Editable recording; state n of `game` precedes frame n, `known` frames are played with the current buttons."""
 
     def __init__(self, folder: Path, game: Game, scratch: Path) -> None:
-        """`scratch` is a file for the pictures. Raises LabError for another game's recording."""
+        """Load the recording; `scratch` is a file for the pictures. Raises LabError for another game's recording."""
         self.game, recording = game, read_recording(folder)
         refuse_pictures_only(folder, recording)
         if recording.rom_sha256 != game.rom_sha256:
@@ -59,21 +59,21 @@ class Roll:
         self._numbers: list[int] = []
         self._keep_jumps()
         self._at = 0
-        """Number of the game's present state."""
+        """Number of the game's current state."""
         self.known = 0
         self.differs = -1
-        """First frame whose recorded picture is not what its buttons make; -1 none so far."""
+        """First frame whose recorded picture differs from the replayed one; -1 if none so far."""
         self._pictures = scratch.open("w+b")
 
     def _read(self, folder: Path, recording: Recording) -> None:
-        """What the roll is compared with."""
+        """Load the recording with which the roll is compared."""
         self.folder, self.recording = folder, recording
         self.steps = read_steps(folder, recording)
         self._recorded = read_buttons(folder, recording)
         self._shown = np.memmap(folder / PICTURES, np.uint8, "r", shape=(recording.frames, PICTURE_BYTES))
 
     def rebase(self, branch: Path) -> None:
-        """Be about the branch that was just written of this roll: what was played stays known."""
+        """Compare with the branch just written of this roll; played frames stay valid."""
         self._read(branch, read_recording(branch))
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class Roll:
 
     @property
     def fork(self) -> int:
-        """The first frame in which the buttons are not the recording's; their number if none."""
+        """First frame with other buttons than the recording's; the number of common frames if none."""
         ours, theirs = bytes(self.masks), self._recorded
         both = min(len(ours), len(theirs))
         different = np.frombuffer(ours[:both], np.uint8) != np.frombuffer(theirs[:both], np.uint8)
@@ -92,9 +92,9 @@ class Roll:
         return bytes(self.masks) != self._recorded
 
     def splice(self, first: int, removed: int, masks: bytes) -> None:
-        """Put `masks`, a joypad mask a frame, in place of `removed` frames from `first` on.
+        """Replace `removed` frames from `first` on by `masks`, one joypad mask per frame.
 
-        Raises LabError for what lies outside, or would cut away where another state was loaded.
+        Raises LabError for frames out of range, or when it would remove a loaded state.
         """
         frames, shift = len(self.masks), len(masks) - removed
         if not 0 <= first <= first + removed <= frames:
@@ -116,7 +116,7 @@ class Roll:
             self._restore(0)
 
     def go_to(self, frame: int) -> None:
-        """Have the game show frame `frame`, played as the buttons stand. Raises LabError."""
+        """Bring the game to frame `frame`, played with the current buttons. Raises LabError."""
         if not 0 <= frame < len(self):
             raise LabError(f"frame {frame}: there are 0 to {len(self) - 1}")
         nearest = self._nearest(frame)
@@ -126,7 +126,7 @@ class Roll:
             self._run()
 
     def advance(self, frames: int) -> None:
-        """Play up to `frames` of those that are not known yet; keep states and pictures."""
+        """Play up to `frames` unplayed frames; save states and pictures."""
         end = min(len(self), self.known + frames)
         if self.known < end and self._at != self.known:
             self._restore(self._nearest(self.known))
@@ -139,7 +139,7 @@ class Roll:
         self._pictures.flush()
 
     def picture(self, frame: int) -> bytes:
-        """The packed picture of a known frame."""
+        """Return the packed picture of a played frame."""
         self._pictures.seek(frame * PICTURE_BYTES)
         return self._pictures.read(PICTURE_BYTES)
 
@@ -157,7 +157,7 @@ class Roll:
         self.known = number + 1
 
     def _run(self) -> None:
-        """One frame on; states are kept on the way, so that a frame far off is played to once."""
+        """Run one frame; save states on the way, so that later visits are short."""
         if self._at in self.jumps:
             self.game.restore(self.jumps[self._at])
         elif self._at % self.key_every == 0 and self._at not in self._keys:
@@ -166,7 +166,7 @@ class Roll:
         self._at += 1
 
     def _nearest(self, number: int) -> int:
-        """The last state that is kept and not after `number`."""
+        """Return the number of the last saved state not after `number`."""
         return self._numbers[bisect.bisect_right(self._numbers, number) - 1]
 
     def _restore(self, number: int) -> None:

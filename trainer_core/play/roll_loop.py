@@ -1,4 +1,4 @@
-"""The player's loop while a recording is edited: show a frame, change buttons, keep a branch."""
+"""The player's loop while a recording is edited: show frames, change buttons, save branches."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from trainer_core.wire.errors import LabError, in_words
 from trainer_core.wire.playing import PlayerConfig
 
 FRAMES_AT_ONCE = 32
-"""Played between two looks at the commands: 10 ms."""
+"""Frames played between two checks for commands: 10 ms."""
 UNTOLD = (-1, -1, -1)
 
 
 class RollLoop:
-    """Obeys commands in order; plays what is not known yet while there are none."""
+    """Loop that obeys commands in order and plays unplayed frames in between."""
 
     def __init__(self, directory: Path, home: HomePaths, config: PlayerConfig, inbox: Inbox, tell: Tell) -> None:
-        """Shows the recording's first frame. Raises LabError naming what cannot be edited."""
+        """Show the recording's first frame. Raises LabError naming what cannot be edited."""
         self._inbox, self._tell = inbox, tell
         game = open_game(config.task, home)
         self.roll = Roll(Path(config.recording), game, directory / PICTURES)
@@ -37,7 +37,7 @@ class RollLoop:
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
     def run(self) -> None:
-        """Go on until told to stop."""
+        """Run until told to stop."""
         roll = self.roll
         while self._take_command():
             if roll.known < len(roll):
@@ -47,7 +47,7 @@ class RollLoop:
         self._writer.close()
 
     def _take_command(self) -> bool:
-        """Obey the next command, if there is one; False when it ends the loop."""
+        """Obey the next command, if any; return False when it ends the loop."""
         is_done = self.roll.known >= len(self.roll)
         try:
             command = self._inbox.get(timeout=IDLE_S) if is_done else self._inbox.get_nowait()
@@ -70,10 +70,10 @@ class RollLoop:
                 self._show(command.frame)
             case commands.Splice():
                 self.roll.splice(command.first, command.removed, bytes.fromhex(command.masks))
-                self._told = UNTOLD  # it may come to where it was at once, which is news again
+                self._told = UNTOLD  # report again even if the state is as before
             case commands.SaveBranch():
                 branch = write_branch(self.roll, Path(command.path))
-                self.roll.rebase(branch)  # what is changed next is a branch of this one
+                self.roll.rebase(branch)  # later changes are compared with the branch
                 return str(branch)
             case _:
                 raise LabError(f"a recording that is edited does not know {type(command).__name__}")
@@ -85,7 +85,7 @@ class RollLoop:
         self._writer.publish(self.roll.game.picture().tobytes(), info)
 
     def _tell_known(self) -> None:
-        """How far it is, at most ten times a second and at the end."""
+        """Report the progress, at most ten times a second and at the end."""
         roll, now = self.roll, time.monotonic()
         state = (len(roll), roll.known, roll.differs)
         if state != self._told and (roll.known >= len(roll) or now >= self._next_event):

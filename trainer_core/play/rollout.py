@@ -1,4 +1,4 @@
-"""One episode, played frame by frame on the game that people play, kept as files."""
+"""One episode played frame by frame on the player's game, saved as files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULT_MAX_STEPS = 1000
 
 
 class Rollout:
-    """Collects steps and the pictures that the GIF will show."""
+    """Collector of steps and of the GIF's pictures."""
 
     def __init__(self, game: Game, agent: Chooser, every: int) -> None:
         self.game, self.agent = game, agent
@@ -37,7 +37,7 @@ class Rollout:
         self.rows: list[dict[str, Any]] = []
 
     def play(self, start: int, max_steps: int) -> None:
-        """From start state `start` to success, horizon or `max_steps`."""
+        """Play from start state `start` to success, horizon or `max_steps`."""
         game, judge = self.game, self.game.judge
         assert judge is not None
         game.restart(start)
@@ -76,7 +76,7 @@ class Rollout:
 
 @contextlib.contextmanager
 def _agent_of(checkpoint: Path, runner: str, settings: Settings) -> Iterator[Chooser]:
-    """Our own policy here, another library's in that library's interpreter. Raises LabError."""
+    """Yield our own policy in this process, another library's in its interpreter. Raises LabError."""
     if runner == NATIVE_ID:
         yield Agent(checkpoint, mode=settings.mode, seed=settings.seed)
         return
@@ -96,10 +96,10 @@ def write_rollout(
     gif_every: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Play one episode and write its files; returns what is printed.
+    """Play one episode and write its files; return the command's output.
 
-    `task`: default the checkpoint's, the first of several. `gif_every` counts frames per picture, 0
-    = one per agent step. Raises LabError.
+    `task`: default the checkpoint's, the first of several. `gif_every` is in frames per picture, 0 = one per agent
+    step. Raises LabError.
     """
     made = read_meta(checkpoint)
     task = task or one_of(made.task)

@@ -1,8 +1,8 @@
-"""The sound card through SDL2's audio queue (PySDL2, the extra `play`).
+"""Sound output through SDL2's audio queue (PySDL2, the extra `play`).
 
-https://wiki.libsdl.org/SDL2/SDL_QueueAudio. It is opened in a thread of its own: a sound server
-that does not answer holds no frame up. SDL_AUDIODRIVER picks another way out than the platform's;
-`disk` writes the samples to the file that SDL_DISKAUDIOFILE names.
+https://wiki.libsdl.org/SDL2/SDL_QueueAudio. It is opened in a thread of its own, so that a sound server that does not
+answer delays no frame. SDL_AUDIODRIVER selects another driver than the platform's; `disk` writes the samples to the
+file named by SDL_DISKAUDIOFILE.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from trainer_core.wire.environment import desktop, tell_libraries_unless_told
 
 RATE = 48_000
 FRAME_BYTES = 4
-"""Two channels of 16 bits."""
+"""Bytes of two channels of 16 bits."""
 PIECE = 2048
-"""Frames that the card takes at once, 43 ms: with 512 a busy computer came too late for some."""
+"""Frames that the card takes at once, 43 ms: with 512 a busy computer was sometimes too late."""
 
 Said = Callable[[str, str], None]
-"""`said(device, reason)`: which device plays, or "" and why none does."""
+"""Function `said(device, reason)`: the device that plays, or "" and the reason why none does."""
 
 
 def why_no_device() -> str:
-    """Why it is no use to look for a sound card; empty when one may be there.
+    """Return why no sound card can be found; "" when there may be one.
 
-    Asked first, because ALSA complains on standard error about what is not there.
+    Checked before opening, because ALSA prints errors about missing devices.
     """
     told = desktop()
     if told.audio_driver or not sys.platform.startswith("linux"):
@@ -40,7 +40,7 @@ def why_no_device() -> str:
 
 
 class SdlOutput:
-    """Plays as soon as the device is open; what comes before is not kept."""
+    """Output that plays as soon as the device is open; earlier sound is dropped."""
 
     rate = RATE
 
@@ -64,7 +64,7 @@ class SdlOutput:
             self._sdl.SDL_QueueAudio(self._device, data, len(data))
 
     def close(self) -> None:
-        """Ends the sound; a device that is still being opened is closed when it is."""
+        """Stop the sound; a device still being opened is closed afterwards."""
         with self._lock:
             self._is_closed = True
             if self._device:
@@ -78,11 +78,11 @@ class SdlOutput:
         self._said(device, reason)
 
     def _open_device(self) -> tuple[str, str]:
-        """(driver, "") or ("", why not)."""
+        """Open the device; return (driver, "") or ("", reason)."""
         tell_libraries_unless_told(SDL_NO_SIGNAL_HANDLERS="1")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # it tells where it found the library
+                warnings.simplefilter("ignore")  # it reports where it found the library
                 import sdl2
         except ImportError as error:
             return "", f"{error}; install PySDL2 with: pip install 'dmglab[play]'"

@@ -1,8 +1,7 @@
-"""Sound of the game that the player plays, to the sound card; nothing where there is none.
+"""Sound of the player's game through the sound card; silent without one.
 
-A shadow console follows the game (emulator/sound/register_slices.py), so the game itself is not
-touched. It is put where the game is whenever the game was put somewhere, and only while somebody
-listens.
+A shadow console follows the game (emulator/sound/register_slices.py), so the game itself is not touched. Its state is
+copied from the game whenever the game's state was loaded, and only while sound is on.
 """
 
 from __future__ import annotations
@@ -21,49 +20,49 @@ if TYPE_CHECKING:
     from trainer_core.envs.single_game import Game
 
 FASTEST = 4.0
-"""A game that runs faster is silent: its sound would be a whistle."""
+"""Fastest speed with sound: beyond it the pitch would be a whistle."""
 TARGET_S = 0.08
-"""What should wait at the sound card: a late frame is not heard, a press soon is."""
+"""Seconds of sound to keep queued: enough that a late frame is not heard, little enough that presses are heard soon."""
 LONGEST_TARGET_S = 0.2
-"""On a busy computer frames come later: each time that the card ran dry more is kept waiting."""
+"""Limit of the queued seconds, which grow each time the card runs dry: frames are late on a busy computer."""
 REFILL = 1.5
 """Frames of silence after the card ran dry."""
 MOST_S = 0.4
-"""More than this waiting is not added to."""
+"""Queued seconds beyond which no sound is added."""
 BEND = 0.005
-"""How far the pitch may be bent to keep the target: the card's clock is not the player's."""
+"""Greatest change of pitch for keeping the target, since the card's clock is not the player's."""
 
 
 class Output(Protocol):
-    """A sound card, or what stands for one."""
+    """Sound card, or a replacement."""
 
     rate: int
 
     @property
     def waiting_s(self) -> float | None:
-        """Seconds of sound that are still to be played; None where nothing can be played."""
+        """Seconds of sound still to be played; None if nothing can be played."""
         ...
 
     def play(self, data: bytes) -> None:
-        """16-bit frames of two channels, after those before."""
+        """Append 16-bit frames of two channels."""
         ...
 
     def close(self) -> None: ...
 
 
 class GameSound:
-    """Frame by frame what the game sounds like."""
+    """Sound of a game, frame by frame."""
 
     def __init__(self, cartridge: Cartridge, rate: int = 48_000) -> None:
         self._console, self.synthesiser = SlicedConsole(cartridge), Synthesiser(rate)
         self._is_lost = True
 
     def lose(self) -> None:
-        """The game was put into another state, or went on without us."""
+        """Note that the game's state was loaded, or frames were skipped."""
         self._is_lost = True
 
     def frame(self, game: Game, buttons: int, stretch: float = 1.0) -> np.ndarray:
-        """float32[n, 2] of the frame that `game` is about to run with the mask `buttons`."""
+        """Return float32[n, 2] of the frame that `game` is about to run with the mask `buttons`."""
         if self._is_lost:
             self._is_lost = False
             self._console.restore(game.snapshot())
@@ -72,10 +71,10 @@ class GameSound:
 
 
 class Speaker:
-    """Plays a game's sound while its volume is above 0, the game not too fast and a card there."""
+    """Player of a game's sound while the volume is above 0, the game not too fast and a card present."""
 
     def __init__(self, cartridge: Cartridge, open_output: Callable[[], Output]) -> None:
-        """`open_output` is called when somebody first listens."""
+        """Start silent; `open_output` is called when the sound is first turned on."""
         self._open_output = open_output
         self._cartridge = cartridge
         self._sound: GameSound | None = None
@@ -83,10 +82,10 @@ class Speaker:
         self._volume = 0.0
         self._target_s = TARGET_S
         self._is_flowing = False
-        """The frame before this one was played."""
+        """True if the previous frame was played."""
 
     def set(self, volume: float, channels: int) -> None:
-        """`volume` 0 to 1, 0 is off; `channels`: bit per channel that is heard."""
+        """Set `volume`, 0 to 1, 0 is off, and `channels`, a bit per audible channel."""
         self._volume = volume
         if volume > 0 and self._sound is None:
             self._output = self._open_output()
@@ -100,9 +99,9 @@ class Speaker:
             self._sound.lose()
 
     def frame(self, game: Game, buttons: int, speed: float, kept: float) -> None:
-        """The game is about to run a frame at `speed` (0: as fast as possible), or slower: `kept`.
+        """Play the next frame's sound; the game runs at `speed` (0: as fast as possible), in fact at `kept`.
 
-        A slower game sounds lower; at its own pitch it would stop between the frames.
+        A slower game sounds lower; at its own pitch the sound would stop between frames.
         """
         sound, output = self._sound, self._output
         if sound is None or output is None:
@@ -120,11 +119,10 @@ class Speaker:
         output.play(pcm(sound.frame(game, buttons, (1 + bend) / kept), self._volume))
 
     def _silence(self, target: float, frame_s: float) -> float:
-        """Seconds to wait before the sound that begins, or that stopped for a late frame.
+        """Return the seconds of silence before sound begins, or resumes after a late frame.
 
-        The player makes up for a late frame, and what it then runs ahead stays in hand: as much as
-        that frame was late. So a stop is made longer only by what the next frame needs; to fill the
-        reserve at once would be heard as a stall.
+        The player catches up after a late frame, and the time gained stays queued: as much as that frame was late. So a
+        gap is extended only by what the next frame needs; filling the whole reserve at once would be heard as a stall.
         """
         if not self._is_flowing:
             return target

@@ -1,4 +1,4 @@
-"""What a policy says of itself while it plays: probabilities, value, saliency, its mind."""
+"""Reports of a playing policy: probabilities, value, saliency, beliefs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import LabError
 
 EVENT_INTERVAL_S = 0.1
-"""A player tells no more than this often."""
+"""Least seconds between two reports of a player."""
 
 Tell = Callable[..., None]
-"""`tell(kind of record, **fields)` sends an event to the parent."""
+"""Function `tell(kind of record, **fields)` that sends an event to the parent."""
 
 
 class Thoughts:
-    """Of the step that begins, at most one set in EVENT_INTERVAL_S."""
+    """Reports of the beginning step, at most one set in EVENT_INTERVAL_S."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -29,7 +29,7 @@ class Thoughts:
         self._work: threading.Thread | None = None
 
     def speak(self, agent: StackedAgent, episode: int, step: int, action: int) -> None:
-        """`agent` begins `step` (from 1) of `episode` with `action`."""
+        """Report `agent`'s state as it begins `step` (from 1) of `episode` with `action`."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -46,7 +46,7 @@ class Thoughts:
             self._tell(records.BeliefsEvent, episode=episode, step=step - 1, **mind)
 
     def show_saliency(self, agent: StackedAgent | None, on: bool, step: int) -> None:
-        """Tell it now and from now on, or no more. Raises LabError for who cannot tell."""
+        """Start or stop reporting saliency. Raises LabError for an agent without it."""
         if on:
             found = agent.saliency() if agent is not None else None
             if found is None:
@@ -55,7 +55,7 @@ class Thoughts:
         self._is_saliency_wanted = on
 
     def _find(self, found: Callable[[], np.ndarray], step: int) -> None:
-        """Compute in a thread, so that the game goes on; not at all while one is under way."""
+        """Compute in a thread, so that the game continues; skip while a computation is running."""
         if self._work is not None and self._work.is_alive():
             return
 

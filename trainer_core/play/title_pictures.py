@@ -1,8 +1,8 @@
-"""What a game shows of itself within its first seconds: its picture in a library of games.
+"""Title pictures: a game's most detailed screen in its first seconds, for the library of games.
 
     python -m trainer_core.play.title_pictures ROM OUT.png [ROM OUT.png ...]
 
-A tool of `service.job`: a line of progress after each game, and last which could not be run.
+A tool of `service.job`: prints a line of progress after each game, and finally the games that could not be run.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from trainer_core.wire.shades import GREY_LEVELS
 SECONDS = 12
 FRAMES_A_SECOND = 60
 LOGOS_S = 2
-"""Before that there are blank screens and makers' names."""
+"""Seconds of blank screens and makers' names at the start."""
 
 
 def title_picture(rom: Path) -> np.ndarray:
-    """u8[144, 160] shades: the most detailed of a picture a second, no button pressed; the later
-    of two as good. Raises EmulatorError for what is no ROM."""
+    """Return the shades u8[144, 160] of the most detailed picture, one per second, without input; ties go to the later.
+
+    Raises EmulatorError for an invalid ROM.
+    """
     emulator = Emulator(Cartridge.from_file(rom), 1, "cpu")
     nothing = np.zeros(1, np.uint8)
     best, most = emulator.screens.numpy()[0].copy(), -1
@@ -39,14 +41,14 @@ def title_picture(rom: Path) -> np.ndarray:
 
 
 def detail(picture: np.ndarray) -> int:
-    """How many different tiles of 8 by 8 pixels `picture` u8[144, 160] has."""
+    """Return the number of different 8 by 8 tiles in `picture` u8[144, 160]."""
     height, width = picture.shape
     tiles = picture.reshape(height // 8, 8, width // 8, 8).swapaxes(1, 2).reshape(-1, 64)
     return len(np.unique(tiles, axis=0))
 
 
 def main(argv: list[str]) -> dict[str, Any]:
-    """Write each picture in greys; the games that cannot be run are told, not raised."""
+    """Write each picture in greys; report games that cannot be run instead of raising."""
     pairs = list(zip(argv[::2], argv[1::2], strict=True))
     failed: dict[str, str] = {}
     for number, (rom, out) in enumerate(pairs, 1):

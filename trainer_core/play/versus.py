@@ -1,6 +1,6 @@
-"""Two policies side by side: the same game twice, from the same start, step by step together.
+"""Two policies side by side: the same game twice, from the same start, in step.
 
-Who reaches the goal first stands still until the other is through too; then the next start.
+The side that finishes first waits for the other; then the next start follows.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.playing import PlayerConfig
 
 END_PAUSE_S = 1.0
-"""How it ended stays this long at speed 1."""
+"""Seconds at speed 1 for which the result stays."""
 
 
 class Side:
     """One policy at one console."""
 
     def __init__(self, directory: Path, home: HomePaths, task: str, agent: StackedAgent) -> None:
-        """Raises LabError for a game without a goal: nobody could win."""
+        """Open the game; raises LabError for a game without a goal: nobody could win."""
         self.game, self.agent = open_game(task, home, directory), agent
         judge = self.game.judge
         if judge is None:
@@ -52,7 +52,7 @@ class Side:
         return self.success or self.trunc
 
     def frame(self, phase: int) -> None:
-        """Frame `phase` of a step; the last one is judged."""
+        """Run frame `phase` of a step; the last one is judged."""
         if self.is_over:
             return
         if phase == 0:
@@ -80,14 +80,14 @@ class Side:
 
 
 class Versus:
-    """What a VersusLoop moves. The pictures of both sides are the envs of one frames.bin."""
+    """Two sides driven by a VersusLoop. Their pictures are the envs of one frames.bin."""
 
     human = False
 
     def __init__(
         self, directory: Path, home: HomePaths, config: PlayerConfig, tell: Tell, make_agent: MakeAgent = Agent
     ) -> None:
-        """Shows the first pictures. Raises LabError naming what cannot be played."""
+        """Show the first pictures. Raises LabError naming what cannot be played."""
         self._tell, self.pacer = tell, Pacer(config.speed)
         agents = []
         for checkpoint in (config.checkpoint, config.rival):
@@ -116,7 +116,7 @@ class Versus:
         return self.game.frames_per_step - self._phase
 
     def one_frame(self) -> None:
-        """Run a frame of both, show it, and end the step or the episode that is over."""
+        """Run a frame of both, show it, and end step or episode if due."""
         for side in self.sides:
             side.frame(self._phase)
         self._frame += 1
@@ -158,7 +158,7 @@ class Versus:
         self._tell_standing(is_due=True)
 
     def _score(self) -> None:
-        """Who reached the goal alone, or in fewer steps, has won."""
+        """Count a win for the side that alone reached the goal, or in fewer steps."""
         left, right = ((not side.success, side.steps) for side in self.sides)
         if left == right or not any(side.success for side in self.sides):
             self.draws += 1
@@ -192,7 +192,7 @@ class Versus:
 
 
 class VersusLoop(CommandLoop):
-    """Two policies know the transport only; sound and buttons are for one game."""
+    """Loop with transport commands only; sound and buttons are for one game."""
 
     refusal = "two policies play side by side: they can pause, step, go faster and begin anew"
 

@@ -1,7 +1,6 @@
-"""Everything slow before a player's first picture, done once before anybody asks for one.
+"""Warm-up: the slow parts before a player's first picture, done before a game is ordered.
 
-A player that is started ahead of its order loads the kernels here, and torch where a policy may be
-to play. Nothing of it is kept.
+A player started ahead of its order loads the kernels here, and torch where a policy may play. Nothing of it is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ TASK = RunConfig().task
 
 
 def rehearse(home: HomePaths, *, with_policy: bool = True) -> None:
-    """A frame of the first task, and one thought of a policy without training. Raises LabError."""
+    """Run a frame of the first task, and one forward pass of an untrained policy. Raises LabError."""
     game = open_game(TASK, home)
     game.restart(0)
     game.frame(0)
@@ -26,7 +25,7 @@ def rehearse(home: HomePaths, *, with_policy: bool = True) -> None:
 
 
 def _think(observation: np.ndarray) -> None:
-    """Of a picture u8[72, 80]."""
+    """Run one forward pass on a picture u8[72, 80]."""
     import torch
 
     from trainer_core.host import checkpoint  # noqa: F401  what opens the weights

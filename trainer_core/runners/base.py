@@ -1,8 +1,7 @@
-"""AgentRunner: what the lab must know of a trainer to start, watch, stop, resume and replay it.
+"""AgentRunner: interface by which the lab starts, watches, stops, resumes and replays a trainer.
 
-A runner is data and command lines. Nothing of the library that it stands for is imported here: its
-process has an interpreter of its own, and everything that needs the library is asked there. ADR 10
-maps the contract onto the plan it comes from.
+A runner is data and command lines. It imports nothing of its library: the library's process has its own interpreter,
+and every question that needs the library is answered there. ADR 10 maps the contract onto the plan it comes from.
 """
 
 from __future__ import annotations
@@ -31,66 +30,66 @@ UNKNOWN = RunnerCapabilities()
 
 @dataclass(frozen=True)
 class Installation:
-    """How what a runner lacks is brought: on request only, never by itself."""
+    """Installation of a runner's missing library, on the user's request only."""
 
     argv: tuple[str, ...]
-    """A tool for `service.run_job`: it prints its progress as JSON lines."""
+    """Command of an installer for `service.run_job`, which prints progress as JSON lines."""
     folder: Path
-    """Where everything that it writes lies."""
+    """Folder of everything it writes."""
     needed_bytes: int
-    """Free disk that it asks for."""
+    """Required free disk space."""
     discard: Callable[[], None]
-    """Remove what a killed installation left; blocks."""
+    """Function that removes what a killed installation left; blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentRunner(ABC):
-    """One trainer. Fields say what it is; the methods, what to run and how to read it."""
+    """One trainer: fields describe it, methods say what to run and how to read it."""
 
     id: str
     title: str
     summary: str
     capabilities: RunnerCapabilities = UNKNOWN
     algorithms: tuple[str, ...]
-    """What its option `algo` may be; the first when it has no such option."""
+    """Choices of its option `algo`; the first one if it has no such option."""
     config_type: type
-    """Frozen dataclass of its options. It may also declare neutral fields of RunSpec."""
+    """Frozen dataclass of its options, which may also declare neutral fields of RunSpec."""
     interpreter: str = sys.executable
     modules: tuple[str, ...] = ()
     """Python modules that its interpreter must find."""
     install: str = ""
-    """The command line that provides them."""
+    """Command line that installs them."""
     own_tasks: bool = False
-    """Its tasks are its own: whatever one is called, no folder of ours has to be there."""
+    """True if its tasks are its own and need no folder of ours."""
     screens_only: bool = False
-    """Its networks take a Game Boy's pictures alone, none of another size."""
+    """True if its networks take only a Game Boy's pictures, none of another size."""
     waits: bool = False
-    """Its process may be started ahead of its run: see service.preload."""
+    """True if its process may be started ahead of its run: see service.preload."""
     writes_log: bool = False
-    """Its process appends train_log.jsonl itself; else the service keeps what `parse` returns."""
+    """True if its process appends to train_log.jsonl; else the service writes what `parse` returns."""
 
     def at(self, home: HomePaths) -> AgentRunner:
-        """This runner as `home` has it: an environment of its own lies there."""
+        """Return this runner for `home`, which may contain its environment."""
         return self
 
     def installation(self, home: HomePaths) -> Installation | None:
-        """What would make it ready below `home`; None when nothing can, or nothing is missing.
+        """Return the installation that would make it ready in `home`; None if impossible or complete.
 
-        Looks at files only: an app asks whenever it draws.
+        Looks at files only: an app calls it at every repaint.
         """
         return None
 
     def removal(self, home: HomePaths) -> Callable[[], None] | None:
-        """Blocks, and takes what `installation` made away again; None when nothing is there.
+        """Return a blocking function that removes what `installation` made; None if nothing is there.
 
-        Raises LabError while another process makes it. Looks at files only until it is called.
+        The function raises LabError while another process installs. Looks at files only until it is called.
         """
         return None
 
     # -- before a run -----------------------------------------------------------------------
 
     def configure(self, spec: RunSpec) -> Any:
-        """The instance of `config_type` that `spec` asks for. Raises ConfigError."""
+        """Return the `config_type` instance for `spec`. Raises ConfigError."""
         config = spec.configure(self.config_type)
         check_fields(config)
         algo = getattr(config, "algo", self.algorithms[0])
@@ -102,22 +101,22 @@ class AgentRunner(ABC):
         return config
 
     def complete(self, spec: RunSpec) -> RunSpec:
-        """`spec` with every option, defaults too: its process may not know `config_type`."""
+        """Return `spec` with every option, defaults included: its process may not know `config_type`."""
         return spec.with_options(self.configure(spec))
 
     def algorithm(self, spec: RunSpec) -> str:
-        """The one of `algorithms` that `spec` asks for. Raises ConfigError."""
+        """Return the one of `algorithms` that `spec` selects. Raises ConfigError."""
         return getattr(self.configure(spec), "algo", self.algorithms[0])
 
     def readiness(self) -> list[str]:
-        """Command that prints `Found` as one JSON object, in this runner's own interpreter.
+        """Return the command that prints `Found` as one JSON object, in this runner's own interpreter.
 
-        It should answer within three seconds of a quiet computer; preflight waits longer.
+        It should answer within three seconds on an idle computer; preflight waits longer.
         """
         return [self.interpreter, "-c", PROBE, *self.modules]
 
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
-        """Whether its task is there: one of our task folders, unless a runner has its own."""
+        """Check that the task exists: one of our task folders, unless the runner has its own tasks."""
         if self.own_tasks:
             return Check(name="Task", status="ok", detail=f"{spec.task}, {self.title}'s own")
         if self.screens_only and is_arc(spec.task):
@@ -130,36 +129,36 @@ class AgentRunner(ABC):
         return check_guest_task(spec.task, home)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
-        """What only this runner can judge: memory, a data set, a service it needs."""
+        """Return checks that only this runner can make: memory, a data set, a service."""
         return ()
 
     # -- a run ------------------------------------------------------------------------------
 
     @abstractmethod
     def command(self, run_dir: Path) -> list[str]:
-        """The exact argv that trains in `run_dir`, whose config.json holds the RunSpec.
+        """Return the exact argv that trains in `run_dir`, whose config.json holds the RunSpec.
 
-        The same for a resumed run: the process finds its checkpoints itself.
+        Resumed runs use the same: the process finds its checkpoints itself.
         """
 
     def folder(self, run_dir: Path) -> Path:
-        """Working directory of its processes."""
+        """Return the working directory of its processes."""
         return run_dir
 
     def parse(self, line: bytes) -> records.Event | None:
-        """What one line of its event stream means; None = nothing. Raises ProtocolError.
+        """Return the event in one line of its event stream, or None. Raises ProtocolError.
 
-        Envelope fields (run_id, seq) may be anything when the service keeps the log.
+        Envelope fields (run_id, seq) may be anything when the service writes the log.
         """
         return records.decode(line)
 
     def find_checkpoints(self, run_dir: Path) -> list[Path]:
-        """Whole checkpoints, oldest first."""
+        """Return intact checkpoints, oldest first."""
         return list_checkpoints(RunPaths(run_dir))
 
     def play(self, player_dir: Path) -> list[str]:
-        """The argv of its player; config.json in `player_dir` names task, checkpoint and mode.
+        """Return the argv of its player; config.json in `player_dir` names task, checkpoint and mode.
 
-        Never asked of a runner without the capability `play`.
+        Called only for runners with the capability `play`.
         """
         raise ConfigError(f"{self.title} has no player for its checkpoints")

@@ -1,9 +1,9 @@
-"""Find every runner that app and command line can start: ours, and those of plug-ins.
+"""Catalog of the runners that app and command line can start: ours and plug-ins.
 
-A plug-in is an installed distribution with an entry point of the group `dmglab.runners`, whose name
-is the runner's id and whose object is an AgentRunner (docs/write_a_runner.md). Ours stand in
-pyproject.toml too, but are read from here: a checkout has no metadata, and those of an editable
-install may be older than the code. A module is imported when its runner is first asked for.
+A plug-in is an installed distribution with an entry point of the group `dmglab.runners`, whose name is the runner's id
+and whose object is an AgentRunner (docs/write_a_runner.md). Ours are in pyproject.toml too, but are read from here: a
+checkout has no metadata, and that of an editable install may be older than the code. A runner's module is imported on
+first use.
 """
 
 from __future__ import annotations
@@ -50,26 +50,26 @@ OURS = {
     "arc": "trainer_core.runners.arc.runner:ARC",
     "rllm": "trainer_core.runners.rllm.runner:RLLM",
 }
-"""Where each of our runners is described, in the order in which they are shown."""
+"""Module and attribute of each of our runners, in display order."""
 MOST_WORDS = 160
-"""Letters of what a broken plug-in says."""
+"""Maximum length of a broken plug-in's error."""
 
 
 def registered_runners() -> tuple[AgentRunner, ...]:
-    """Return ours, then those of plug-ins by name; what is broken is left out and told.
+    """Return our runners, then those of plug-ins by name, without broken ones.
 
-    They belong to no home yet: `at` gives a runner as one home has it.
+    They belong to no home yet: `at` returns a runner for one home.
     """
     return (*map(_ours, OURS), *_plug_ins()[0].values())
 
 
 def broken_runners() -> dict[str, str]:
-    """Return why each plug-in that gives no runner is none, in one line, by its name."""
+    """Return the one-line error of each broken plug-in, by name."""
     return dict(_plug_ins()[1])
 
 
 def find_runner(runner_id: str, runners: Iterable[AgentRunner] | None = None) -> AgentRunner:
-    """Return the runner of that id out of `runners`, or of all; raises ConfigError without it."""
+    """Return the runner with that id out of `runners`, or of all; raises ConfigError without it."""
     if runners is None and runner_id in OURS:
         return _ours(runner_id)
     runners = registered_runners() if runners is None else runners
@@ -82,7 +82,7 @@ def find_runner(runner_id: str, runners: Iterable[AgentRunner] | None = None) ->
 
 
 def runner_of_checkpoint(folder: Path, runners: Iterable[AgentRunner] | None = None) -> AgentRunner:
-    """Return who made a checkpoint: its manifest says so, else its run does, else we did."""
+    """Return the runner that made a checkpoint, by its manifest, else by its run, else ours."""
     try:
         return find_runner(read_meta(folder).runner, runners)
     except CheckpointError:
@@ -104,14 +104,14 @@ def _ours(runner_id: str) -> AgentRunner:
 
 @functools.cache
 def _plug_ins() -> tuple[dict[str, AgentRunner], dict[str, str]]:
-    """Runners of other distributions by id, and by name why those that are broken are."""
+    """Return runners of other distributions by id, and errors of broken ones by name."""
     from importlib.metadata import entry_points
 
     found: dict[str, AgentRunner] = {}
     broken: dict[str, str] = {}
     try:
         points = sorted(entry_points(group=GROUP))
-    except Exception as error:  # the metadata of any distribution here
+    except Exception as error:  # broken metadata of any installed distribution
         return {}, {"plug-ins": f"no plug-in was looked for: {_words(error)}"}
     for point in points:
         of = point.dist.name if point.dist else "no distribution"
@@ -131,13 +131,13 @@ def _plug_ins() -> tuple[dict[str, AgentRunner], dict[str, str]]:
 
 def _load(point: EntryPoint) -> AgentRunner:
     """Return the plug-in's runner; raises what its module raises, and LabError."""
-    with contextlib.redirect_stdout(sys.stderr):  # ours is JSON that programs read
+    with contextlib.redirect_stdout(sys.stderr):  # our standard output is JSON for other programs
         runner = point.load()
     if not isinstance(runner, AgentRunner):
         raise ConfigError(f"{point.value} is no AgentRunner")
     if runner.id != point.name:
         raise ConfigError(f"its entry point is called {point.name!r}, its id is {runner.id!r}")
-    check_fields(runner.config_type())  # what a form begins with
+    check_fields(runner.config_type())  # default values of a form
     if not runner.algorithms:
         raise ConfigError("it names no algorithms")
     return runner

@@ -20,13 +20,13 @@ from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 
 class NativeRunner(AgentRunner):
-    """The algorithms of wire.algorithms; its options are RunConfig's."""
+    """Runner of wire.algorithms, with RunConfig's options."""
 
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
-        """One task, or several that one policy learns side by side."""
+        """Check one task, or several that one policy learns side by side."""
         try:
             envs = spec.configure(RunConfig).num_envs
-        except ConfigError:  # check_options tells it
+        except ConfigError:  # check_options reports it
             envs = MOST_TASKS
         return check_tasks(spec.task, home, envs)
 

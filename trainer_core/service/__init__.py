@@ -1,4 +1,4 @@
-"""Start, watch and stop the processes that train and play. asyncio only: no Qt, torch or warp."""
+"""Service: starts, watches and stops the processes that train and play. asyncio only: no Qt, torch or warp."""
 
 from trainer_core.formats.import_curves import IMPORTED, Imported, import_curves, is_logged
 from trainer_core.runs.import_run import import_checkpoint

@@ -1,4 +1,4 @@
-"""A bug report of a run: what explains it and nothing that is somebody's: no ROM, no weights."""
+"""Bug report of a run: technical data without anything personal, without ROM or weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainer_core.wire.addresses import without_secrets
 from trainer_core.wire.errors import LabError
 
 MOST_BYTES = 2 << 20
-"""Of each file, its end."""
+"""Maximum bytes of each file, from its end."""
 TEXTS = ("config.json", "train_log.jsonl", "worker.log")
 PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "PySide6-Essentials", "msgspec")
 
@@ -22,10 +22,9 @@ PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "PySide6-Essentials", "msgs
 def write_report(home: HomePaths, run_id: str, path: Path, app_log: list[str]) -> list[str]:
     """Write a zip at `path` and return the names in it. Raises LabError.
 
-    With a run: its configuration, the end of its log, the worker's last words, the receipts of its
-    failures without pictures. Always: versions, the platform, the app's own log. The home's path is
-    written as `HOME`, the user's as `~`; passwords in addresses and the keys of this environment
-    are left out.
+    With a run: its configuration, the end of its log, the end of the worker's output, its failures' receipts without
+    pictures. Always: versions, the platform, the app's own log. The home's path is written as `HOME`, the user's as
+    `~`; passwords in addresses and the keys of this environment are left out.
     """
     files = {"versions.json": json.dumps(_versions(), indent=1), "app.log": "\n".join(app_log)}
     if run_id:
@@ -59,7 +58,7 @@ def _anonymous(text: str, home: HomePaths) -> str:
 
 
 def _versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version  # and all of `email`; few write a report
+    from importlib.metadata import PackageNotFoundError, version  # imports all of `email`, and few users write a report
 
     found = {"python": sys.version.split()[0], "platform": platform.platform()}
     for name in PACKAGES:

@@ -1,7 +1,7 @@
-"""One child process that speaks the protocol: its own session, events in, commands out.
+"""One child process that follows the protocol: its own session, events in, commands out.
 
-An asyncio protocol object rather than streams: `process.wait()` would only return once every pipe
-is closed, and a grandchild that inherited one could keep it open for ever.
+An asyncio protocol object rather than streams: `process.wait()` would return only once every pipe is closed, and a
+grandchild that inherited one could keep it open for ever.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CAP_BYTES = 8 << 20
 
 
 class CappedLog:
-    """Appends to `path`; at CAP_BYTES that file becomes `<path>.1` and a new one begins."""
+    """Log file that appends to `path`; at CAP_BYTES the file becomes `<path>.1` and a new one begins."""
 
     def __init__(self, path: Path, cap: int = CAP_BYTES) -> None:
         self._path, self._cap = path, cap
@@ -36,7 +36,7 @@ class CappedLog:
         self._told = False
 
     def write(self, data: bytes) -> str:
-        """A disk that is full or gone loses these lines and nothing else: "", or, once, why."""
+        """Append to the log; on the first disk error return the reason, else "". Failed lines are lost."""
         try:
             if self._file is None:
                 self._file = open_log(self._path)
@@ -64,7 +64,7 @@ BAD_LINES_A_SECOND = 50
 
 
 class BadLineBudget:
-    """Reports bad lines, of a flood only the first of each second and how many there were."""
+    """Reporter of bad lines; of a flood, the first in each second and the number of the others."""
 
     def __init__(self, report: Callable[[BadLine], None]) -> None:
         self._report = report
@@ -85,7 +85,7 @@ class BadLineBudget:
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
-    """Started by `start_child`; callbacks run on the event loop."""
+    """Child process made by `start_child`; callbacks run on the event loop."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
-        """The last lines of standard error, the likely cause of a failure."""
+        """Last lines of standard error, the likely cause of a failure."""
         self.pid = 0
 
     def listen(
@@ -130,7 +130,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         on_output: Callable[[list[str]], None] = lambda lines: None,
         on_exit: Callable[[int], None] = lambda code: None,
     ) -> None:
-        """From now on these hear what the child says, and its standard error goes to this file."""
+        """Set the callbacks, and the file for standard error, from now on."""
         self._on_event, self._on_output, self._on_exit = on_event, on_output, on_exit
         self._log = CappedLog(log_path) if log_path else None
         self._parser = LineParser(decode=decode)
@@ -139,7 +139,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
     # -- commands ---------------------------------------------------------------------------
 
     def send(self, command_type: type[commands.Command], **fields: object) -> int:
-        """Write one command; returns its id. Raises ProtocolError once the process is gone."""
+        """Write one command; return its id. Raises ProtocolError once the process is gone."""
         pipe = self._transport.get_pipe_transport(0) if self.pid else None
         if self.exited.done() or pipe is None or pipe.is_closing():
             raise ProtocolError("the process has ended")
@@ -170,12 +170,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
                 os.killpg(self.pid, number)
 
     def last_words(self) -> str:
-        """The last line of standard error without the process's own name before it."""
+        """Return the last line of standard error without the process's own name before it."""
         line = self.tail[-1] if self.tail else ""
         return line.removeprefix("player: ").removeprefix("worker: ")
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
-        """The exit status, or None when `timeout_s` passed first."""
+        """Return the exit status, or None when `timeout_s` passed first."""
         done, _ = await asyncio.wait([self.exited], timeout=timeout_s)
         return self.exited.result() if done else None
 
@@ -212,12 +212,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
     # -- inside -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Deliver from now on. A short-lived child may have ended before its starter knows it."""
+        """Begin to deliver events. A short-lived child may have ended before its starter has stored it."""
         self._held = False
         self._drain()
 
     def _drain(self) -> None:
-        """Parse for a few milliseconds, then let the loop breathe (60 Hz pictures share it)."""
+        """Parse for a few milliseconds, then yield to the event loop (60 Hz pictures share it)."""
         deadline = time.perf_counter() + PARSE_BUDGET_S
         while time.perf_counter() < deadline and (item := self._parser.next(deadline)) is not None:
             self._deliver(item)
@@ -230,7 +230,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         if isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
             if self._parser.backlog > MAX_BACKLOG:
                 pipe.pause_reading()
-            else:  # nothing happens if it reads; Python 3.11.2 cannot tell whether it does
+            else:  # no effect while it is reading; Python 3.11.2 cannot tell whether it is
                 pipe.resume_reading()
 
     def _deliver(self, item: records.Event | BadLine) -> None:
@@ -249,7 +249,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         *lines, self._half_output = (self._half_output + data).split(b"\n")
         self._half_output = self._half_output[-records.MAX_LINE_BYTES :]
         texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
-        texts = [text.rsplit("\r", 1)[-1] for text in texts]  # a progress bar: its last state
+        texts = [text.rsplit("\r", 1)[-1] for text in texts]  # a progress bar: keep its last state
         if texts:
             self.tail.extend(text for text in texts if text.strip())
             self._on_output(texts)
@@ -257,7 +257,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def _finish(self) -> None:
         if self.exited.done():
             return
-        if self._draining or self._held:  # what it said last is still being read
+        if self._draining or self._held:  # its last output is still being parsed
             self._loop.call_later(0.002, self._finish)
             return
         code = self._transport.get_returncode()
@@ -274,10 +274,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
 
 async def start_whole(start: Coroutine[Any, Any, T], end: Callable[[T], object]) -> T:
-    """Await a start of asyncio's that a cancellation does not break off half-way.
+    """Await a start of asyncio's to its end, even when cancelled.
 
-    It would leave a process without an owner, or never return. Whoever is cancelled meanwhile
-    waits for the start, and has `end` take away what was started.
+    A start broken off half-way would leave a process without an owner, or never return. A caller that is cancelled
+    meanwhile waits for the start, then `end` removes what was started.
     """
     task = asyncio.ensure_future(start)
     try:
@@ -292,7 +292,7 @@ async def start_whole(start: Coroutine[Any, Any, T], end: Callable[[T], object])
 
 
 def _end_unwanted(child: ChildProcess) -> None:
-    child.listen()  # whoever wanted to hear it is gone
+    child.listen()  # its callbacks' owner is gone
     child.signal_group(signal.SIGKILL)
     child.begin()
 
@@ -312,10 +312,9 @@ async def start_child(
 ) -> ChildProcess:
     """Start a process in a session of its own. Raises LabError when it cannot be started.
 
-    `env` has variables that it gets besides ours.
-
-    No event and no end is told before the caller's next await: it can note the child first.
-    Call it on the loop's own thread: a parent-death signal follows the thread that forked.
+    `env` has variables that it gets besides ours. No event and no end is delivered before the caller's next await, so
+    the caller can store the child first. Call it on the loop's own thread: a parent-death signal follows the thread
+    that forked.
     """
     require_own_environment(argv[0])
     loop = asyncio.get_running_loop()
@@ -342,5 +341,5 @@ async def start_child(
         )
     except OSError as error:
         raise LabError(f"{argv[0]} cannot be started: {error.strerror}") from None
-    loop.call_soon(child.begin)  # once the caller has it
+    loop.call_soon(child.begin)  # after the caller has stored it
     return child

@@ -1,7 +1,6 @@
-"""Start the detached host of a home, and lock it: a home has one at most.
+"""Starting the detached host of a home, and its lock: a home has one at most.
 
-The process is `python -m trainer_core.service.detached_host HOME`; it writes to
-`training/keeper.log`.
+The process is `python -m trainer_core.service.detached_host HOME`; it writes to `training/keeper.log`.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from trainer_core.wire.process_guard import FAMILY, PARENT
 from trainer_core.wire.regular_files import read_regular
 
 PATIENCE_S = 2.0
-"""For another detached host that is just leaving."""
+"""Seconds to wait for another detached host that is ending."""
 
 
 def start_detached_host(home: HomePaths) -> int:
-    """Start a detached host; one that is there already makes it leave at once. Returns its number.
+    """Start a detached host and return its process number; it ends at once if another one runs.
 
     Call it after a run was put into the queue. Raises LabError when it cannot be started.
     """
@@ -50,14 +49,14 @@ def start_detached_host(home: HomePaths) -> int:
 
 
 class DetachedLock:
-    """One detached host a home."""
+    """Lock that allows one detached host per home."""
 
     def __init__(self, home: HomePaths) -> None:
         self._path = home.detached_lock
         self._descriptor = -1
 
     def take(self, patience_s: float = PATIENCE_S) -> bool:
-        """Whether this process is the detached host now. Raises DiskError."""
+        """Return whether this process is now the detached host. Raises DiskError."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -67,7 +66,7 @@ class DetachedLock:
         while True:
             with contextlib.suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with contextlib.suppress(OSError):  # a full disk: it is the detached host all the same
+                with contextlib.suppress(OSError):  # a full disk does not matter: the lock is held
                     os.pwrite(self._descriptor, b"%-19d\n" % os.getpid(), 0)
                 return True
             if time.monotonic() >= deadline:
@@ -76,7 +75,7 @@ class DetachedLock:
             time.sleep(0.05)
 
     def holder(self) -> str:
-        """The process number of who took it last."""
+        """Return the process number of the last holder."""
         try:
             return visible(read_regular(self._path).decode("ascii").strip()[:20])
         except (OSError, ValueError):

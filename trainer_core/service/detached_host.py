@@ -1,7 +1,7 @@
-"""Keep runs while no window is open: `python -m trainer_core.service.detached_host HOME`.
+"""Detached host, `python -m trainer_core.service.detached_host HOME`: runs training while no window is open.
 
-Work the home's queue until nothing is left that could be started, then leave. SIGTERM stops what
-runs, after a checkpoint; what waits goes on waiting.
+It works the home's queue until nothing is left that it could start, then ends. SIGTERM stops its runs, after a
+checkpoint; waiting runs keep waiting.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ async def keep(
 ) -> None:
     """Work the queue until it has nothing to start and nothing runs here, or `stop` is set.
 
-    The lock is given up while the queue is held: a run that is put in later finds no detached host,
-    and its owner starts the next one.
+    The lock is released while the queue is locked: a run that is added later finds no detached host, and its owner
+    starts the next one.
     """
     runners = registered_runners() if runners is None else runners
     known = {runner.id for runner in runners}
@@ -63,7 +63,7 @@ async def keep(
 
 
 def _leave(home: HomePaths, lock: DetachedLock, known: set[str]) -> bool:
-    """Give up the lock unless something waits that is not held, and that a `known` runner does."""
+    """Release the lock unless an unheld run waits that a `known` runner trains; return whether it was released."""
     try:
         with RunQueue(home).locked(0.0) as entries:
             if any(not e.held and queue_steps.is_for(home, e, known.__contains__) for e in entries):
@@ -77,7 +77,7 @@ def _leave(home: HomePaths, lock: DetachedLock, known: set[str]) -> bool:
 async def work(home: HomePaths) -> None:
     lock, stop = DetachedLock(home), asyncio.Event()
     if not lock.take():
-        return  # the one that is there sees what was put into the queue
+        return  # the running one sees what was added to the queue
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)

@@ -1,4 +1,4 @@
-"""Bytes of a child's event stream to records: a bad line is reported, the stream goes on."""
+"""Parser from bytes of a child's event stream to records: bad lines are reported, the stream continues."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import ProtocolError
 
 CLOCK_LINES = 64
-"""Lines without meaning between two looks at the clock."""
+"""Ignored lines between two checks of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no record, cut to what a person can read."""
+    """Line that is not a record, shortened for people."""
 
     reason: str
     text: str
 
 
 class LineParser:
-    """Collects chunks and hands out one parsed line at a time.
+    """Parser that collects chunks and returns one parsed line at a time.
 
-    A line longer than the protocol allows is dropped as it streams in and reported once, so that a
-    child gone mad costs no memory.
+    A line longer than the protocol allows is dropped as it arrives and reported once, so that a faulty child costs no
+    memory.
     """
 
     def __init__(
         self, limit: int = records.MAX_LINE_BYTES, decode: Callable[[bytes], records.Event | None] = records.decode
     ) -> None:
-        """`decode` is a runner's `parse`: None for a line that means nothing."""
+        """Set up; `decode` is a runner's `parse`: None for a line to ignore."""
         self._limit, self._decode = limit, decode
         self._buffer = bytearray()
         self._start = 0
@@ -41,24 +41,24 @@ class LineParser:
 
     @property
     def backlog(self) -> int:
-        """Bytes that wait to be parsed."""
+        """Bytes waiting to be parsed."""
         return len(self._buffer) - self._start
 
     @property
     def waits(self) -> bool:
-        """Whether a whole line waits."""
+        """True while a complete line waits."""
         return self._buffer.find(b"\n", self._start) >= 0
 
     def feed(self, chunk: bytes) -> None:
-        if self._start > self._limit:  # what is parsed must not pile up while more keeps coming
+        if self._start > self._limit:  # parsed bytes must not pile up while more arrive
             del self._buffer[: self._start]
             self._start = 0
         self._buffer += chunk
 
     def next(self, deadline: float = math.inf) -> records.Event | BadLine | None:
-        """The next record or bad line; None when no whole line waits.
+        """Return the next record or bad line; None when no complete line waits.
 
-        None also when time.perf_counter() passed `deadline` over lines that mean nothing.
+        Also None when time.perf_counter() passed `deadline` over lines to ignore.
         """
         lines = 0
         while (end := self._buffer.find(b"\n", self._start)) >= 0:
@@ -83,7 +83,7 @@ class LineParser:
         return None
 
     def finish(self) -> BadLine | None:
-        """At the stream's end: report the half line that is left."""
+        """Report an incomplete last line at the stream's end."""
         rest = bytes(self._buffer[self._start :]).strip()
         self._buffer.clear()
         self._start = 0
@@ -97,7 +97,7 @@ class LineParser:
             return self._decode(line)
         except ProtocolError as error:
             reason = str(error)
-        except Exception as error:  # a runner's parser that is surprised must not end the stream
+        except Exception as error:  # an error in a runner's parser must not end the stream
             reason = f"{type(error).__name__}: {error}"
         self.bad_lines += 1
         return BadLine(reason, _readable(line))

@@ -1,4 +1,4 @@
-"""What the processes of a service's own runs say: folded into their lives, then told."""
+"""Events of the service's own runs: folded into their records, then passed to listeners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainer_core.wire.run_record import END_STATES, RunRecord, RunState
 
 
 class EventReader:
-    """`kept` are the runs that have a process, by id; of others nothing is heard."""
+    """Reader of events; `kept` has the runs with a process, by id, and events of others are ignored."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class EventReader:
         missed: dict[str, int],
         tell: Callable[[Notice], None],
     ) -> None:
-        """`missed` counts, by run, the records that came from its log and not from its pipe."""
+        """Set up; `missed` counts, by run, the records that came from its log and not from its pipe."""
         self._kept, self._note, self._missed, self._tell = kept, note, missed, tell
 
     def on_event(self, run_id: str, event: records.Event) -> None:
@@ -51,12 +51,12 @@ class EventReader:
             if live.guest_log is not None:
                 event = live.guest_log.keep(event)
             worth_telling = live.life.fold(event)
-        except MovedError as error:  # each further record would be lost too
+        except MovedError as error:  # every later record would be lost too
             live.error = live.error or str(error)
             if live.child is not None:
                 live.child.signal_group(signal.SIGTERM)
             return
-        except LabError as error:  # a state that cannot follow, a number or disk that does not fit
+        except LabError as error:  # an impossible next state, or a number or disk error
             self.on_bad_line(run_id, BadLine(str(error), ""))
             return
         self._note(live.life.record)

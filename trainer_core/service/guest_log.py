@@ -1,4 +1,4 @@
-"""Keep train_log.jsonl for runners whose process does not write one."""
+"""train_log.jsonl of runners whose process does not write one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from trainer_core.wire.run_record import RunRecord
 
 
 class GuestLog:
-    """Writes what a runner's `parse` returned: the first record is the meta, or the resume."""
+    """Writer of the records from a runner's `parse`, after a first meta or resume record."""
 
     def __init__(self, plan: LaunchPlan, record: RunRecord, writer: RunWriter) -> None:
-        """Raises DiskError."""
+        """Write the first record; raises DiskError."""
         self._writer = writer
         if writer.seq == 0:
             writer.append(records.MetaRecord, **_meta(plan, record))
@@ -28,7 +28,7 @@ class GuestLog:
             )
 
     def keep(self, event: records.Event) -> records.Event:
-        """The event as it stands in the log; pipe-only ones pass by. Raises LabError."""
+        """Log the event and return it as logged; pipe-only events are returned unchanged. Raises LabError."""
         if not isinstance(event, records.LogRecord):
             return event
         return self._writer.keep(event)  # type: ignore[return-value]
@@ -38,7 +38,7 @@ class GuestLog:
 
 
 def _meta(plan: LaunchPlan, record: RunRecord) -> dict[str, Any]:
-    """What is known of a run from outside; what only its runner knows is left out."""
+    """Return the meta record's fields that are known without the runner."""
     spec = plan.spec
     return {
         "runner": spec.runner,

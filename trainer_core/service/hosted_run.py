@@ -1,4 +1,4 @@
-"""A run whose life a TrainerService keeps, and what its process's end means."""
+"""A run that a TrainerService hosts, and the meaning of its process's exit."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from trainer_core.wire.spec import NATIVE_ID
 
 @dataclass(slots=True)
 class HostedRun:
-    """Its order, its life, its device and, once it was started, its process."""
+    """Order, life, device and process of a run."""
 
     plan: LaunchPlan
     life: RunLife
     device: DeviceLock | None
-    """None for one that trains beside another, as who started it wished."""
+    """Lock of its device; None for a run that trains beside another at the user's request."""
     waited: bool = False
-    """It came out of the queue, whose entry goes once the process is there."""
+    """True if it came from the queue, whose entry is removed once the process is started."""
     child: ChildProcess | None = None
     guest_log: GuestLog | None = None
     next_seq: int = -1
-    """Of the log's next record as the pipe has told it; -1 before anything came."""
+    """Number of the log's next record according to the pipe; -1 before the first record."""
     said_anything: bool = False
-    """A record of the log came, in a version that is understood."""
+    """True once a log record arrived in a supported version."""
     said_end: RunState | None = None
-    """The last end state that the process announced."""
+    """Last end state that the process announced."""
     error: str = ""
     bad_line: str = ""
-    """Why the last line that could not be read could not."""
+    """Reason why the last bad line could not be read."""
     stop_reason: str = ""
     stopping: asyncio.Task[None] | None = None
     hurry: asyncio.Event | None = None
     doing: str = ""
-    """The detail of the last state that the process told."""
+    """Detail of the last state that the process announced."""
     told_at: float = 0.0
-    """time.monotonic() of that."""
+    """time.monotonic() of that announcement."""
 
     def missed(self, event: records.Event) -> list[records.Event]:
-        """Records of the log that the pipe left out before `event`, since nobody read it."""
+        """Return the log's records that the pipe dropped before `event`, because nobody read it in time."""
         if not self.plan.runner.writes_log:
-            return []  # its records get their numbers here
+            return []  # its records are numbered here
         first, self.next_seq = self.next_seq, event.seq + isinstance(event, records.LogRecord)
         if not 0 <= first < event.seq:
             return []
@@ -61,16 +61,16 @@ class HostedRun:
         return Mailbox(self.life.paths)
 
     def release(self) -> None:
-        """Nothing of this process holds the run or its device any more."""
+        """Release the run's lock and its device."""
         self.life.lock.release()
         if self.device is not None:
             self.device.release()
 
 
 def end_of(code: int, kept: HostedRun) -> tuple[RunState, str]:
-    """End state and one-line reason of a process that left with `code`."""
+    """Return the end state and a one-line reason for a process that exited with `code`."""
     if kept.error:
-        return RunState.FAILED, kept.error  # it may have ended its own group, by signal
+        return RunState.FAILED, kept.error  # the process may have ended its own group, by signal
     if kept.stopping is not None:
         return RunState.STOPPED, kept.stop_reason
     if code == 0:
@@ -86,9 +86,9 @@ def end_of(code: int, kept: HostedRun) -> tuple[RunState, str]:
 
 
 def _good_end_of(kept: HostedRun) -> tuple[RunState, str]:
-    """Status 0 is a success only of a process that said what it did.
+    """Return the end state after exit status 0, which needs a process that announced something.
 
-    Ours says its end too; another runner's process may just leave.
+    Our own process also announces its end; another runner's may just exit.
     """
     if kept.said_end is not None:
         return kept.said_end, kept.stop_reason

@@ -1,6 +1,6 @@
 """One tool run to its end in a process of its own, with progress: a GIF, a hash, a plot.
 
-The tool prints JSON objects, one a line: `{"progress": 0.4}` on the way and its result last.
+The tool prints JSON objects, one per line: `{"progress": 0.4}` on the way and its result last.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from trainer_core.wire.process_guard import FAMILY, end_family, family
 
 MAX_LINE_BYTES = 1 << 20
 TAIL_BYTES = 1 << 16
-"""Of standard error, for the cause of a failure."""
+"""Bytes kept of standard error's end, for the cause of a failure."""
 
 
 class Job:
-    """A running tool; `cancel` ends it and everything it started."""
+    """Running tool; `cancel` ends it and everything it started."""
 
     def __init__(self, process: asyncio.subprocess.Process, mark: str) -> None:
         self._process, self._mark = process, mark
         self.cancelled = False
 
     def ask_to_end(self) -> bool:
-        """Have the tool end by itself, as SIGTERM asks; `cancel` waits for nothing.
+        """Ask the tool to end by SIGTERM, without waiting; `cancel` kills it.
 
-        False where there is no tool to ask: its leash has not started it yet.
+        Returns False when there is no tool yet: its guard process has not started it.
         """
         tools: list[psutil.Process] = []
         with contextlib.suppress(psutil.Error):
@@ -62,8 +62,8 @@ async def run_job(
 ) -> dict[str, Any]:
     """Run a tool and return its last JSON object.
 
-    `partial`: what a tool hands over with `"ok": false` and no `error` is a result, not a failure.
-    Raises LabError with its last line of standard error when it fails, or `cancelled`.
+    `partial`: an object with `"ok": false` and no `error` is a result, not a failure. Raises LabError with its last
+    line of standard error when it fails, or `cancelled`.
     """
     owned = family()
     try:
@@ -74,7 +74,7 @@ async def run_job(
                 "trainer_core.wire.process_guard",
                 *argv,
                 cwd=child_folder(),
-                stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool
+                stdin=asyncio.subprocess.PIPE,  # closed when this process dies, which ends the tool
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env=child_environment(**owned),
@@ -103,7 +103,7 @@ async def run_job(
     except asyncio.CancelledError:
         job.cancel()
         raise
-    except ValueError:  # asyncio's word for a line over the limit
+    except ValueError:  # asyncio's error for a line over the limit
         job.cancel()
         raise LabError(f"{argv[0]} wrote a line of more than {MAX_LINE_BYTES} bytes") from None
     if job.cancelled:
@@ -115,7 +115,7 @@ async def run_job(
 
 
 async def _tail(stream: asyncio.StreamReader) -> bytes:
-    """The last words of a stream that may run for days."""
+    """Return the last TAIL_BYTES of a stream that may run for days."""
     kept = b""
     while chunk := await stream.read(1 << 16):
         kept = (kept + chunk)[-TAIL_BYTES:]

@@ -1,4 +1,4 @@
-"""Whose turn it is: the home's queue as one service works it."""
+"""Selection of the next run from the home's queue, for one service."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ class NextRun:
     def __init__(self, home: HomePaths, is_detached_host: bool) -> None:
         self._home, self._queue, self._is_detached_host = home, RunQueue(home), is_detached_host
         self.plans: dict[str, LaunchPlan] = {}
-        """Of waiting runs that were ordered here."""
+        """Plans of waiting runs that were ordered here."""
 
     def position(self, run_id: str) -> int:
-        """From 1; 0 when it does not wait."""
+        """Return the run's place from 1; 0 when it does not wait."""
         ids = [entry.run_id for entry in self._queue.entries()]
         return ids.index(run_id) + 1 if run_id in ids else 0
 
     def others_wait(self, device: str) -> bool:
-        """Whether somebody waits for it whose turn comes before a new run's."""
+        """Return whether a waiting run, which a new one may not overtake, wants the device."""
         return any(
             not entry.held and any(same_device(device, wanted) for wanted in entry.devices)
             for entry in self._queue.entries()
         )
 
     def next(self, runners: Sequence[AgentRunner]) -> HostedRun | None:
-        """The run that may start now, taken up; one that its runner refuses ends as failed, and
-        the next has its turn at the next look. Raises LabError."""
+        """Return the run that may start now, claimed from the queue, or None.
+
+        A run that its runner refuses ends as failed, and the next one follows at the next call. Raises LabError.
+        """
         known = {runner.id for runner in runners}
         claim = queue_steps.claim(self._home, known.__contains__, is_detached_host=self._is_detached_host)
         if claim is None:
             return None
         try:
             plan = self._plan(claim, runners)
-        except LabError as error:  # an order of another version of its runner, say
+        except LabError as error:  # an order of another version of its runner, for example
             queue_steps.give_up(self._home, claim, str(error))
             return None
         return HostedRun(plan, claim.life, claim.device, waited=True)

@@ -1,4 +1,4 @@
-"""What a TrainerService tells its listeners."""
+"""Notices of a TrainerService to its listeners."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer_core.wire.run_record import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class RunChanged:
-    """The run's state, or what it is doing within it, is new."""
+    """Change of a run's state, or of its activity within the state."""
 
     record: RunRecord
     detail: str = ""
@@ -28,7 +28,7 @@ class EventReceived:
 
 @dataclass(frozen=True, slots=True)
 class LogLines:
-    """Standard error of the process, line by line."""
+    """Lines of the process's standard error."""
 
     run_id: str
     lines: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Runs that other processes of the home keep: seen in the index and in their logs, asked by mail.
+"""Runs hosted by other processes of the home: read from the index and their logs, commanded through files.
 
-An app, `dmglab train` and the detached host each keep their own runs; everybody follows those of
-the others from the files, so that a run shows the same state wherever it is looked at.
+An app, `dmglab train` and the detached host each host their own runs; each follows the runs of the others from the
+files, so that a run shows the same state everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAILED = commands.Unpause | commands.SaveCheckpoint | commands.Watch
 
 
 class RunHost(Protocol):
-    """What `obey` needs of a TrainerService."""
+    """Methods of a TrainerService that `obey` uses."""
 
     async def stop(self, run_id: str) -> None: ...
     async def pause(self, run_id: str) -> None: ...
@@ -42,7 +42,7 @@ class RunHost(Protocol):
 
 
 async def obey(host: RunHost, run_id: str, box: Mailbox, letter: Letter) -> None:
-    """A stop is answered when it begins: whoever asked follows the run to its end."""
+    """Carry out a command from a file; a stop is answered when it begins, and the sender follows the run to its end."""
     command = letter.command
     try:
         if isinstance(command, commands.Stop):
@@ -64,24 +64,24 @@ async def obey(host: RunHost, run_id: str, box: Mailbox, letter: Letter) -> None
 
 
 def require(ack: records.AckEvent) -> None:
-    """Raises ProtocolError with the reason of a refusal."""
+    """Raise ProtocolError with the reason of a refusal."""
     if not ack.ok:
         raise ProtocolError(ack.detail or "refused")
 
 
 ALIVE_S = 1.0
-"""Between two looks whether the processes of others are there."""
+"""Seconds between two checks whether other hosts' processes are alive."""
 SLICE_BYTES = 64 << 10
 BUDGET_S = 0.005
-"""For all logs in one look, beyond a slice of each: the loop has pictures to paint."""
+"""Seconds for all logs in one look, beyond a slice of each, so that the event loop can paint pictures."""
 END_BYTES = 1 << 20
-"""Of a log whose run has ended: what is told of it comes before its end."""
+"""Bytes read at the end of an ended run's log, so that its records are reported before its end."""
 KEEPER_S = 5.0
-"""For a detached host to take a command and to write down an end; it looks every LOOK_S."""
+"""Seconds for a detached host to take a command and to record an end; it looks every LOOK_S."""
 
 
 class Others:
-    """Called by the service a few times a second; tells it what is new."""
+    """Follower of other hosts' runs; the service calls it a few times a second."""
 
     def __init__(
         self, home: HomePaths, on_record: Callable[[RunRecord], None], on_event: Callable[[str, records.Event], None]
@@ -90,16 +90,15 @@ class Others:
         self._on_record, self._on_event = on_record, on_event
         self._index = IndexTail(home.runs_index)
         self._offsets: dict[str, int] = {}
-        """Byte of each followed log that is read next."""
+        """Byte offset of the next read in each followed log."""
         self._unended: set[str] = set()
-        """Runs worth a look: a home may hold thousands that ended."""
+        """Runs without an end, the only ones to check: a home may hold thousands that ended."""
         self._hurry: dict[str, asyncio.Event] = {}
-        """Of runs that are being stopped from here."""
+        """Events that hurry the runs being stopped from here."""
         self._next_check = 0.0
 
     def begin(self) -> dict[str, RunRecord]:
-        """What the index says, nothing of one that cannot be read; its lines are followed from
-        here on."""
+        """Return the records in the index, without unreadable ones, and follow its lines from here on."""
         try:
             runs = self._index.read_all()
         except OSError:
@@ -111,7 +110,7 @@ class Others:
         return runs
 
     def look(self, runs: Mapping[str, RunRecord], own: Container[str]) -> None:
-        """Read what was appended since. Raises OSError."""
+        """Read what was appended since the last call. Raises OSError."""
         newest = {record.run_id: record for record in self._index.read()}
         for run_id, record in newest.items():
             if not record.state.is_end:
@@ -143,7 +142,7 @@ class Others:
         reason: str,
         tell: Callable[[RunChanged], None],
     ) -> RunRecord | None:
-        """Returns once it has ended: its record where that had to be written from here.
+        """Stop the run and wait for its end; return its record if this process had to write it.
 
         A second call takes the next step at once. Raises DiskError.
         """
@@ -173,7 +172,7 @@ class Others:
         return ended
 
     def _take(self, record: RunRecord, known: RunRecord | None) -> None:
-        """A line of the index: steps that the log told already are not taken back."""
+        """Take a line of the index; step counts already read from the log are not lowered."""
         run_id = record.run_id
         if known is None or (known.state.is_end and not record.state.is_end):
             start = 0 if known is None else max(0, self._log_size(run_id) - TAIL_BYTES)
@@ -187,7 +186,7 @@ class Others:
             self._on_record(record)
 
     def _follow(self, run_id: str, most_bytes: int = SLICE_BYTES) -> bool:
-        """Tell what its log says next. Whether there was anything."""
+        """Report the log's next records; return whether there were any."""
         offset = self._offsets.setdefault(run_id, self._log_size(run_id))
         log = self._home.run(run_id).train_log
         try:
@@ -203,7 +202,7 @@ class Others:
         return past.offset > offset
 
     def _check(self, record: RunRecord) -> None:
-        """Whether it is still what the index says; that its process died nobody wrote down."""
+        """Check whether the run is still in the index's state: nobody records the death of its process."""
         now = self._registry.settle(record)
         if now.state is not record.state:
             if now.state.is_end:
@@ -224,9 +223,9 @@ def _goes_on(record: RunRecord) -> bool:
 async def ask(
     home: HomePaths, record: RunRecord, command_type: type[commands.Command], timeout_s: float = 10.0, **fields: object
 ) -> records.AckEvent:
-    """Have a run's host carry out a command; its answer as an ack.
+    """Send a command to a run's host and return its answer as an ack.
 
-    Raises ProtocolError when none comes in time, DiskError when nothing can be left there.
+    Raises ProtocolError when none comes in time, DiskError when the command file cannot be written.
     """
     box = Mailbox(home.run(record.run_id))
     name = box.post(command_type, **fields)
@@ -255,16 +254,16 @@ async def stop_other(
     show: Callable[[str, float], None],
     hurry: asyncio.Event,
 ) -> str:
-    """Have its host stop it; where that does not answer, SIGTERM and SIGKILL from here.
+    """Ask the run's host to stop it; without an answer send SIGTERM and SIGKILL from here.
 
-    `show` gets what is done, and the seconds until the next, harder step. Returns "" once `ended`,
-    else the reason to write down: the process was ended from here.
+    `show` gets the current action, and the seconds until the next, harder step. Returns "" once `ended`, else the
+    reason to record: the process was ended from here.
     """
     box = Mailbox(home.run(record.run_id))
     name = box.post(commands.Stop)
     show(f"asked who keeps it, process {record.pid}", KEEPER_S)
     answer = await _answer(box, name, time.monotonic() + KEEPER_S)
-    if answer is not None:  # its ladder, and the time to write the end down
+    if answer is not None:  # time for the host's ladder, and for recording the end
         show("who keeps it stops it", ladder.command_s + ladder.terminate_s + KEEPER_S)
         patience_s = ladder.command_s + ladder.terminate_s + KEEPER_S
         if await _until(ended, patience_s, hurry, lambda: _is_at_work(box, ladder)):
@@ -274,16 +273,16 @@ async def stop_other(
         doing = f"who keeps it does not answer: sent {number.name} to process {record.pid}"
         show(doing, patience_s)
         if record.state is RunState.PREFLIGHT or not is_alive(record):
-            break  # until it is launched its number is its host's own
+            break  # until it is launched, its process number is its host's own
         _signal(record, number)
         if await _until(lambda: ended() or not is_alive(record), patience_s, hurry):
             break
-    await _until(ended, 2 * LOOK_S, hurry)  # a detached host that is there after all says it better
+    await _until(ended, 2 * LOOK_S, hurry)  # a detached host that still answers records the better reason
     return "" if ended() else "forced: who kept it did not answer"
 
 
 def _is_at_work(box: Mailbox, ladder: StopLadder) -> bool:
-    """Whether the run's process has said so lately, or writes a checkpoint."""
+    """Return whether the run's process reported recently, or is writing a checkpoint."""
     paths = RunPaths(box.folder.parent)
     writes = any(paths.checkpoints.glob(".*.tmp"))
     return touched_s(paths) < (ladder.saving_s if writes else ladder.command_s)
@@ -305,12 +304,12 @@ async def _until(
 
 
 def _signal(record: RunRecord, number: int) -> None:
-    """To the process that trains; SIGKILL to its whole group where it leads one."""
+    """Signal the process that trains; SIGKILL goes to its whole group if it leads one."""
     try:
         if number == signal.SIGKILL and os.getpgid(record.pid) == record.pid:
             kill_group(record.pid)
         else:
             os.kill(record.pid, number)
-            psutil.Process(record.pid).resume()  # one that is held cannot obey
+            psutil.Process(record.pid).resume()  # a suspended process cannot react
     except (OSError, psutil.Error):
         pass

@@ -1,4 +1,4 @@
-"""What would be started, exactly, before anything was; and how patiently it is stopped."""
+"""Plan of a run before anything is started, and the timeouts of its stop."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class StopLadder:
     """Seconds that each step of a stop may take before the next, harder one."""
 
     command_s: float = 10.0
-    """Counted anew from each word of the process that it is at work on its end."""
+    """Limit for the stop command, counted anew from each message of the process about its end."""
     terminate_s: float = 5.0
     saving_s: float = 120.0
-    """For a checkpoint whose writing was announced."""
+    """Limit for a checkpoint whose writing was announced."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """One run of one runner: its order, its directory, the process that would do it."""
+    """One run of one runner: its order, its directory, its command."""
 
     run_id: str
     runner: AgentRunner
@@ -34,7 +34,7 @@ class LaunchPlan:
     cwd: Path
     name: str = ""
     tags: dict[str, str] = field(default_factory=dict)
-    """What groups it with other runs (RunRecord.tags)."""
+    """Labels that group it with other runs (RunRecord.tags)."""
 
     @property
     def command_line(self) -> str:
@@ -44,7 +44,7 @@ class LaunchPlan:
 def plan_run(
     runner: AgentRunner, spec: RunSpec, home: HomePaths, run_id: str, name: str, tags: dict[str, str] | None = None
 ) -> LaunchPlan:
-    """Raises ConfigError when the runner cannot do what `spec` asks for."""
+    """Return the plan of a run; raises ConfigError when the runner cannot do what `spec` asks for."""
     spec = runner.complete(spec)
     run_dir = home.run(run_id).root
     argv = tuple(runner.command(run_dir))

@@ -1,7 +1,7 @@
-"""PlayerService: one game in real time, a person or a policy at the buttons.
+"""PlayerService: one game in real time, played by a person or a policy.
 
-A new player replaces the old one only once it shows a picture, so that a checkpoint that cannot be
-loaded never leaves the viewer with nothing.
+A new player replaces the old one only once it shows a picture, so that a checkpoint that cannot be loaded never leaves
+the viewer without a game.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from trainer_core.wire.spec import NATIVE_ID
 
 LEAGUE = "league-"
 OLD_S = 2 * 86_400.0
-"""Since anything in the folder changed; a player that shows pictures changes frames.bin."""
+"""Seconds without a change after which a folder is old; a player that shows pictures changes frames.bin."""
 LEFT = {"config.json", "frames.bin", "player.log", "player.log.1"}
-"""What every player leaves. One that made a recording, or anything else, has more."""
+"""Files in every player's folder. After a recording or other work it has more."""
 
 
 def remove_old_players(players: Path) -> int:
-    """How many went. What cannot be looked at or removed stays, silently."""
+    """Remove old players' folders; return their number. Skips silently what cannot be read or removed."""
     removed = 0
     with contextlib.suppress(OSError):
         for folder in players.iterdir():
@@ -53,8 +53,10 @@ def remove_old_players(players: Path) -> int:
 
 
 def _remove_unfinished(league: Path) -> int:
-    """Remove recordings of a league that have no manifest, which is written last, and what is empty
-    then. A recording that goes on changes its pictures with each frame."""
+    """Remove a league's recordings without a manifest, which is written last, and folders left empty.
+
+    An active recording changes its pictures file with each frame.
+    """
     removed = 0
     for steps in [*league.glob(f"recordings/*/{STEPS}"), *league.glob(f"recordings/*/*/{STEPS}")]:
         folder = steps.parent
@@ -63,7 +65,7 @@ def _remove_unfinished(league: Path) -> int:
         if MANIFEST not in {path.name for path in files} and time.time() - changed > OLD_S:
             shutil.rmtree(folder)
             removed += 1
-            with contextlib.suppress(OSError):  # another recording is in it
+            with contextlib.suppress(OSError):  # the folder may hold another recording
                 for parent in folder.parents:
                     parent.rmdir()
                     if parent == league:
@@ -81,13 +83,13 @@ def _is_old(folder: Path) -> bool:
 
 FIRST_PICTURE_TIMEOUT_S = 120.0
 COMPILING_TIMEOUT_S = 900.0
-"""Where the kernels are compiled first: once on a computer, minutes on a slow one."""
+"""Timeout while kernels are compiled: once on a computer, minutes on a slow one."""
 STOP_COMMAND_S = 2.0
 TERMINATE_S = 2.0
 
 
 class PlayerService:
-    """At most one player is active. Callbacks run on the event loop."""
+    """Service with at most one active player. Callbacks run on the event loop."""
 
     def __init__(self, home: HomePaths, *, runners: tuple[AgentRunner, ...] | None = None) -> None:
         self.home = home
@@ -97,19 +99,19 @@ class PlayerService:
         self.on_event: Callable[[records.Event], None] = lambda event: None
         self.on_output: Callable[[list[str]], None] = lambda lines: None
         self.on_end: Callable[[str], None] = lambda reason: None
-        """Called with a reason when the active player ended without being asked to."""
+        """Callback with a reason when the active player ended without a request."""
         self.ahead = AheadProcess()
-        """Loads while a checkpoint is selected, so that it plays soon after it is asked to."""
+        """Process that loads while a checkpoint is selected, so that play starts quickly."""
         self._ahead_directory: Path | None = None
         self._ahead_for_person = False
-        """It has not loaded what a policy needs."""
+        """True if the process ahead has not loaded what a policy needs."""
         self._child: ChildProcess | None = None
         self._starting: ChildProcess | None = None
         self._asked: set[ChildProcess] = set()
         self._lock = asyncio.Lock()
         self._is_tidy = self._compiles = False
         self._spoke = 0.0
-        """When the player that starts last said how far it is."""
+        """Time of the last progress message of the starting player."""
 
     @property
     def is_active(self) -> bool:
@@ -120,7 +122,7 @@ class PlayerService:
         return self.directory / "frames.bin" if self.directory else None
 
     async def start(self, config: PlayerConfig) -> None:
-        """Play as asked; returns once the first picture is out and the old player has ended.
+        """Start a player; return once its first picture is out and the old player has ended.
 
         Raises LabError with the player's last line when it fails; the old player then stays.
         """
@@ -143,7 +145,7 @@ class PlayerService:
                 await self._end(old)
 
     async def _tidy(self) -> None:
-        """Once, while the first player loads."""
+        """Tidy the players' folders once, while the first player loads."""
         if not self._is_tidy:
             self._is_tidy = True
             recovered = await asyncio.to_thread(recover_below, self.home.players)
@@ -151,10 +153,10 @@ class PlayerService:
             await asyncio.to_thread(remove_old_players, self.home.players)
 
     async def prepare(self, *, for_person: bool = False) -> None:
-        """Have a player of our own load, for the next `start`. It writes nothing till then.
+        """Preload one of our own players for the next `start`; it writes nothing until then.
 
-        One `for_person` loads in half the time, and a policy later: where a policy is to play, it
-        is replaced. Does nothing for a runner whose process cannot wait. Raises LabError.
+        One `for_person` loads in half the time, without torch; it is replaced before a policy plays. Does nothing for a
+        runner whose process cannot wait. Raises LabError.
         """
         runner = find_runner(NATIVE_ID, self.runners)
         if self.ahead.is_waiting and self._ahead_for_person and not for_person:
@@ -170,19 +172,19 @@ class PlayerService:
         return self.home.players / name
 
     def _directory_for(self, runner: AgentRunner) -> Path:
-        """That of the player which waits if it is this runner's, else one of its own."""
+        """Return the waiting player's directory if it belongs to this runner, else a new one."""
         found = self._ahead_directory
         if found is not None and self.ahead.is_for(runner.play(found)):
             return found
         return self._new_directory()
 
     def can_load(self, checkpoint: Path) -> bool:
-        """Whether the active player could play this one too: its runner made both."""
+        """Return whether the active player can play this checkpoint too: the same runner made both."""
         now = self.config
         return now is not None and (self._runner_for(str(checkpoint)).id == self._runner_for(now.checkpoint).id)
 
     async def load(self, checkpoint: Path, *, timeout_s: float = 60.0) -> records.AckEvent:
-        """Give the active player other weights. `config` names them once the player took them."""
+        """Give the active player other weights; `config` names them once the player has loaded them."""
         child = self._child
         ack = await self.request(commands.LoadPolicy, timeout_s=timeout_s, checkpoint=str(checkpoint))
         if ack.ok and self.config is not None and child is self._child:
@@ -190,7 +192,7 @@ class PlayerService:
         return ack
 
     def _runner_for(self, checkpoint: str) -> AgentRunner:
-        """Whose player plays it; a person plays with ours. Raises ConfigError."""
+        """Return the runner whose player plays it; ours for a person. Raises ConfigError."""
         if not checkpoint:
             return find_runner(NATIVE_ID, self.runners)
         runner = runner_of_checkpoint(Path(checkpoint), self.runners)
@@ -251,9 +253,9 @@ class PlayerService:
                 self._child.send(command_type, **fields)
 
     async def stop(self) -> None:
-        """End the active player, one that is still starting, and those that were on their way out.
+        """End the active player, one that is still starting, and players already told to end.
 
-        A start that was given up leaves the player that it replaced there.
+        A cancelled start keeps the player that it was to replace.
         """
         for child in (self._starting, self._child, *self._asked):
             if child is not None:
@@ -279,7 +281,7 @@ class PlayerService:
     def _on_exit(self, child: ChildProcess) -> None:
         if child is not self._child or child in self._asked:
             return
-        if self.directory is not None:  # it may have been killed while it recorded
+        if self.directory is not None:  # the player may have been killed while recording
             self._tell_recovered(recover_below(self.directory))
         self._child = None
         self.directory = self.config = None

@@ -1,4 +1,4 @@
-"""Checks before a run: each ok, warn or fail with what to do. The list and its order are here.
+"""Checks before a run: each ok, warn or fail with a remedy. This file has their list and order.
 
 | question              | owner                          | asked by                                |
 |-----------------------|--------------------------------|-----------------------------------------|
@@ -42,7 +42,7 @@ DISK_FAIL_BYTES, DISK_WARN_BYTES = 500 << 20, 2 << 30
 
 
 async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner) -> AsyncIterator[Check]:
-    """Every check, in the order in which a person would ask; the probe runs meanwhile."""
+    """Yield every check, in the order a person would ask; the probe runs in the meantime."""
     runner = runner.at(home)
     probe = asyncio.create_task(_probe(runner))
     try:
@@ -85,7 +85,7 @@ def check_disk(home: HomePaths) -> Check:
 
 
 def check_python(found: Found, runner: AgentRunner) -> Check:
-    """The runner's own interpreter and the modules that it needs there."""
+    """Check the runner's own interpreter and the modules that it needs there."""
     if found.get("absent"):
         return Check(
             name="Python",
@@ -159,10 +159,10 @@ def _check_options(runner: AgentRunner, spec: RunSpec, found: Found, home: HomeP
 
 
 async def _probe(runner: AgentRunner) -> Found:
-    """What the runner's interpreter answers; `error` when it does not.
+    """Return the answer of the runner's interpreter; `error` when there is none.
 
-    Started at once and heard in a thread: a start of asyncio's own that is cancelled half-way may
-    never return (Python 3.11, once its loop is closing).
+    Started at once and awaited in a thread: a start of asyncio's own that is cancelled half-way may never return
+    (Python 3.11, once its loop is closing).
     """
     argv = runner.readiness()
     try:
@@ -185,7 +185,7 @@ async def _probe(runner: AgentRunner) -> Found:
     try:
         return await asyncio.to_thread(_answer, process)
     except asyncio.CancelledError:
-        _kill(process)  # which ends the thread as well
+        _kill(process)  # this ends the thread as well
         raise
 
 
@@ -204,7 +204,7 @@ def _answer(process: subprocess.Popen[bytes]) -> Found:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """The probe and what it started: a wrapper around an interpreter is a process of its own."""
+    """Kill the probe and its children: a wrapper around an interpreter is a process of its own."""
     if process.poll() is None:
         kill_group(process.pid)
 

@@ -1,9 +1,8 @@
-"""A process that is started before anybody asks for it: it loads, then waits for the order.
+"""Process started ahead of its order: it loads, then waits for the order.
 
-A worker is started while its run is not agreed to yet, a player while a checkpoint is selected. It
-is the very process that would be started then: same argv, same folder. It writes nothing and does
-nothing until it is given its descriptors over a socket; the end of that socket means that nobody
-wants it. The other end is `trainer_core.host.wait_for_order`.
+A worker starts while its run is not confirmed yet, a player while a checkpoint is selected. It is the same process that
+would be started then: same argv, same folder. It writes nothing and does nothing until it receives its descriptors over
+a socket; when that socket closes it ends. The other end is `trainer_core.host.wait_for_order`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from trainer_core.wire.errors import LabError
 
 
 class AheadProcess:
-    """At most one process, for one argv at a time."""
+    """Holder of at most one waiting process, for one argv."""
 
     def __init__(self) -> None:
         self._argv: tuple[str, ...] = ()
@@ -36,12 +35,12 @@ class AheadProcess:
         self._order: socket.socket | None = None
         self._starting = False
         self._ends = 0
-        """How often it was sent away: also one that is being started just then goes."""
+        """Number of `end` calls, by which a process that is just being started is ended too."""
         self._said: records.StateEvent | None = None
 
     @property
     def compiling(self) -> records.StateEvent | None:
-        """What the waiting process said last, if it compiles kernels now."""
+        """The waiting process's last message, if it is compiling kernels now."""
         told = self._said if self.is_waiting else None
         return told if told is not None and told.detail.startswith(records.COMPILING) else None
 
@@ -57,7 +56,7 @@ class AheadProcess:
         return self.is_waiting and self._argv == tuple(argv)
 
     def memory_bytes(self) -> int:
-        """What the waiting process holds, 0 without one."""
+        """Return the memory of the waiting process, 0 without one."""
         if not self.is_waiting or self._child is None:
             return 0
         try:
@@ -66,7 +65,7 @@ class AheadProcess:
             return 0
 
     async def load(self, argv: Sequence[str], cwd: Path, **env: str) -> bool:
-        """Have a process with this argv load. Whether it does: one that waits already stays.
+        """Preload a process with this argv; return whether one was started. A waiting process stays.
 
         `env` are further variables of its environment. Raises LabError.
         """
@@ -98,7 +97,7 @@ class AheadProcess:
     async def start_child(
         self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], pass_fds: Sequence[int] = (), **callbacks: Any
     ) -> ChildProcess:
-        """`child.start_child`, by the process that waits for exactly this argv if there is one.
+        """Return the waiting process if it has exactly this argv, else a new one from `child.start_child`.
 
         Raises LabError when a new process is needed and cannot be started.
         """
@@ -113,15 +112,15 @@ class AheadProcess:
         with order:
             try:
                 socket.send_fds(order, [message], list(pass_fds))
-            except OSError:  # it died this moment
+            except OSError:  # it ended just now
                 child.listen()
                 return await start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, **callbacks)
-        if compiling is not None and "on_event" in callbacks:  # once the caller has the child
+        if compiling is not None and "on_event" in callbacks:  # after the caller has stored the child
             asyncio.get_running_loop().call_soon(callbacks["on_event"], compiling)
         return child
 
     async def end(self) -> None:
-        """Send the waiting process away, and one that is on its way."""
+        """End the waiting process, and one that is being started."""
         self._ends += 1
         child, self._child = self._child, None
         if self._order is not None:
@@ -132,13 +131,13 @@ class AheadProcess:
 
 
 async def _send_away(child: ChildProcess) -> None:
-    child.signal_group(signal.SIGKILL)  # it holds nothing that could be lost
+    child.signal_group(signal.SIGKILL)  # it holds no data that could be lost
     with contextlib.suppress(asyncio.CancelledError):
         await child.wait(5.0)
 
 
 class AheadWorker(AheadProcess):
-    """The worker of one plan."""
+    """Preloaded worker of one plan."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,11 +145,11 @@ class AheadWorker(AheadProcess):
 
     @property
     def run_id(self) -> str:
-        """The run that it was started for; empty when nothing waits."""
+        """Id of the run for which it was started; "" when nothing waits."""
         return self._run_id if self.is_waiting else ""
 
     async def prepare(self, plan: LaunchPlan) -> None:
-        """Have a process for this plan load. One that waits for another plan of its runner stays.
+        """Preload a process for this plan. One that waits for another plan of the same runner stays.
 
         Does nothing for a runner whose process cannot wait, or is not installed. Raises LabError.
         """

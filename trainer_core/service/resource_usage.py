@@ -1,4 +1,4 @@
-"""How busy this computer is: what the app's gauges show. Nothing here imports torch."""
+"""Resource usage of this computer, for the app's gauges. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import psutil
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One bar: `share` of all there is, 0 to 1, and what that is in words."""
+    """One gauge: `share` of the total, 0 to 1, and the amount as text."""
 
     name: str
     share: float
@@ -22,9 +22,9 @@ class Gauge:
 
 
 def read_gauges(folder: Path, pid: int = 0) -> list[Gauge]:
-    """CPU since the last call, memory, the disk under `folder`, GPUs, and process `pid`'s memory.
+    """Return gauges: CPU since the last call, memory, disk of `folder`, GPUs, memory of process `pid`.
 
-    Blocks for milliseconds: call it in a thread. What cannot be read is left out.
+    Blocks for milliseconds: call it in a thread. Skips what cannot be read.
     """
     memory, disk = psutil.virtual_memory(), shutil.disk_usage(_existing(folder))
     cpu = psutil.cpu_percent() / 100
@@ -40,7 +40,7 @@ def read_gauges(folder: Path, pid: int = 0) -> list[Gauge]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """What the files below `folder` take; 0 when it is gone. Reads folders: call it in a thread."""
+    """Return the bytes of the files below `folder`; 0 when it is gone. Reads folders: call it in a thread."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -73,7 +73,7 @@ class _Memory(ctypes.Structure):
 
 @cache
 def _nvml() -> ctypes.CDLL | None:
-    """NVIDIA's management library, None where there is no driver."""
+    """Return NVIDIA's management library, None without a driver."""
     try:
         library = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:

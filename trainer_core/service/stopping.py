@@ -1,4 +1,4 @@
-"""The ladder of a stop: command, SIGTERM, SIGKILL of the group, each step shown and waited for."""
+"""Stop ladder: command, SIGTERM, SIGKILL of the group, each step shown and waited for."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from trainer_core.wire.errors import ProtocolError
 from trainer_core.wire.run_record import RunState
 
 EARLY_S = 0.02
-"""That a timer may be early; who hurries is earlier than that."""
+"""Seconds by which a timer may be early; a hurried stop is earlier than that."""
 
 
 class Move(Protocol):
-    """Record and show a state, in words, with the seconds until the next, harder step."""
+    """Function that records and shows a state as text, with the seconds until the next, harder step."""
 
     def __call__(self, live: HostedRun, state: RunState, detail: str, force_in_s: float = 0.0) -> None: ...
 
 
 async def climb(live: HostedRun, ladder: StopLadder, move: Move) -> None:
-    """Returns once the process has ended. `live.hurry` takes the next step at once.
+    """Climb the ladder until the process has ended. `live.hurry` takes the next step at once.
 
-    A process that says that it finishes, validates or saves has its time counted anew from there:
-    ending it would lose what it is about to save.
+    A process that reports that it finishes, validates or saves gets its time anew from there: ending it would lose what
+    it is about to save.
     """
     child = live.child
     assert child is not None
     if live.plan.runner.capabilities.graceful_stop:
         hint = f"finishing the update; SIGTERM after {ladder.command_s:g} s"
         move(live, RunState.STOPPING, hint, ladder.command_s)
-        with contextlib.suppress(ProtocolError):  # a closed stdin: it is on its way out
+        with contextlib.suppress(ProtocolError):  # stdin is closed: the process is ending
             child.send(commands.Stop)
         if not await _hurried_at_work(live, ladder, move):
             return
@@ -51,7 +51,7 @@ async def climb(live: HostedRun, ladder: StopLadder, move: Move) -> None:
 
 
 async def _hurried_at_work(live: HostedRun, ladder: StopLadder, move: Move) -> bool:
-    """As `_hurried` for the stop command, for as long as the process says what it does."""
+    """Wait like `_hurried` for the stop command's effect, longer while the process reports its work."""
     deadline = time.monotonic() + ladder.command_s
     while True:
         if not await _hurried(live, deadline - time.monotonic()):
@@ -64,7 +64,7 @@ async def _hurried_at_work(live: HostedRun, ladder: StopLadder, move: Move) -> b
 
 
 def _works_until(live: HostedRun, ladder: StopLadder) -> float:
-    """time.monotonic() up to which what the process said last explains that it is still there."""
+    """Return the time.monotonic() up to which the process's last message justifies waiting."""
     if live.doing.startswith(records.SAVING):
         return live.told_at + ladder.saving_s
     if live.doing.startswith((records.FINISHING, records.VALIDATING)):
@@ -73,7 +73,7 @@ def _works_until(live: HostedRun, ladder: StopLadder) -> float:
 
 
 async def _hurried(live: HostedRun, timeout_s: float) -> bool:
-    """Wait for the exit; True when time ran out or someone asked to hurry."""
+    """Wait for the exit; return True when time ran out or someone asked to hurry."""
     assert live.hurry is not None
     assert live.child is not None
     hurry = asyncio.create_task(live.hurry.wait())

@@ -1,8 +1,8 @@
-"""What a run says, to those who listen: a lossy live path, and a lossless one from the file.
+"""Records of a run for listeners: a lossy live path, and a lossless one from the file.
 
-A listener of `TrainerService.subscribe` is called for everything and must be quick. `LiveStream` is
-for those who may be slow: it keeps the newest records, drops the oldest and counts them; nothing
-that is slow can hold up the run, the app or the log. What was dropped is in train_log.jsonl.
+A listener of `TrainerService.subscribe` is called for everything and must be quick. `LiveStream` is for slow listeners:
+it keeps the newest records, drops the oldest and counts them, so that a slow listener cannot delay the run, the app or
+the log. Dropped records are in train_log.jsonl.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from trainer_core.wire.metric_names import scalars
 from trainer_core.wire.run_record import RunRecord
 
 CAPACITY = 256
-"""Records that wait for a slow listener."""
+"""Records kept for a slow listener."""
 TAIL_BYTES = 256 << 10
 SLICE_BYTES = 1 << 20
 
 
 class LiveStream:
-    """Records of one run as they come, the newest `capacity` of those that nobody took yet.
+    """Stream of one run's live records, the newest `capacity` of those not yet read.
 
         with service.telemetry.live(run_id) as stream:
             async for event in stream: ...
 
-    Ends with the run. `dropped` counts what was not waited for.
+    Ends with the run. `dropped` counts the records that were discarded.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class LiveStream:
 
 
 async def follow_log(log: Path, has_ended: Callable[[], bool], offset: int = 0) -> AsyncIterator[records.Event]:
-    """Every record of a log from byte `offset` on, in order, none left out, until the run ends."""
+    """Yield every record of a log from byte `offset` on, in order and without gaps, until the run ends."""
     while True:
-        over = has_ended()  # before the read: what was written until then is in it
+        over = has_ended()  # before the read, which then includes everything written until the end
         past = await asyncio.to_thread(read_history, log, offset, SLICE_BYTES)
         for event in past.events:
             yield event
@@ -89,9 +89,9 @@ async def follow_log(log: Path, has_ended: Callable[[], bool], offset: int = 0) 
 
 
 def recent_metrics(run: RunPaths, count: int) -> list[dict[str, float]]:
-    """The last `count` points of a run's curves, oldest first: every scalar by its name, and `seq`.
+    """Return the last `count` points of a run's curves, oldest first: every scalar by its name, and `seq`.
 
-    Read from the log's end. A run without one has no points. Raises OSError.
+    Read from the log's end. A run without a log has no points. Raises OSError.
     """
     try:
         size = run.train_log.stat().st_size
@@ -107,7 +107,7 @@ def recent_metrics(run: RunPaths, count: int) -> list[dict[str, float]]:
 
 
 class Source(Protocol):
-    """As much of a TrainerService."""
+    """Part of a TrainerService that is used here."""
 
     home: HomePaths
     runs: dict[str, RunRecord]
@@ -122,29 +122,29 @@ class Telemetry:
         self._source = weakref.proxy(source)
 
     def live(self, run_id: str, capacity: int = CAPACITY) -> LiveStream:
-        """Records as they come, for a listener that may be slow; counts what it drops."""
+        """Return a live stream for a possibly slow listener; it counts the records it drops."""
         self._paths(run_id)
         return LiveStream(self._source.subscribe, run_id, capacity)
 
     def follow(self, run_id: str, offset: int = 0) -> AsyncIterator[records.Event]:
-        """Every record of the log from that byte on until the run ends, none left out."""
+        """Yield every record of the log from that byte on until the run ends, without gaps."""
         log, runs = self._paths(run_id).train_log, self._source.runs
         return follow_log(log, lambda: runs[run_id].state.is_end, offset)
 
     async def recent_metrics(self, run_id: str, count: int) -> list[dict[str, float]]:
-        """The last `count` points of its curves, by metric name. Raises OSError."""
+        """Return the last `count` points of the run's curves, by metric name. Raises OSError."""
         return await asyncio.to_thread(recent_metrics, self._paths(run_id), count)
 
     async def export_to_tensorboard(
         self, run_id: str, on_progress: Callable[[float], None] = lambda share: None
     ) -> Path:
-        """Its curves as event files; their folder. Raises LabError."""
+        """Export the run's curves as event files; return their folder. Raises LabError."""
         return await export(self._paths(run_id), "tensorboard", on_progress)
 
     async def export_to_wandb_history(
         self, run_id: str, on_progress: Callable[[float], None] = lambda share: None
     ) -> Path:
-        """The same as JSON lines in the form of W&B's history. Raises LabError."""
+        """Export the run's curves as JSON lines in W&B's history format; return their folder. Raises LabError."""
         return await export(self._paths(run_id), "wandb_history", on_progress)
 
     def _paths(self, run_id: str) -> RunPaths:
@@ -154,7 +154,7 @@ class Telemetry:
 
 
 async def export(run: RunPaths, kind: str, on_progress: Callable[[float], None]) -> Path:
-    """`trainer_core.formats.<kind>` on a run, in a process of its own; the folder that it made.
+    """Run `trainer_core.formats.<kind>` on a run in its own process; return the folder that it made.
 
     Raises LabError.
     """

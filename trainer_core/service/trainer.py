@@ -1,8 +1,7 @@
 """TrainerService: plans, starts, watches, queues and stops training runs of any runner.
 
-asyncio without Qt: the command line and tests run it with plain asyncio, the app through qasync.
-Several may be open on one home: each keeps the runs that it started, follows those of the others,
-and all of them work one queue (runs.queue).
+asyncio without Qt: command line and tests run it with plain asyncio, the app through qasync. Several may be open on one
+home: each hosts the runs that it started, follows the others' runs, and all of them work one queue (runs.queue).
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ NEEDED: dict[type[commands.Command], str] = {
     commands.SaveCheckpoint: "checkpoints",
     commands.Watch: "watch",
 }
-"""The capability without which a runner is not sent that command."""
+"""Capability that a runner needs for each command."""
 
 
 class TrainerService:
-    """Listeners are called on the event loop, in the order in which things happen."""
+    """Service for training runs. Listeners are called on the event loop, in the order of events."""
 
     def __init__(
         self,
@@ -66,8 +65,11 @@ class TrainerService:
         is_detached_host: bool = False,
         start_detached_host: Callable[[HomePaths], object] = start_detached_host,
     ) -> None:
-        """`runners`: all that are registered, if not given; `works_queue`: take up waiting runs as
-        devices become free; `is_detached_host`: detached ones too, which others leave to it."""
+        """Set up; nothing is read before `open`.
+
+        `runners`: default all registered; `works_queue`: start waiting runs as devices become free; `is_detached_host`:
+        detached runs too, which other services leave to it.
+        """
         self._start_detached_host = start_detached_host
         self.home, self.works_queue = home, works_queue
         self.runners = registered_runners() if runners is None else runners
@@ -76,7 +78,7 @@ class TrainerService:
         self.ahead = AheadWorker()
         self.runs: dict[str, RunRecord] = {}
         self.missed: dict[str, int] = {}
-        """Records by run that its pipe left out while this process was busy; read from the log."""
+        """Records by run that were missing from its pipe while this process was busy, and were read from the log."""
         self._live: dict[str, HostedRun] = {}
         self._launching: dict[str, HostedRun] = {}
         self._hearing = EventReader(self._live, self._note, self.missed, self._tell)
@@ -88,16 +90,15 @@ class TrainerService:
         self._closing = False
 
     def open(self) -> list[RunRecord]:
-        """Read the index and record runs whose process is gone as lost. Returns those.
+        """Read the index and record runs whose process is gone as lost; return the newly lost runs.
 
-        Of an index that cannot be read, the registry's `problem` says why.
-
-        On a running loop the service then looks after mail, queue and the runs of others.
+        If the index cannot be read, the registry's `problem` tells why. On a running loop the service then handles
+        mail, queue and the runs of others.
         """
         before = self._others.begin()
         self.runs = self.registry.reconcile(before)
         before = self.runs | before
-        with contextlib.suppress(RuntimeError):  # no loop: a look at the index was all
+        with contextlib.suppress(RuntimeError):  # without a loop, reading the index is all
             _keep_looking(asyncio.get_running_loop(), weakref.ref(self))
         return [
             run
@@ -106,12 +107,12 @@ class TrainerService:
         ]
 
     def subscribe(self, listener: Callable[[Notice], None]) -> Callable[[], None]:
-        """Call `listener` with every notice from now on. Returns what ends that."""
+        """Call `listener` with every notice from now on; return a function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def notices(self, run_id: str) -> AsyncIterator[Notice]:
-        """Notices of one run until it has ended."""
+        """Yield notices of one run until it has ended."""
         queue: asyncio.Queue[Notice] = asyncio.Queue()
         cancel = self.subscribe(queue.put_nowait)
         try:
@@ -125,7 +126,7 @@ class TrainerService:
     # -- starting ---------------------------------------------------------------------------
 
     def plan(self, spec: RunSpec, name: str = "", run_id: str = "") -> LaunchPlan:
-        """Reserve a run id (or take one that was reserved) and say what would be run.
+        """Return the plan of a run, with a new run id or a reserved one.
 
         Writes nothing. Raises ConfigError when no runner does what `spec` asks for.
         """
@@ -133,18 +134,17 @@ class TrainerService:
         return plan_run(runner, spec, self.home, run_id or new_run_id(), name)
 
     async def start(self, plan: LaunchPlan, *, wait: bool = True, detach: bool = False) -> RunRecord:
-        """Start the plan, or queue it while its device is busy or others wait for that.
+        """Start the plan, or queue it while its device is busy or others wait for the device.
 
-        Without `wait` it trains at once, beside whatever has its device. With `detach` the detached
-        host starts it, and goes on when this process ends. Raises
-        DiskError when the run directory cannot be written, LabError when the process cannot be
-        started; the run is then recorded as failed.
+        Without `wait` it trains at once, beside other runs on its device. With `detach` the detached host starts it,
+        and continues when this process ends. Raises DiskError when the run directory cannot be written, LabError when
+        the process cannot be started; the run is then recorded as failed.
         """
         device = None
         if not detach and not (wait and self._turns.others_wait(plan.spec.device)):
             device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
         if device is None and (wait or detach):
-            await self.ahead.end()  # nobody knows when its run will have its turn
+            await self.ahead.end()  # its run may have to wait for long
             return self._enqueue(plan, detach=detach)
         try:
             life = RunLife.begin(
@@ -184,9 +184,8 @@ class TrainerService:
     async def resume(self, run_id: str, *, wait: bool = True) -> RunRecord:
         """Start an ended run's process again in its own directory; counters continue.
 
-        It waits in the queue while its device is busy; without `wait` it trains at once, beside
-        whatever has it. Raises LabError when the run is still alive, is being trained by another
-        process, or has no checkpoint to go on from.
+        It waits in the queue while its device is busy; without `wait` it trains at once, beside other runs. Raises
+        LabError when the run is still alive, is being trained by another process, or has no checkpoint.
         """
         record, runner, spec = self.require_resumable(run_id)
         plan = plan_run(runner, spec, self.home, run_id, record.name)
@@ -210,7 +209,7 @@ class TrainerService:
         return await self._launch(HostedRun(plan, life, device))
 
     def require_resumable(self, run_id: str) -> tuple[RunRecord, AgentRunner, RunSpec]:
-        """What an ended run goes on with. Raises LabError saying why it cannot."""
+        """Return record, runner and spec for a resume of an ended run. Raises LabError with the reason why not."""
         record = self._record(run_id)
         if not record.state.is_end:
             raise ConfigError(f"run {run_id} is {record.state}: only an ended run can be resumed")
@@ -245,7 +244,7 @@ class TrainerService:
         except LabError as error:
             self._end(kept, RunState.FAILED, str(error))
             raise
-        except asyncio.CancelledError:  # the process that was being started is gone
+        except asyncio.CancelledError:  # the process that was being started has ended
             self._end(kept, RunState.STOPPED, "interrupted while it was started")
             raise
         finally:
@@ -260,11 +259,11 @@ class TrainerService:
     # -- the queue --------------------------------------------------------------------------
 
     def position(self, run_id: str) -> int:
-        """A waiting run's place in the queue, from 1; 0 when it does not wait."""
+        """Return a waiting run's place in the queue, from 1; 0 when it does not wait."""
         return self._turns.position(run_id)
 
     def _work_queue(self) -> None:
-        """Start whatever waits for a device that is free. Raises LabError."""
+        """Start every waiting run whose device is free. Raises LabError."""
         while self.works_queue and not self._closing:
             kept = self._turns.next(self.runners)
             if kept is None:
@@ -280,25 +279,25 @@ class TrainerService:
     # -- while it runs ----------------------------------------------------------------------
 
     def is_live(self, run_id: str) -> bool:
-        """Whether this service holds the run's pipes."""
+        """Return whether this service holds the run's pipes."""
         return run_id in self._live
 
     def keeps(self, run_id: str) -> bool:
-        """Whether the run's life is written here: it has a process of ours, or just had."""
+        """Return whether this service writes the run's records: it has or just had a process here."""
         return run_id in self._live or run_id in self._launching
 
     def is_keeping(self) -> bool:
         return bool(self._live or self._launching)
 
     def takes_commands(self, run_id: str) -> bool:
-        """Whether a process trains the run now, this service's own or another's."""
+        """Return whether a process trains the run now, this service's own or another's."""
         record = self.runs.get(run_id)
         return run_id in self._live or (
             record is not None and not record.state.is_end and record.state not in (RunState.QUEUED, RunState.PREFLIGHT)
         )
 
     async def request(self, run_id: str, command_type: type[commands.Command], **fields: Any) -> records.AckEvent:
-        """Send a command to a run's worker, or to who keeps it, and wait for the ack.
+        """Send a command to a run's worker, or to its host, and wait for the ack.
 
         Raises ProtocolError, also when its runner takes no such command.
         """
@@ -313,7 +312,7 @@ class TrainerService:
         return await kept.child.request(command_type, **fields)
 
     async def pause(self, run_id: str) -> None:
-        """Raises ProtocolError when the run cannot be paused."""
+        """Pause the run; raises ProtocolError when it cannot be paused."""
         live = self._live.get(run_id)
         can_hold = live is not None and live.plan.runner.capabilities.pause
         if live is not None and can_hold and live.life.record.state is RunState.RUNNING:
@@ -321,15 +320,15 @@ class TrainerService:
         require(await self.request(run_id, commands.Pause))
 
     async def unpause(self, run_id: str) -> None:
-        """Raises ProtocolError."""
+        """Unpause the run; raises ProtocolError."""
         require(await self.request(run_id, commands.Unpause))
 
     async def history(self, run_id: str, offset: int = 0) -> History:
-        """The run's log from `offset` on, read in a thread."""
+        """Return the run's log from `offset` on, read in a thread."""
         return await asyncio.to_thread(read_history, self.home.run(run_id).train_log, offset)
 
     def rename(self, run_id: str, name: str) -> None:
-        """Raises OSError when the index cannot be written, ConfigError while another keeps it."""
+        """Rename the run; raises OSError when the index is not writable, ConfigError while another process hosts it."""
         kept = self._live.get(run_id) or self._launching.get(run_id)
         if kept is not None:
             kept.life.rename(name)
@@ -344,10 +343,10 @@ class TrainerService:
     # -- ending -----------------------------------------------------------------------------
 
     async def stop(self, run_id: str, reason: str = "stopped by you") -> None:
-        """Climb the ladder: stop command, SIGTERM, SIGKILL of the group. Returns at the end.
+        """Stop a run by the ladder (stop command, SIGTERM, SIGKILL of the group); return at its end.
 
-        A run that waits leaves the queue; one that another process keeps is stopped by that, or
-        against it. A second call while it climbs takes the next step at once.
+        A waiting run leaves the queue; a run hosted by another process is stopped by that process, or from here if it
+        does not answer. A second call takes the ladder's next step at once.
         """
         record = self._record(run_id)
         live = self._live.get(run_id)
@@ -375,14 +374,14 @@ class TrainerService:
         await asyncio.shield(live.stopping)
 
     async def _stop_launching(self, run_id: str, reason: str) -> None:
-        """Its process is being started this moment."""
+        """Stop a run whose process is just being started."""
         while run_id in self._launching:
             await asyncio.sleep(LOOK_S / 10)
         if run_id in self._live:
             await self._stop_live(self._live[run_id], reason)
 
     async def _stop_taken_up(self, run_id: str, reason: str) -> None:
-        """Another process took it from the queue this moment, or whoever puts it in was killed."""
+        """Stop a run that another process just took from the queue, or whose enqueuer was killed."""
         now = self.registry.settle(self.registry.load().get(run_id, self.runs[run_id]))
         self._show(now)
         if not now.state.is_end and now.state is not RunState.QUEUED:
@@ -394,10 +393,10 @@ class TrainerService:
             self._show(ended)
 
     async def close(self, *, keep: bool = False, reason: str = "the app was closed") -> None:
-        """Stop every run that this service started. What waits goes on waiting.
+        """Stop every run that this service started; waiting runs keep waiting.
 
-        With `keep` they go on without it: each saves, and the detached host resumes it where it
-        was; so does what waits. Runs that cannot be resumed exactly are stopped.
+        With `keep` they continue without it: each saves, and the detached host resumes it, and starts waiting runs.
+        Runs that cannot be resumed exactly are stopped.
         """
         self.works_queue = False
         await self.ahead.end()
@@ -422,19 +421,19 @@ class TrainerService:
     # -- looking around ---------------------------------------------------------------------
 
     def look(self) -> bool:
-        """Mail, runs of others, the queue: a few times a second. False when it is over."""
+        """Handle mail, others' runs and the queue, a few times a second; return False after closing."""
         for run_id, kept in list(self._live.items()):
             for letter in kept.mail.take():
                 self._background(obey(self, run_id, kept.mail, letter))
         with contextlib.suppress(OSError):
             self._others.look(self.runs, {**self._live, **self._launching})
-        with contextlib.suppress(LabError, OSError):  # a disk that is full may be free again
+        with contextlib.suppress(LabError, OSError):  # a full disk may have space again
             self._work_queue()
         return not self._closing
 
     def _on_other_event(self, run_id: str, event: records.Event) -> None:
         record = self.runs.get(run_id)
-        if record is not None:  # the index says its state
+        if record is not None:  # the index has its state
             now = fold(record, event)
             self.runs[run_id] = msgspec.structs.replace(now, state=record.state, reason=record.reason)
         self._tell(EventReceived(run_id, event))
@@ -447,7 +446,7 @@ class TrainerService:
             return
         try:
             self._end(live, *end_of(code, live))
-        finally:  # whatever a listener makes of it, the next run has its turn
+        finally:  # even if a listener fails, the next run may start
             with contextlib.suppress(LabError, OSError):
                 self._work_queue()
 
@@ -466,7 +465,7 @@ class TrainerService:
     def _end(self, kept: HostedRun, state: RunState, reason: str) -> None:
         try:
             kept.life.end(state, reason)
-        except LabError as error:  # a full disk: the log still says what happened
+        except LabError as error:  # on a full disk the log still has the reason
             self._tell(LogLines(kept.plan.run_id, (str(error),)))
         if kept.guest_log is not None:
             kept.guest_log.close()
@@ -491,7 +490,7 @@ class TrainerService:
 
 
 def _keep_looking(loop: asyncio.AbstractEventLoop, found: weakref.ref[TrainerService]) -> None:
-    """For as long as somebody holds the service."""
+    """Call `look` regularly for as long as the service is referenced."""
     service = found()
     if service is not None and service.look():
         loop.call_later(LOOK_S, _keep_looking, loop, found)

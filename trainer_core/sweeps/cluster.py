@@ -1,8 +1,7 @@
 """Trials on a Ray cluster: one actor each, placed, queued and watched by Ray.
 
-Ray decides where and when a trial runs and tells us when its node is gone. What a trial is, how it
-is stopped and what it records is `TrialSlot`, as on one computer, and so are the rules that end it:
-one law, wherever the sweep runs. Ray is imported only where `--ray` was said.
+Ray decides where and when a trial runs and reports lost nodes. A trial, its stop and its records are `TrialSlot`'s, as
+on one computer, and the rules that end it are the same. Ray is imported only for `--ray`.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from trainer_core.wire.run_record import RunRecord
 
 ANSWER_S = 10.0
 MAX_LIVES = 3
-"""How often a trial is begun again because its node was lost."""
+"""Maximum number of starts of a trial whose nodes were lost."""
 
 
 def connect(address: str) -> Any:
-    """The module `ray`, connected to the cluster at `address`; `local` starts one here.
+    """Return the module `ray`, connected to the cluster at `address`; `local` starts one here.
 
-    Raises ConfigError when Ray is not installed or nobody answers.
+    Raises ConfigError when Ray is not installed or no cluster answers.
     """
     tell_libraries_unless_told(RAY_ENABLE_UV_RUN_RUNTIME_ENV="0")
     try:
@@ -42,7 +41,7 @@ def connect(address: str) -> Any:
             "--ray needs Ray: python -m pip install ray, on every node; without --ray the sweep runs on this computer"
         ) from None
     _check_answer(address)
-    # A checkout is found where it lies (the nodes share it, as they share the home).
+    # A checkout is used at its path (the nodes share it, as they share the home).
     shared = [str(CHECKOUT)] if CHECKOUT else []
     path = python_path(*shared)
     try:
@@ -60,7 +59,7 @@ def connect(address: str) -> Any:
 
 
 def _check_answer(address: str) -> None:
-    """Raises ConfigError when nobody listens there; Ray itself takes a minute to say so."""
+    """Raise ConfigError when no server listens there; Ray itself takes a minute to report that."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if address in ("local", "auto"):
         return
@@ -73,15 +72,15 @@ def _check_answer(address: str) -> None:
 
 
 class RaySlots:
-    """As many trials at a time as the cluster takes; `most` of them at once."""
+    """Trials on a cluster: as many at a time as it has room for, at most `most`."""
 
     def __init__(
         self, ray: Any, home: HomePaths, sweep: Sweep, *, cpus: float, gpus: float, most: int, actor: type
     ) -> None:
-        """`actor` is TrialSlot, or what a test takes for it."""
+        """Set up; `actor` is TrialSlot, or a test's replacement."""
         self.places = most or len(sweep.trials)
         self._ray, self._home, self._sweep = ray, home, sweep
-        self._device = "cuda:0" if gpus else "cpu"  # Ray shows an actor its own GPUs only
+        self._device = "cuda:0" if gpus else "cpu"  # Ray shows only an actor's own GPUs to it
         self._make = ray.remote(actor).options(num_cpus=cpus, num_gpus=gpus, max_restarts=0)
         self._check_resources(cpus, gpus)
         self._busy: dict[int, Any] = {}
@@ -89,7 +88,7 @@ class RaySlots:
         self._given_up: dict[int, str] = {}
 
     def _check_resources(self, cpus: float, gpus: float) -> None:
-        """Raises ConfigError when no node could ever take a trial; Ray would wait for ever."""
+        """Raise ConfigError when no node could ever take a trial; Ray would wait for ever."""
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         fit = (n for n in nodes if n.get("CPU", 0) >= cpus and n.get("GPU", 0) >= gpus)
         if not any(fit):
@@ -99,7 +98,7 @@ class RaySlots:
             )
 
     async def run(self, trial: Trial, began: Callable[[str], None]) -> RunRecord:
-        """The trial to its end, on whichever node. Raises LabError when it cannot go on."""
+        """Run the trial to its end, on any node; return its record. Raises LabError when it cannot continue."""
         lost = self._ray.exceptions.RayActorError
         for _ in range(MAX_LIVES):
             actor = self._make.remote(str(self._home.root), self._sweep.sweep_id)
@@ -118,11 +117,11 @@ class RaySlots:
             finally:
                 self._placed.discard(trial.number)
                 self._busy.pop(trial.number, None)
-                del actor  # the last handle: Ray ends it and frees its place
+                del actor  # it was the last handle: Ray ends the actor and frees its place
         raise LabError(f"trial {trial.number} lost its node {MAX_LIVES} times")
 
     async def stop(self, trial: Trial, reason: str) -> None:
-        """Climb the ladder; a trial that still waits for a place gives it up."""
+        """Stop the trial by the ladder; one that still waits for a place is removed."""
         if (actor := self._busy.get(trial.number)) is None:
             return
         if trial.number not in self._placed:
@@ -131,7 +130,7 @@ class RaySlots:
             return
         try:
             await _awaited(actor.stop.remote(reason))
-        except self._ray.exceptions.RayError:  # its node is gone, and the trial with it
+        except self._ray.exceptions.RayError:  # its node is lost, and the trial with it
             return
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs a sweep: hands trials out, follows their logs, ends the hopeless, ends all when told to."""
+"""Conductor of a sweep: starts trials, follows their logs, ends the hopeless ones, stops all on request."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import RunRecord, RunState
 
 POLL_S = 1.0
-"""Between two looks into the logs."""
+"""Seconds between two reads of the logs."""
 PRUNED = "ended by the sweep: "
-"""How the reason of a run begins that a rule of the sweep ended."""
+"""Start of the reason of a run that a rule of the sweep ended."""
 
 
 class Slots(Protocol):
-    """Where trials run: LocalSlots or RaySlots."""
+    """Places for trials: LocalSlots or RaySlots."""
 
     places: int
 
@@ -45,10 +45,10 @@ class Conductor:
         self._ended = 0
         self.stop_reason = ""
         self.errors: dict[int, str] = {}
-        """Trials that could not be started, and why; others' errors are in their runs."""
+        """Reasons of trials that could not be started; other errors are in the runs."""
 
     async def run(self) -> None:
-        """Every trial that is not done yet."""
+        """Run every trial that is not done yet."""
         known = RunRegistry(self.home).reconcile()
         ended = load_ended(self.home, self.sweep.sweep_id)
         todo = [
@@ -59,7 +59,7 @@ class Conductor:
         self._ended = len(self.sweep.trials) - len(todo)
         if self._ended:
             self._say(f"{self._ended} of {len(self.sweep.trials)} trials are done already")
-        for trial in self.sweep.trials:  # what the done ones measured is what others must reach
+        for trial in self.sweep.trials:  # their measurements count in the comparison
             self._following.read(trial)
         places = asyncio.Semaphore(self.slots.places)
         watch = asyncio.create_task(self._watch())
@@ -73,7 +73,7 @@ class Conductor:
             await self.slots.close()
 
     def stop(self, reason: str) -> None:
-        """No further trial begins; those that run climb the ladder. Again: its next step."""
+        """Start no further trial, and stop running ones by the ladder; a second call takes its next step."""
         self.stop_reason = self.stop_reason or reason
         for trial in list(self._live.values()):
             self._background(trial, reason)
@@ -91,7 +91,7 @@ class Conductor:
                 return
             finally:
                 del self._live[trial.number]
-            self._following.read(trial)  # what it measured counts for the others
+            self._following.read(trial)  # its measurements count for the others
             self._ended += 1
             self._say(
                 f"trial {trial.number} {record.state.value} after {record.env_steps:,} steps: "
@@ -114,7 +114,7 @@ class Conductor:
                     self._end(trial, reason)
 
     def _end(self, trial: Trial, reason: str) -> None:
-        """By the rule, unless the disk cannot take that down: then the trial goes on."""
+        """End a trial by the rule; if the disk cannot record that, let it continue."""
         try:
             add_ended(self.home, self.sweep.sweep_id, trial, reason)
         except LabError as error:
@@ -129,5 +129,5 @@ class Conductor:
 
 
 def is_finished(record: RunRecord | None) -> bool:
-    """Whether the trial ran to its own end."""
+    """Return whether the trial ran to its own end."""
     return record is not None and record.state is RunState.FINISHED

@@ -1,4 +1,4 @@
-"""How the trials are doing, read from their logs: the same on one computer and on a cluster."""
+"""Progress of trials, read from their logs: the same on one computer and on a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainer_core.wire.regular_files import SLICE
 
 
 class Following:
-    """The curve of every trial's metric, extended by what its log has gained."""
+    """Curve of every trial's metric, extended with each read of its log."""
 
     def __init__(self, home: HomePaths, sweep: Sweep) -> None:
         self.home, self.stop = home, sweep.early_stop
@@ -23,12 +23,12 @@ class Following:
         self._judged = dict.fromkeys(self.curves, 0)
 
     def read(self, trial: Trial) -> None:
-        """Take in the log's new lines; steps that a resume takes back leave the curve again."""
+        """Read the log's new lines; steps that a resume repeats are removed from the curve first."""
         log = self.home.run(trial.run_id).train_log
         while True:
             try:
                 history = read_history(log, self._offsets[trial.number], SLICE)
-            except OSError:  # a pipe, a folder: no log
+            except OSError:  # a pipe or a folder in the log's place
                 return
             if history.offset == self._offsets[trial.number]:
                 return
@@ -45,7 +45,7 @@ class Following:
                 curve.append((event.env_steps, value if self.stop.mode == "max" else -value))
 
     def verdict(self, trial: Trial) -> str:
-        """Why the sweep's rule would end the trial now, or ""; each rung is judged once."""
+        """Return the reason why the sweep's rule would end the trial now, or ""; each rung is judged once."""
         curve, stop = self.curves[trial.number], self.stop
         at = rules.rung_of(curve, stop.first_rung, stop.factor) if stop.rule == "halving" else rules.reached(curve)
         if stop.rule == "none" or at <= self._judged[trial.number]:
@@ -55,7 +55,7 @@ class Following:
 
 
 def judge(curves: dict[int, list[tuple[int, float]]], number: int, stop: EarlyStop) -> str:
-    """The rule's reason to end that trial, or ""."""
+    """Return the rule's reason to end that trial, or ""."""
     if stop.rule == "halving":
         found = rules.halving(curves, number, first_rung=stop.first_rung, factor=stop.factor)
     else:
@@ -67,7 +67,7 @@ def judge(curves: dict[int, list[tuple[int, float]]], number: int, stop: EarlySt
 
 
 def value_of(event: records.Event, metric: str) -> float | None:
-    """The metric's value in one record; None where it is not in it."""
+    """Return the metric's value in one record; None if the record lacks it."""
     if metric == SUCCESS:
         if isinstance(event, records.EvalRecord) and event.mode == "greedy" and not event.is_part:
             return event.success_rate

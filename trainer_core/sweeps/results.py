@@ -1,4 +1,4 @@
-"""What a sweep found: its settings, best first, over their seeds."""
+"""Results of a sweep: its settings, best first, over their seeds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ HEADS = ("setting", "trials", "done", "ended early", "median", "best", "env step
 
 
 def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[dict[str, Any]]:
-    """One row a setting, from the logs: the greatest median over its seeds first, then the fewest
-    environment steps. `value` is each trial's best; None where nothing was measured."""
+    """Return one row per setting, from the logs: greatest median over its seeds first, then fewest environment steps.
+
+    `value` is each trial's best; None without a measurement.
+    """
     following, ended = Following(home, sweep), load_ended(home, sweep.sweep_id)
     sign = 1 if sweep.early_stop.mode == "max" else -1
     rows: dict[int, dict[str, Any]] = {}
@@ -50,7 +52,7 @@ def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[
 
 
 def table(rows: list[dict[str, Any]], mode: str) -> list[str]:
-    """The ranking for a person."""
+    """Return the ranking as lines of text."""
     best = max if mode == "max" else min
     cells: list[tuple[str, ...]] = [HEADS]
     for row in rows:

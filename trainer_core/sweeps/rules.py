@@ -1,7 +1,7 @@
-"""Which trials are hopeless: pure functions of what was measured so far.
+"""Rules that end hopeless trials: pure functions of the measurements so far.
 
-A curve is [(environment steps, value), ...], ascending; more is better. Both rules only ever end a
-trial that is strictly worse than what they compare it with: ties go on.
+A curve is [(environment steps, value), ...], ascending; more is better. Both rules only end a trial that is strictly
+worse than its reference value: ties go on.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from trainer_core.wire.errors import ConfigError
 
 Curve = Sequence[tuple[int, float]]
 MIN_PEERS = 3
-"""Fewer trials than this say little about what is possible."""
+"""Least number of trials to compare: fewer say little about what is possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The trial ends: its value `own` is worse than `bar`."""
+    """Decision to end a trial: its value `own` is worse than `bar`."""
 
     own: float
     bar: float
@@ -27,7 +27,7 @@ class Verdict:
 
 
 def best_until(curve: Curve, steps: int) -> float:
-    """The best value up to the first measurement at `steps` or later, which `curve` has."""
+    """Return the best value up to the first measurement at `steps` or later, which `curve` has."""
     best = curve[0][1]
     for at, value in curve:
         best = max(best, value)
@@ -37,12 +37,12 @@ def best_until(curve: Curve, steps: int) -> float:
 
 
 def reached(curve: Curve) -> int:
-    """How far the trial has come, in environment steps."""
+    """Return how far the trial has come, in environment steps."""
     return curve[-1][0] if curve else 0
 
 
 def rung_of(curve: Curve, first_rung: int, factor: int) -> int:
-    """The highest of first_rung * factor^k that the trial has come to, 0 before the first.
+    """Return the highest first_rung * factor^k that the trial has reached, 0 before the first.
 
     Raises ConfigError for rungs that would never pass it.
     """
@@ -55,10 +55,9 @@ def rung_of(curve: Curve, first_rung: int, factor: int) -> int:
 
 
 def halving(curves: Mapping[int, Curve], trial: int, *, first_rung: int, factor: int) -> Verdict | None:
-    """Asynchronous successive halving (Li et al. 2020, arXiv:1810.05934), its stopping form.
+    """Judge by asynchronous successive halving (Li et al. 2020, arXiv:1810.05934), its stopping form.
 
-    At its rung a trial goes on if it is among the best 1/factor, rounded up, of all that came to
-    that rung so far.
+    At its rung a trial goes on if it is among the best 1/factor, rounded up, of all that reached that rung so far.
     """
     rung = rung_of(curves[trial], first_rung, factor)
     if not rung:
@@ -74,10 +73,9 @@ def halving(curves: Mapping[int, Curve], trial: int, *, first_rung: int, factor:
 
 
 def median(curves: Mapping[int, Curve], trial: int, *, first_rung: int) -> Verdict | None:
-    """The median stopping rule (Golovin et al. 2017, Vizier, section 3.2.1).
+    """Judge by the median stopping rule (Golovin et al. 2017, Vizier, section 3.2.1).
 
-    A trial ends when its best value so far is worse than the median of the others' running means
-    up to as many steps.
+    A trial ends when its best value so far is worse than the median of the others' running means up to as many steps.
     """
     steps = reached(curves[trial])
     if steps < max(first_rung, 1):

@@ -1,7 +1,6 @@
-"""A place where one trial at a time runs: here, or as an actor of Ray on another computer.
+"""Place where one trial at a time runs: on this computer, or as a Ray actor on another one.
 
-Both are this class, so a trial's process, its records and the ladder that stops it are those of
-any run (trainer_core/service/).
+Both use this class, so a trial's process, its records and its stop ladder are those of any run (trainer_core/service/).
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import RunRecord, RunState
 
 RELEASE_S = 30.0
-"""For the process of a trial's former life to save and leave."""
+"""Seconds for an earlier process of the trial to save and end."""
 
 
 class TrialSlot:
-    """`run` a trial to its end; `stop` it from elsewhere meanwhile."""
+    """Place for one trial: `run` it to its end; `stop` it from another task."""
 
     def __init__(
         self, home: str, sweep_id: str, runners: tuple[AgentRunner, ...] | None = None, ladder: StopLadder | None = None
@@ -41,7 +40,7 @@ class TrialSlot:
         self._stopped = ""
 
     async def run(self, number: int, device: str = "") -> bytes:
-        """The trial of that number, from its beginning or its newest checkpoint, to its end.
+        """Run the trial of that number, from its beginning or its newest checkpoint, to its end.
 
         Returns its RunRecord as JSON. Raises LabError when it cannot start.
         """
@@ -62,11 +61,11 @@ class TrialSlot:
         return msgspec.json.encode(record)
 
     async def node(self) -> str:
-        """The computer that this place is on."""
+        """Return the name of this place's computer."""
         return platform.node()
 
     async def stop(self, reason: str) -> None:
-        """End the trial by the service's ladder; a second call takes its next step at once."""
+        """Stop the trial by the service's ladder; a second call takes its next step at once."""
         self._stopped = reason
         if self._service is not None and self._run_id:
             await self._service.stop(self._run_id, reason)
@@ -82,11 +81,11 @@ class TrialSlot:
         else:
             await service.start(plan, wait=False)
         self._run_id = trial.run_id
-        if self._stopped:  # meanwhile
+        if self._stopped:  # a stop came while it was started
             await service.stop(trial.run_id, self._stopped)
 
     async def _wait_for_lock(self, trial: Trial) -> None:
-        """A driver or node that died leaves a process that may still be saving."""
+        """Wait for the trial's earlier process: after its driver or node died it may still be saving."""
         paths = self.home.run(trial.run_id)
         deadline = time.monotonic() + RELEASE_S
         while is_locked(paths) and not self._stopped:
@@ -99,7 +98,7 @@ class TrialSlot:
 
 
 def unborn(sweep: Sweep, trial: Trial, reason: str) -> RunRecord:
-    """The record of a trial that was stopped before it began."""
+    """Return the record of a trial that was stopped before it began."""
     return RunRecord(
         run_id=trial.run_id,
         runner="native",
@@ -115,7 +114,7 @@ def unborn(sweep: Sweep, trial: Trial, reason: str) -> RunRecord:
 
 
 class LocalSlots:
-    """`jobs` trials at a time on each of `devices`."""
+    """Local places: `jobs` trials at a time on each of `devices`."""
 
     def __init__(self, devices: Sequence[str], jobs: int, make: Callable[[], TrialSlot]) -> None:
         self.places = len(devices) * jobs
@@ -123,7 +122,7 @@ class LocalSlots:
         self._busy: dict[int, TrialSlot] = {}
 
     async def run(self, trial: Trial, began: Callable[[str], None]) -> RunRecord:
-        """The trial to its end, in a free place. Raises LabError when it cannot start."""
+        """Run the trial to its end, in a free place; return its record. Raises LabError when it cannot start."""
         device, slot = self._free.pop()
         self._busy[trial.number] = slot
         began(device)
@@ -134,10 +133,10 @@ class LocalSlots:
             self._free.append((device, slot))
 
     async def stop(self, trial: Trial, reason: str) -> None:
-        """Climb the ladder; does nothing for a trial that is not running."""
+        """Stop the trial by the ladder; does nothing for a trial that is not running."""
         if slot := self._busy.get(trial.number):
             await slot.stop(reason)
 
     async def close(self) -> None:
-        """Nothing stays open between trials."""
+        """Do nothing: no resource stays open between trials."""
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What a sweep varies: `name=a,b,c` or `name=low..high`, as a grid or at random."""
+"""Search space of a sweep: `name=a,b,c` or `name=low..high`, as a grid or at random."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Axis:
         return not self.values
 
     def draw(self, rng: random.Random) -> Any:
-        """One value: any of the list, or uniform over the range (its logarithm with `log`)."""
+        """Draw one value: any of the list, or uniform over the range (over its logarithm with `log`)."""
         if self.values:
             return rng.choice(self.values)
         if self.log:
@@ -52,7 +52,7 @@ class Axis:
 
 
 def parse_axis(text: str) -> Axis:
-    """The axis that one `--vary` names. Raises ConfigError naming the field and what is meant."""
+    """Parse one `--vary` argument. Raises ConfigError naming the field and the expected form."""
     name, equals, said = text.partition("=")
     name = name.strip().replace("-", "_")
     if not equals or not said.strip():
@@ -93,7 +93,7 @@ def _value(name: str, word: str, kind: Any) -> Any:
 
 
 def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
-    """All of them, each name once. Raises ConfigError."""
+    """Parse all `--vary` arguments, each name once. Raises ConfigError."""
     axes = tuple(map(parse_axis, texts))
     names = [axis.name for axis in axes]
     twice = next((name for name in names if names.count(name) > 1), "")
@@ -103,7 +103,7 @@ def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
 
 
 def grid(axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    """Every combination, the last axis fastest. Raises ConfigError for a range."""
+    """Return every combination, the last axis fastest. Raises ConfigError for a range."""
     for axis in axes:
         if axis.is_range:
             raise ConfigError(f"{axis.name} is a range: list its values, or say --search random --trials N")
@@ -114,7 +114,7 @@ def grid(axes: Sequence[Axis]) -> list[dict[str, Any]]:
 
 
 def draws(axes: Sequence[Axis], trials: int, seed: int) -> list[dict[str, Any]]:
-    """`trials` independent draws (Bergstra and Bengio 2012); the same for the same `seed`."""
+    """Return `trials` independent draws (Bergstra and Bengio 2012); equal for equal `seed`."""
     _within_limit(trials)
     rng = random.Random(seed)
     return [{axis.name: axis.draw(rng) for axis in axes} for _ in range(trials)]

@@ -1,8 +1,8 @@
-"""A sweep on disk: `training/sweeps/<id>/sweep.json`, written once, before its first trial, and
-ended.jsonl, a line for each trial that its rule ended.
+"""Sweep on disk: `training/sweeps/<id>/sweep.json` and ended.jsonl.
 
-Everything else about it is in its runs: their folders have the names that stand here, and how they
-went is in their logs and in the index. So a sweep that was killed needs nothing but these.
+sweep.json is written once, before the first trial; ended.jsonl has a line for each trial that its rule ended.
+Everything else is in the runs: sweep.json has their folders' names, and their results are in their logs and in the
+index. So a sweep that was killed needs only these two files to continue.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from trainer_core.wire.spec import RunSpec
 
 MAX_BYTES = 64 << 20
 SUCCESS = "success"
-"""Greedy success on the validation starts: what a run is judged by unless a metric is named."""
+"""Greedy success on the validation starts: the default metric of a run."""
 LEAST_RUNG, MOST_RUNG = 1, 10**12
 LEAST_FACTOR, MOST_FACTOR = 2, 100
-"""Of halving: with a factor of 1, or rungs that begin at 0, there would be no last rung."""
+"""Limits of halving: with a factor of 1, or rungs that begin at 0, there would be no last rung."""
 
 
 def check_metric(name: str) -> None:
-    """Raises ConfigError unless an update record may hold it (docs/rl_observability.md)."""
+    """Raise ConfigError unless an update record may contain it (docs/rl_observability.md)."""
     if name != SUCCESS and name not in {row.name for row in METRICS}:
         raise ConfigError(f"no metric '{shown(name)}': say success, or a name of docs/rl_observability.md")
 
@@ -45,24 +45,24 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a sweep: a setting under a seed."""
 
     number: int
-    """From 0, in the order of starting."""
+    """Number from 0, in the order of starting."""
     setting: int
-    """Trials with equal numbers differ in their seed only."""
+    """Number of the setting; trials with equal numbers differ in their seed only."""
     seed: int
     values: dict[str, Any]
-    """What is varied, by name."""
+    """Varied fields by name."""
     run_id: str
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of ended.jsonl."""
+    """Line of ended.jsonl."""
 
     trial: int
     reason: str
 
 
 class EarlyStop(msgspec.Struct, frozen=True, kw_only=True):
-    """Which rule ends hopeless trials, and by what it judges them."""
+    """Rule that ends hopeless trials, and its metric."""
 
     rule: Literal["halving", "median", "none"] = "halving"
     metric: str = SUCCESS
@@ -70,11 +70,11 @@ class EarlyStop(msgspec.Struct, frozen=True, kw_only=True):
     first_rung: Annotated[int, Meta(ge=LEAST_RUNG, le=MOST_RUNG)] = 8192
     """Environment steps before which nothing is judged."""
     factor: Annotated[int, Meta(ge=LEAST_FACTOR, le=MOST_FACTOR)] = 3
-    """Of halving: one of so many goes on at each rung, and rungs grow by as much."""
+    """Halving: one of so many trials goes on at each rung, and rungs grow by this factor."""
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole definition."""
+    """Complete definition of a sweep."""
 
     v: int = 1
     sweep_id: str
@@ -83,19 +83,19 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     search: Literal["grid", "random"]
     vary: list[str]
     base: dict[str, Any]
-    """The RunConfig that every trial shares, by field."""
+    """RunConfig fields that every trial shares."""
     early_stop: EarlyStop
     trials: list[Trial]
 
     def spec(self, trial: Trial, device: str = "") -> RunSpec:
-        """What the trial's run is asked to do, on `device` if given."""
+        """Return the RunSpec of the trial's run, on `device` if given."""
         changes = {**trial.values, "seed": trial.seed}
         if device:
             changes["device"] = device
         return RunSpec.from_dict("native", self.base | changes)
 
     def tags(self, trial: Trial) -> dict[str, str]:
-        """What the run's config.json and its lines of the index say of where it belongs."""
+        """Return the labels in the run's config.json and index lines that link it to the sweep."""
         return {
             "sweep": self.sweep_id,
             "trial": str(trial.number),
@@ -104,7 +104,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def title(self, trial: Trial) -> str:
-        """The run's name for people."""
+        """Return the run's display name."""
         said = " ".join(f"{name}={value}" for name, value in trial.values.items())
         return f"{self.name or self.sweep_id} {said} seed={trial.seed}".replace("  ", " ")
 
@@ -118,7 +118,7 @@ def sweep_file(home: HomePaths, sweep_id: str) -> Path:
 
 
 def save_sweep(home: HomePaths, sweep: Sweep) -> Path:
-    """Write the definition, for good. Raises DiskError."""
+    """Write the definition, once. Raises DiskError."""
     path = sweep_file(home, sweep.sweep_id)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def save_sweep(home: HomePaths, sweep: Sweep) -> Path:
 
 
 def load_sweep(home: HomePaths, sweep_id: str) -> Sweep:
-    """By id, or the `latest`. Raises LabError naming the file, or what there is."""
+    """Return the sweep with that id, or the `latest`. Raises LabError naming the file, or the sweeps there are."""
     if sweep_id == "latest":
         found = sorted(path.parent.name for path in sweeps_folder(home).glob("*/sweep.json"))
         if not found:
@@ -152,10 +152,10 @@ def load_sweep(home: HomePaths, sweep_id: str) -> Sweep:
 
 
 def _check(sweep: Sweep, folder: str) -> None:
-    """Raises ConfigError for a definition that `dmglab sweep` would not have written."""
+    """Raise ConfigError for a definition that `dmglab sweep` would not have written."""
     if sweep.v != 1:
         raise ConfigError(f"version {shown(sweep.v)} is not 1: update DMG Lab to read it")
-    if sweep.sweep_id != folder:  # it names the folder that ended.jsonl goes to
+    if sweep.sweep_id != folder:  # the id names the folder of ended.jsonl
         raise ConfigError(f"sweep_id '{shown(sweep.sweep_id)}' is not the name of its folder")
     check_metric(sweep.early_stop.metric)
     if not 1 <= len(sweep.trials) <= MAX_TRIALS:
@@ -180,9 +180,9 @@ def ended_file(home: HomePaths, sweep_id: str) -> Path:
 
 
 def add_ended(home: HomePaths, sweep_id: str, trial: Trial, reason: str) -> None:
-    """Note that the rule ends a trial, for good and before it is told. Raises DiskError.
+    """Record, before it is announced, that the rule ends a trial. Raises DiskError.
 
-    The run's own reason may be another: a worker that does not answer in time is forced.
+    The run's own reason may differ: a worker that does not answer in time is killed.
     """
     path = ended_file(home, sweep_id)
     line = msgspec.json.encode(Ended(trial=trial.number, reason=reason)) + b"\n"
@@ -195,7 +195,7 @@ def add_ended(home: HomePaths, sweep_id: str, trial: Trial, reason: str) -> None
 
 
 def load_ended(home: HomePaths, sweep_id: str) -> dict[int, str]:
-    """Why the rule ended which trials; a torn line is none."""
+    """Return the rule's reason by trial that it ended; torn lines are skipped."""
     try:
         lines = read_regular(ended_file(home, sweep_id), MAX_BYTES).splitlines()
     except OSError:

@@ -1,1 +1,1 @@
-"""Anything that can be looked at as a recording: rollouts, GIFs, input movies, failed runs."""
+"""Conversion to recordings: rollouts, GIFs, input movies, failed runs."""

@@ -1,4 +1,4 @@
-"""GIF, APNG and PNG as recordings: colours as they are, a Game Boy's four shades as shades."""
+"""GIF, APNG and PNG as recordings: colours unchanged, a Game Boy's four shades as shades."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.regular_files import open_regular
 
 NO_DELAY_MS = 100.0
-"""Of a picture that names no time or none at all, as browsers do."""
+"""Milliseconds of a picture without a delay or with delay 0, as in browsers."""
 
 
 MOST_ENLARGED = 8
-"""Times: a Game Boy's screen is enlarged by at most so much."""
+"""Largest enlargement of a Game Boy's screen that is recognised."""
 
 
 def animation(path: Path, out: Path, on_progress: Callable[[float], None] = lambda share: None) -> Path:
-    """Make a recording of it. Raises LabError naming what is wrong with the file."""
+    """Make a recording of an animation. Raises LabError naming what is wrong with the file."""
     writer, frames, at_ms, is_color = None, 0, 0.0, False
     with parsing(f"{path}: no animation that can be read"):
         for number, (picture, lasts_ms) in enumerate(pictures_of(path)):
@@ -52,18 +52,18 @@ def animation(path: Path, out: Path, on_progress: Callable[[float], None] = lamb
 
 
 def pictures_of(path: Path) -> Iterator[tuple[np.ndarray, float]]:
-    """(u8[H, W, 3], milliseconds on the screen) of each picture."""
+    """Yield (u8[H, W, 3], milliseconds on the screen) of each picture."""
     try:
         with open_regular(path) as file, Image.open(file, formats=("GIF", "PNG")) as image:
             yield from _shown(path, image)
     except UnidentifiedImageError:
         raise LabError(f"{path}: no GIF, APNG or PNG, whatever it is called; open one of those") from None
-    except Image.DecompressionBombError as error:  # an Exception, and nothing narrower
+    except Image.DecompressionBombError as error:  # a direct subclass of Exception
         raise LabError(f"{path}: no animation that can be read: {error}") from None
 
 
 def _shown(path: Path, image: Image.Image) -> Iterator[tuple[np.ndarray, float]]:
-    # A Game Boy's screen that was enlarged is made small again; others are shown as they are.
+    # Enlarged Game Boy screens are reduced to their size; other pictures stay as they are.
     scale = image.width // WIDTH if image.size == _enlarged(image.width // WIDTH) else 1
     most = MAX_SIDE if scale == 1 else WIDTH * MOST_ENLARGED
     if max(image.size) > most:
@@ -82,7 +82,7 @@ def _enlarged(scale: int) -> tuple[int, int]:
 
 
 def shades_of(picture: np.ndarray) -> np.ndarray | None:
-    """u8[H, W] shades of a picture in one of our palettes; None for any other."""
+    """Return the shades u8[H, W] of a picture in one of our palettes; None for any other."""
     if picture.shape[:2] != (HEIGHT, WIDTH):
         return None
     for palette in PALETTES.values():

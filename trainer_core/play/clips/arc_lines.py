@@ -1,10 +1,10 @@
-"""Recordings of the ARC-AGI-3 library, its server and its web page: JSON lines, one an answer.
+"""Recordings of the ARC-AGI-3 library, its server and its web page: JSON lines, one per answer.
 
     {"timestamp": ..., "data": {"game_id", "frame": [[[0..15, ..], ..], ..], "state",
      "levels_completed" or "score", "win_levels" or "win_score", "action_input": {"id": ..}}}
 
-`id` is RESET, ACTION1 .. ACTION7, or 0 to 7. Lines without a frame (a closing scorecard, an answer
-after the end) show nothing.
+`id` is RESET, ACTION1 .. ACTION7, or 0 to 7. Lines without a frame (a closing scorecard, an answer after the end) are
+skipped.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.regular_files import open_regular
 
 FRAMES_A_PICTURE = 12
-"""Five pictures a second, the games' default_fps; fewer where ten minutes would not do."""
+"""Frames per picture: five pictures a second, the games' default_fps; fewer if ten minutes would not suffice."""
 MAX_LINE_BYTES = 4 << 20
-"""Of one answer: 300 grids. A line of nothing but brackets takes fifty times its size to decode."""
+"""Maximum size of one answer: 300 grids. A line of nothing but brackets takes fifty times its size to decode."""
 MOST_LINES = 100_000
 Level = Annotated[int, Meta(ge=0, le=1 << 20)]
 Colour = Annotated[int, Meta(ge=0, le=15)]
@@ -61,7 +61,7 @@ _decoder = msgspec.json.Decoder(_Line)
 
 
 def arc_lines(path: Path, out: Path) -> tuple[Path, str]:
-    """(recording, what to know of it). Raises LabError naming the line that cannot be read."""
+    """Convert to a recording; return it and a note. Raises LabError naming the line that cannot be read."""
     answers: list[_Answer] = []
     grids: list[np.ndarray] = []
     note = ""
@@ -70,7 +70,7 @@ def arc_lines(path: Path, out: Path) -> tuple[Path, str]:
         if sum(map(len, grids)) + len(shown) > MAX_FRAMES:
             note = f"shown to line {number - 1}: a recording has {MAX_FRAMES} pictures at most"
             break
-        answer.frame = []  # numbers of Python take eight times as much as those of `shown`
+        answer.frame = []  # Python's numbers take eight times the memory of `shown`
         answers.append(answer)
         grids.append(shown)
     count = sum(map(len, grids))
@@ -102,7 +102,7 @@ def arc_lines(path: Path, out: Path) -> tuple[Path, str]:
 
 
 def _answers(path: Path) -> Iterator[tuple[int, _Answer]]:
-    """(number of the line, its answer) of those that show something."""
+    """Yield (line number, answer) of the lines with a frame."""
     with parsing(f"{path}: cannot be read"), io.BufferedReader(open_regular(path)) as file:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
@@ -120,10 +120,10 @@ def _answers(path: Path) -> Iterator[tuple[int, _Answer]]:
 
 
 def _grids(answer: _Answer, where: str) -> np.ndarray:
-    """u8[F, 64, 64]"""
+    """Return the frame as u8[F, 64, 64]."""
     try:
         grids = np.array(answer.frame, np.uint8)
-    except ValueError:  # rows of unlike lengths
+    except ValueError:  # rows of different lengths
         grids = np.empty(0, np.uint8)
     if grids.shape[1:] != (SIDE, SIDE):
         raise LabError(f"{where}: its frame is no animation of grids of {SIDE}x{SIDE}")
@@ -131,7 +131,7 @@ def _grids(answer: _Answer, where: str) -> np.ndarray:
 
 
 def _action(answer: _Answer) -> int:
-    """0 (RESET) to 7; what is neither is counted as an action without a button."""
+    """Return the action, 0 (RESET) to 7; -1, an action without a button, for anything else."""
     found = answer.action_input.id if answer.action_input else RESET
     if isinstance(found, int):
         return found

@@ -1,4 +1,4 @@
-"""Input movies of other emulators: buttons a frame, pressed again on our console.
+"""Input movies of other emulators: buttons per frame, replayed on our console.
 
 PyBoy   `.replay`: zlib over JSON `[[[frame, [event, ...], picture], ...], hash, state]`; hash is
         the ROM's SHA-256, state a save state or null, both in base64; the picture is the screen
@@ -33,47 +33,47 @@ from trainer_core.wire.regular_files import read_regular
 
 MAX_MOVIE_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 1 << 28
-"""2,900 pictures: four buttons a second for twelve minutes."""
+"""Room for 2,900 pictures: four buttons a second for twelve minutes."""
 MAX_ROW_BYTES = 1 << 20
-"""Of one row of a PyBoy movie, or of its save state; a picture has 92,160 letters."""
+"""Maximum size of one row of a PyBoy movie, or of its save state; a picture has 92,160 letters."""
 PIECE_BYTES = 1 << 20
-"""Unpacked at a time: rows are read one by one, so that a small file cannot fill the memory."""
+"""Bytes unpacked at a time: rows are read one by one, so that a small file cannot fill the memory."""
 PYBOY_BOOT_FRAMES = 64
-"""PyBoy 2.8.1 counts the frames of its own boot program, which our console does not run."""
+"""Frames of PyBoy 2.8.1's own boot program, which our console does not run."""
 PYBOY_BUTTONS = ("up", "down", "right", "left", "a", "b", "select", "start")
-"""Events 1 to 8 press these, 9 to 16 let them go (pyboy/utils.py: WindowEvent)."""
+"""Buttons that events 1 to 8 press and events 9 to 16 release (pyboy/utils.py: WindowEvent)."""
 PYBOY_SHADES = np.full(256, 255, np.uint8)
-"""Shade of each grey: PyBoy's own four (its second is 0x99), and even ones; 255 is no shade."""
+"""Shade of each grey level: PyBoy's own four (its second is 0x99), and evenly spaced ones; 255 is no shade."""
 PYBOY_SHADES[[0xFF, 0x99, 0xAA, 0x55, 0x00]] = 0, 1, 1, 2, 3
 VBM_MAGIC = b"VBM\x1a"
 VBM_BUTTONS = ("a", "b", "select", "start", "right", "left", "up", "down")
-"""Bits 0 to 7 of a controller's word."""
+"""Buttons of bits 0 to 7 of a controller's word."""
 VBM_RESET = 0x0C00
 _VBM = struct.Struct("<4sIIII4B12s12sBBHIII")
 
 
 @dataclass(frozen=True, slots=True)
 class Movie:
-    """What a file says."""
+    """Contents of a movie file."""
 
     masks: bytes
-    """A joypad mask a frame."""
+    """One joypad mask per frame."""
     what: str
     rom_sha256: str = ""
     title: str = ""
-    """Of the ROM, from its header; empty where the file names its hash."""
+    """ROM's title from its header; empty when the file has its hash."""
     checksum: int = -1
-    """The header's global checksum; -1 not told."""
+    """The header's global checksum; -1 if unknown."""
     pyboy_state: bytes = b""
-    """Where it begins; empty at power-on."""
+    """Save state at the beginning; empty at power-on."""
     pictures: tuple[tuple[int, bytes], ...] = ()
     """(frame before which it was on the screen, `digest` of its shades)."""
     cut: int = 0
-    """Frames of the file that were left out because a recording ends after ten minutes."""
+    """Frames of the file beyond a recording's ten minutes."""
 
 
 def read_movie(path: Path) -> Movie:
-    """Raises LabError naming the file and what it holds."""
+    """Read a movie file. Raises LabError naming the file and what is wrong."""
     with parsing(f"{path}: cannot be read"):
         data = read_regular(path, MAX_MOVIE_BYTES)
     if data.startswith(VBM_MAGIC):
@@ -125,7 +125,7 @@ def _read_vbm(path: Path, data: bytes) -> Movie:
 
 
 MOST_EVENTS = 256
-"""Of one frame; PyBoy has some twenty kinds."""
+"""Maximum number of events in one frame; PyBoy has about twenty kinds."""
 Event = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
 Row = tuple[
     Annotated[int, Meta(ge=-(1 << 40), le=1 << 40)], Annotated[list[Event], Meta(max_length=MOST_EVENTS)], str | None
@@ -158,7 +158,7 @@ def _read_pyboy(path: Path, data: bytes) -> Movie:
             if 1 <= event <= 16:
                 bit = _bit(PYBOY_BUTTONS[(event - 1) % 8])
                 held = held | bit if event <= 8 else held & ~bit
-    masks += bytes([held]) * min(60, MAX_FRAMES - len(masks))  # a second more, to see what came
+    masks += bytes([held]) * min(60, MAX_FRAMES - len(masks))  # one more second, to show the result
     return Movie(
         bytes(masks),
         "PyBoy movie",
@@ -173,7 +173,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
 class _Text:
-    """The JSON in a zlib stream, one value after the other. Raises ValueError, zlib.error."""
+    """The JSON in a zlib stream, read value by value. Raises ValueError, zlib.error."""
 
     def __init__(self, data: bytes) -> None:
         self._packed, self._unpacker = data, zlib.decompressobj()
@@ -181,7 +181,7 @@ class _Text:
         self._decoder = json.JSONDecoder()
 
     def expect(self, letters: str) -> None:
-        """Pass `letters`, with blanks before each."""
+        """Skip `letters`, with blanks before each; raises ValueError for others."""
         for letter in letters:
             if self.next_is(letter):
                 self._at += 1
@@ -193,7 +193,7 @@ class _Text:
         return self._text.startswith(letter, self._at)
 
     def value(self) -> Any:
-        """Return the value that stands here."""
+        """Return the next value."""
         self._fill()
         value, end = self._decoder.raw_decode(self._text, self._at)
         if end - self._at > MAX_ROW_BYTES:
@@ -202,7 +202,7 @@ class _Text:
         return value
 
     def _fill(self) -> None:
-        """Have the whole of the next value here, as long as it may be, and no blanks before it."""
+        """Unpack the next value completely, at its maximum length, and skip blanks before it."""
         while True:
             while len(self._text) - self._at <= MAX_ROW_BYTES and not self._is_all:
                 self._unpack()
@@ -222,7 +222,7 @@ class _Text:
 
 
 def _rows(text: _Text) -> Iterator[Row]:
-    """The rows of a movie, one a frame with a button at most."""
+    """Yield the rows of a movie, at most one row per frame with a button."""
     text.expect("[[")
     count = 0
     while not text.next_is("]"):
@@ -236,12 +236,12 @@ def _rows(text: _Text) -> Iterator[Row]:
 
 
 def digest(shades: np.ndarray) -> bytes:
-    """Return what stands for a picture u8[144, 160]: a movie has thousands of them."""
+    """Return a short hash of a picture u8[144, 160]: a movie has thousands of them."""
     return hashlib.blake2b(shades.tobytes(), digest_size=16).digest()
 
 
 def _digest_of(screen: str | None) -> bytes:
-    """`digest` of a picture in PyBoy's greys or even ones; empty for none and other palettes."""
+    """Return `digest` of a picture in PyBoy's greys or evenly spaced ones; b"" for none and other palettes."""
     try:
         data = np.frombuffer(base64.b64decode(screen or "", validate=True), np.uint8)
         grey = data.reshape(HEIGHT, WIDTH, 3)[..., 0]

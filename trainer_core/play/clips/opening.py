@@ -1,4 +1,4 @@
-"""Whatever a person drops on the replay, made a recording."""
+"""Opening of any file or folder that is dropped on the replay, as a recording."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from trainer_core.wire.errors import LabError
 
 ANIMATIONS = (".gif", ".apng", ".png")
 PARTS = ("rollout.jsonl", "meta.json", "rollout.gif", "receipt.json", "last_steps.npz")
-"""Files that speak for the folder that they lie in."""
+"""Files that identify the folder in which they are."""
 
 
 def open_clip(
     path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None] = lambda share: None
 ) -> dict[str, Any]:
-    """Make the new folder `out` a recording of `path`; what it is. Raises LabError.
+    """Convert `path` to a recording in the new folder `out`; return its description. Raises LabError.
 
-    `rom` is the game of an input movie; empty = one of those that are known. What fails leaves
-    nothing.
+    `rom` is the game of an input movie; empty = search the known ones. A failure leaves no folder.
     """
     if not path.exists():
         raise LabError(f"{path}: there is no such file")
@@ -38,7 +37,7 @@ def open_clip(
     try:
         shutil.rmtree(partial, ignore_errors=True)
         note = _make(path, partial, rom, home, on_progress)
-        made = _checked(path, partial)  # before it has its name: nothing that cannot be opened stays
+        made = _checked(path, partial)  # checked before the rename: no recording stays that cannot be opened
         partial.rename(out)
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
@@ -57,7 +56,7 @@ def open_clip(
 
 
 def _checked(path: Path, folder: Path) -> Recording:
-    """Return the recording that was made. Raises LabError where it could not be opened."""
+    """Return the recording that was made. Raises LabError if it cannot be opened."""
     try:
         made = read_recording(folder)
         read_shown(folder, made)
@@ -80,7 +79,7 @@ def _is_receipt(folder: Path) -> bool:
 
 
 def _unfinished(path: Path, out: Path) -> str:
-    """What a killed player left, as far as it is whole; its folder stays as it is."""
+    """Copy the intact part of a killed player's recording; the original folder stays unchanged."""
     require_abandoned(path)
     shutil.copytree(path, out)
     if recover(out) is None:
@@ -89,7 +88,7 @@ def _unfinished(path: Path, out: Path) -> str:
 
 
 def _make(path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]) -> str:
-    """What to know of the recording. The emulator is imported only where one is needed."""
+    """Convert to a recording; return a note. The emulator is imported only if needed."""
     if path.is_dir():
         if _is_rollout(path):
             from trainer_core.play.clips.rollouts import rollout

@@ -1,4 +1,4 @@
-"""A movie's buttons pressed on our console: a whole recording, with states and all."""
+"""Input movies played on our console: a complete recording, states included."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainer_core.wire.errors import LabError
 def press_movie(
     path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
 ) -> tuple[Path, str]:
-    """(recording, what to know of it). Raises LabError."""
+    """Play the movie; return (recording, note). Raises LabError."""
     movie = read_movie(path)
     cartridge, place = find_game(path, movie, rom, home)
     game = ConsoleGame(cartridge, str(place), [])
@@ -63,7 +63,7 @@ def _note(movie: Movie, other: int, first_other: int) -> str:
 
 
 def find_game(path: Path, movie: Movie, rom: str, home: HomePaths) -> tuple[Cartridge, Path]:
-    """The movie's ROM: `rom`, or one that is known. Raises LabError when none fits."""
+    """Return the movie's ROM: `rom`, or a known one. Raises LabError when none fits."""
     places = [named_rom(rom, home)] if rom else [known.path for known in known_roms(home)]
     for place in places:
         try:
@@ -84,7 +84,7 @@ def _fits(movie: Movie, cartridge: Cartridge) -> bool:
         return cartridge.sha256 == movie.rom_sha256
     rom = cartridge.rom.tobytes() if hasattr(cartridge.rom, "tobytes") else bytes(cartridge.rom)
     title = rom[0x134 : 0x134 + 12].split(b"\0")[0].decode("ascii", "replace").strip()
-    # VisualBoyAdvance keeps the bytes 014E-014F in either order.
+    # VisualBoyAdvance stores the bytes 014E-014F in either order.
     sums = {int.from_bytes(rom[0x14E:0x150], order) for order in ("little", "big")}
     return title == movie.title and movie.checksum in sums
 

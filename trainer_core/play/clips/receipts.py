@@ -1,4 +1,4 @@
-"""The receipt of a failed run as a recording that opens at the step where it went wrong."""
+"""Failure receipt of a run as a recording that opens at the faulty step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECEIPT, STEPS = "receipt.json", "last_steps.npz"
 FRAMES_PER_STEP, RELEASE_AFTER = 24, 8
 MOST_CONSOLES = 256
 MOST_PICTURES, MOST_NUMBERS = 1 << 26, 1 << 20
-"""Bytes of one array; ours have 3 MB and 4 KB."""
+"""Maximum bytes of one array; ours have 3 MB and 4 KB."""
 WANTED = {
     "pictures": Wanted("u", (4,), MOST_PICTURES),
     "actions": Wanted("i", (2,), MOST_NUMBERS),
@@ -40,7 +40,7 @@ class _Config(msgspec.Struct):
 
 
 class Receipt(msgspec.Struct):
-    """What is read of receipt.json; train.receipts writes more."""
+    """Parts of receipt.json that are read; host.receipts writes more."""
 
     error: str
     wrong: _Wrong
@@ -48,7 +48,7 @@ class Receipt(msgspec.Struct):
 
 
 def receipt(folder: Path, out: Path) -> tuple[Path, str]:
-    """(recording of its consoles side by side, what went wrong). Raises LabError."""
+    """Return (recording of its consoles side by side, description of the fault). Raises LabError."""
     told, kept = read_receipt(folder)
     wrong, error = told.wrong, told.error
     pictures, steps = kept["pictures"], len(kept["pictures"])
@@ -73,7 +73,7 @@ def receipt(folder: Path, out: Path) -> tuple[Path, str]:
 
 
 def read_receipt(folder: Path) -> tuple[Receipt, dict[str, np.ndarray]]:
-    """Return what a receipt tells and its arrays [steps, consoles]. Raises LabError."""
+    """Return a receipt's contents and its arrays [steps, consoles]. Raises LabError."""
     with parsing(f"{folder}: no receipt that can be shown"):
         told = read_loose_json(folder / RECEIPT, Receipt)
         kept = read_arrays(folder / STEPS, WANTED)
@@ -89,7 +89,7 @@ def read_receipt(folder: Path) -> tuple[Receipt, dict[str, np.ndarray]]:
 
 
 def _side_by_side(consoles: np.ndarray, across: int) -> np.ndarray:
-    """u8[n, H, W] in rows of `across`, the rest of the last one light."""
+    """Arrange u8[n, H, W] in rows of `across`, the rest of the last row light."""
     count, height, width = consoles.shape
     rows = -(-count // across)
     room = np.zeros((rows * across, height, width), np.uint8)
@@ -98,7 +98,7 @@ def _side_by_side(consoles: np.ndarray, across: int) -> np.ndarray:
 
 
 def _buttons(actions: np.ndarray) -> bytes:
-    """What the first console pressed, frame by frame."""
+    """Return the first console's joypad masks, frame by frame."""
     held = np.zeros((len(actions), FRAMES_PER_STEP), np.uint8)
     masks = np.array(ALL_MASKS, np.uint8)[np.clip(actions, 0, len(ALL_MASKS) - 1)]
     held[:, :RELEASE_AFTER] = masks[:, None]
@@ -106,7 +106,7 @@ def _buttons(actions: np.ndarray) -> bytes:
 
 
 def _steps(kept: dict[str, np.ndarray]) -> list[RecordedStep]:
-    """The first console's; a number that is none is left out of it."""
+    """Return the first console's steps, without non-finite numbers."""
     found, number = [], 0
     for step in range(len(kept["actions"])):
         number += 1

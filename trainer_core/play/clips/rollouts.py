@@ -1,4 +1,4 @@
-"""What `dmglab rollout` leaves: played again where the game is there, else its GIF."""
+"""Results of `dmglab rollout` as recordings: played again if the game is available, else from the GIF."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Frames = Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
 
 
 class Told(msgspec.Struct):
-    """What is read of meta.json; `dmglab rollout` writes more."""
+    """Parts of meta.json that are read; `dmglab rollout` writes more."""
 
     task: str
     mode: Literal["greedy", "sample", "leave_loops"]
@@ -55,7 +55,7 @@ _rows = msgspec.json.Decoder(_Row)
 
 
 def rollout(folder: Path, out: Path, home: HomePaths) -> tuple[Path, str]:
-    """(recording, what to know of it). Raises LabError naming the file that cannot be read."""
+    """Return (recording, note). Raises LabError naming the file that cannot be read."""
     meta, steps = read_rollout(folder)
     try:
         return _played_again(out, meta, steps, home), ""
@@ -66,7 +66,7 @@ def rollout(folder: Path, out: Path, home: HomePaths) -> tuple[Path, str]:
 
 
 def read_rollout(folder: Path) -> tuple[Told, list[RecordedStep]]:
-    """Return what a rollout was and its steps, one at least. Raises LabError."""
+    """Return a rollout's description and its steps, at least one. Raises LabError."""
     with parsing(f"{folder}: no rollout that can be read"):
         meta = read_json(folder / META, Told)
         most = MAX_FRAMES // meta.frames_per_step
@@ -92,8 +92,8 @@ def _step(row: _Row, index: int, per_step: int) -> RecordedStep:
 
 
 def _played_again(out: Path, meta: Told, steps: list[RecordedStep], home: HomePaths) -> Path:
-    """Press the actions from the same start; every step must come to what the log says."""
-    if is_arc(meta.task):  # looking at a folder starts no library and asks no server
+    """Press the actions from the same start; every step must match the log."""
+    if is_arc(meta.task):  # known before a library or a server is started
         raise LabError(f"{meta.task} is no Game Boy's task")
     game = open_game(meta.task, home)
     if game.rom_sha256 != meta.rom_sha256 or meta.start_index >= game.num_starts:
@@ -121,7 +121,7 @@ def _played_again(out: Path, meta: Told, steps: list[RecordedStep], home: HomePa
 
 
 def _from_gif(folder: Path, out: Path, meta: Told, steps: list[RecordedStep]) -> Path:
-    """Picture i of the GIF is the one after `every * i` frames, the first the start itself."""
+    """Convert the GIF: picture i is the one after `every * i` frames, the first is the start."""
     every = meta.gif_every_frames or meta.frames_per_step
     writer, at_ms = None, 0.0
     with parsing(f"{folder / GIF}: cannot be read"):
@@ -130,7 +130,7 @@ def _from_gif(folder: Path, out: Path, meta: Told, steps: list[RecordedStep]) ->
             if shades is None:
                 raise LabError(f"{folder / GIF}: not in the four colours of a rollout")
             writer = writer or ClipWriter(out, shades.shape[1], shades.shape[0], False)
-            # Equal neighbours were merged: the time tells which picture this is.
+            # Equal neighbours were merged: the index follows from the time.
             index = round(at_ms * FRAMES_PER_SECOND / 1000 / every)
             writer.show(shades, max(0, index * every - 1))
             at_ms += lasts_ms

@@ -1,4 +1,4 @@
-"""Writes a recording of pictures that no console of ours made (see protocol.recording)."""
+"""Writer of recordings whose pictures no console of ours made (see lab.recording)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MAX_BYTES = 1 << 30
 
 
 class ClipWriter:
-    """`show` pictures in the order of their frames, then `finish`."""
+    """Recording in progress: `show` pictures in the order of their frames, then `finish`."""
 
     def __init__(self, folder: Path, width: int, height: int, is_color: bool) -> None:
-        """Shades need a multiple of 4 pixels. Raises LabError for a size that is too large."""
+        """Create the folder. Raises LabError for a size that is too large, or shades not in a multiple of 4 pixels."""
         if not 1 <= width <= MAX_SIDE or not 1 <= height <= MAX_SIDE:
             raise LabError(f"pictures of {width}x{height}: at most {MAX_SIDE} a side can be shown")
         if not is_color and width * height % 4:
@@ -44,10 +44,10 @@ class ClipWriter:
         self._last = b""
 
     def show(self, picture: np.ndarray, frame: int) -> None:
-        """`picture` u8[H, W] shades or u8[H, W, 3] is on the screen from `frame` on."""
+        """Show `picture` u8[H, W] shades or u8[H, W, 3] from `frame` on."""
         data = picture.tobytes() if self._is_color else pack_picture(picture.tobytes())
         if self._shown and frame <= self._shown[-1]:
-            self._pictures.seek(-len(data), os.SEEK_CUR)  # on the screen for no whole frame
+            self._pictures.seek(-len(data), os.SEEK_CUR)  # the last picture was on the screen for less than a frame
             self._shown.pop()
         elif data == self._last:
             return
@@ -58,7 +58,7 @@ class ClipWriter:
         self._last = data
 
     def finish(self, frames: int, buttons: bytes = b"", steps: list[RecordedStep] | None = None, **about: Any) -> Path:
-        """`frames` in all; `buttons` a joypad mask each, none when empty. Raises LabError."""
+        """Write the recording of `frames` frames; `buttons` is a joypad mask each, b"" for none. Raises LabError."""
         self._pictures.close()
         if not 1 <= frames <= MAX_FRAMES:
             raise LabError(f"{frames} frames: a recording has 1 to {MAX_FRAMES}, ten minutes")

@@ -1,1 +1,1 @@
-"""Unlike players on the same task, from the same starts, under the same rules: one table."""
+"""League: different players on the same task, starts and rules, in one table."""

@@ -1,8 +1,8 @@
-"""An agent of any runner in that runner's own interpreter, asked through two pipes.
+"""Agent of any runner in that runner's own interpreter, connected by two pipes.
 
-`python -m trainer_core.play.league.contestant PLAYER_MODULE CHECKPOINT MODE SEED` reads letters: B
-begins an episode and S has led to the picture that follows, u8[H, W] as the checkpoint takes it; A
-is answered with one byte, the action. It ends with its standard input.
+`python -m trainer_core.play.league.contestant PLAYER_MODULE CHECKPOINT MODE SEED` reads letters: B begins an episode
+and S is a step, each followed by its picture u8[H, W] as the checkpoint takes it; A is answered with one byte, the
+action. It ends with its standard input.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from trainer_core.wire.process_guard import family, hear
 
 PROCESS = "trainer_core.play.league.contestant_process"
 LAST_WORDS = 4096
-"""Bytes of a process's standard error in which its last line is looked for."""
+"""Bytes of a process's standard error searched for its last line."""
 LOAD_S, ANSWER_S, END_S = 600.0, 120.0, 20.0
-"""How long a process may say nothing: while it loads, of an action, and once its input ended."""
+"""Timeouts in seconds: while it loads, for an action, and after its input ended."""
 BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
 
 
 class Contestant:
-    """The lab's side of it: a player whose decisions are made in a process of its own."""
+    """Lab's side: a player whose actions come from another process."""
 
     def __init__(self, python: str, module: str, checkpoint: Path, *, mode: str, seed: int) -> None:
-        """Raises CheckpointError with the last words of a process that cannot open it."""
+        """Start the process; raises CheckpointError with its last line of output if it cannot open the checkpoint."""
         require_own_environment(python)
-        # An environment of a runner links our packages; our own interpreter finds them from here.
+        # A runner's environment links our packages; our own interpreter finds them from here.
         isolated = [] if python == sys.executable else ["-P"]
         argv = [python, *isolated, "-m", PROCESS, module, str(checkpoint), mode, str(seed)]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # a pipe would fill up unread
@@ -56,7 +56,7 @@ class Contestant:
         except LabError as error:
             self.close()
             raise CheckpointError(f"{checkpoint}: {error}") from None
-        except BaseException:  # Ctrl-C while it loads its library
+        except BaseException:  # Ctrl-C while it loads its library, for example
             self._process.kill()
             self.close()
             raise
@@ -74,7 +74,7 @@ class Contestant:
         self._tell(SEE, observation)
 
     def act(self) -> int:
-        """Raises LabError when its process has ended, or does not answer."""
+        """Return the next action; raises LabError when the process has ended, or does not answer."""
         self._tell(ACT, None)
         answer = self._answer(ANSWER_S)
         if not answer:
@@ -82,7 +82,7 @@ class Contestant:
         return answer[0]
 
     def close(self) -> None:
-        """End its input, and it with it: by force where that is not enough."""
+        """Close its input so that it ends; kill it after END_S."""
         try:
             self._process.communicate(timeout=END_S)
         except subprocess.TimeoutExpired:
@@ -91,8 +91,7 @@ class Contestant:
         self._said.close()
 
     def _answer(self, patience_s: float) -> bytes:
-        """Return one byte, or none where it has ended. Raises LabError after a silence, and ends
-        it then."""
+        """Return one byte, or b"" if it has ended; kill it and raise LabError after a timeout."""
         return hear(self._process, patience_s).read(1)
 
     def _tell(self, letter: bytes, observation: np.ndarray | None) -> None:
@@ -104,10 +103,10 @@ class Contestant:
 
 
 def main(argv: list[str]) -> int:
-    """The runner's side of it; prints one line and returns 1 for what cannot be opened."""
+    """Run the runner's side; print one line and return 1 if the checkpoint cannot be opened."""
     module, checkpoint, mode, seed = argv
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # a library's greetings are no answers
+    os.dup2(2, 1)  # library messages must not mix with answers
     try:
         agent = agent_class(module)(Path(checkpoint), mode=mode, seed=int(seed))
     except LabError as error:

@@ -1,4 +1,4 @@
-"""A contestant's process, `python -m ... MODULE CHECKPOINT MODE SEED`: it ends with its parent."""
+"""Program of a contestant's process, `python -m ... MODULE CHECKPOINT MODE SEED`: it ends with its parent."""
 
 from __future__ import annotations
 

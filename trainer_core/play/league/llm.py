@@ -1,7 +1,7 @@
-"""A language model at the buttons, over the OpenAI-compatible HTTP shape.
+"""Language model as a player, over an OpenAI-compatible HTTP API.
 
-Each step posts the picture and asks for one button; the game stands still until the answer comes.
-Nothing is sent unless a person named the address.
+Each step posts the picture and asks for one button; the game waits for the answer. Nothing is sent unless a person
+named the address.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ MAX_ANSWER_BYTES = 1 << 20
 PATIENCE = 3
 """Failed answers in a row before the player gives up."""
 SCALE = 2
-"""The picture is sent at the size of the real screen."""
+"""Scale that gives the picture the size of the real screen."""
 _LONG = "|".join(name for name in ACTIONS if len(name) > 1)
 _WORD = re.compile(rf"\b([AB]|(?i:{_LONG}))\b|^\W*([ab])\W*$")
-"""A lone letter is a button when it is large, or all there is: "a" is a word as well."""
+"""Pattern of a button name; a single letter only if upper case or the whole answer: "a" is also a word."""
 
 
 class LlmPlayer:
-    """Counts what the model did not answer well; an answer that names no button presses B."""
+    """Player that counts bad answers; an answer that names no button presses B."""
 
     def __init__(self, url: str, model: str = "", *, timeout_s: float = DEFAULT_TIMEOUT_S, key: str = "") -> None:
-        """`url` is the server's base, for example http://127.0.0.1:8080/v1. Raises ConfigError."""
+        """Set up for `url`, the server's base, for example http://127.0.0.1:8080/v1. Raises ConfigError."""
         check_server(url, LLM_KEY, EXAMPLE)
         self._url, self._model = url.rstrip("/") + "/chat/completions", model
         self._timeout_s, self._key = timeout_s, key
@@ -58,7 +58,7 @@ class LlmPlayer:
         self._seen = observation
 
     def act(self) -> int:
-        """Raises LabError after PATIENCE requests in a row without an answer."""
+        """Return the model's action; raises LabError after PATIENCE requests in a row without an answer."""
         while True:
             try:
                 text = self._ask()
@@ -74,11 +74,11 @@ class LlmPlayer:
             if not found:
                 self.nonsense += 1
                 return ACTIONS.index("B")
-            # What it ends with is its answer; models like to think aloud first.
+            # The last button named is the answer; models often reason first.
             return ACTIONS.index(found[-1].upper())
 
     def _ask(self) -> str:
-        """What the model said. Raises LabError in one line."""
+        """Return the model's answer. Raises LabError in one line."""
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
@@ -109,7 +109,7 @@ class LlmPlayer:
 
 
 def data_url(observation: np.ndarray) -> str:
-    """Shades u8[72, 80] as a PNG in a data URL, SCALE times as large."""
+    """Return shades u8[72, 80] as a PNG in a data URL, SCALE times as large."""
     levels = np.array(GREY_LEVELS, np.uint8)[observation]
     image = Image.fromarray(levels.repeat(SCALE, 0).repeat(SCALE, 1))
     buffer = BytesIO()

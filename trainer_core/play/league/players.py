@@ -1,9 +1,9 @@
-"""Who can take part in a league, and the words that name them.
+"""Players that can take part in a league, and their names.
 
-random                uniform buttons: what looks at nothing
+random                uniformly random buttons
 checkpoint=RUN        a policy of any runner, in its own interpreter
-nearest=FOLDER        a script: presses what was pressed at the most similar recorded picture
-recorded=FOLDER       recordings as they are, a person's for example, judged again
+nearest=FOLDER        a script: presses the button of the most similar recorded picture
+recorded=FOLDER       recordings, a person's for example, judged again
 llm=URL               a model behind an OpenAI-compatible server
 """
 
@@ -43,7 +43,7 @@ KINDS = ("random", "checkpoint", "nearest", "recorded", "llm")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One player by name."""
+    """Name of one player in a league."""
 
     kind: Literal["random", "checkpoint", "nearest", "recorded", "llm"]
     what: str
@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What applies to every player."""
+    """Settings for every player."""
 
     task: str
     home: HomePaths
@@ -66,13 +66,13 @@ class Settings:
 
 
 class RandomPlayer:
-    """Uniform buttons."""
+    """Player of uniformly random buttons."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
     def begin(self, observation: np.ndarray) -> None:
-        """It looks at nothing."""
+        """Ignore the observation."""
 
     see = begin
 
@@ -81,14 +81,13 @@ class RandomPlayer:
 
 
 class NearestPlayer:
-    """Presses what was pressed at the recorded picture that differs least from what it sees.
+    """Player that presses the recorded button of the most similar recorded picture.
 
-    Where an episode meets a picture again the nearest one has not helped: the next nearest is
-    copied, and so on.
+    When a picture recurs in an episode the nearest one has not helped: the next nearest is used, and so on.
     """
 
     def __init__(self, pictures: np.ndarray, actions: np.ndarray) -> None:
-        """`pictures` u8[M, 72, 80], the button `actions` i64[M] was pressed at each."""
+        """Store `actions` i64[M], the buttons pressed at `pictures` u8[M, 72, 80]."""
         self._pictures = pictures.astype(np.int16)
         self._actions = actions
 
@@ -110,7 +109,7 @@ class NearestPlayer:
 
 
 def parse_entry(text: str) -> Entry:
-    """Raises ConfigError naming the kinds there are."""
+    """Parse a player's name; raises ConfigError listing the kinds."""
     kind, equals, what = text.partition("=")
     if kind not in KINDS or bool(equals) != (kind != "random") or (equals and not what):
         raise ConfigError(
@@ -123,9 +122,9 @@ def parse_entry(text: str) -> Entry:
 
 
 def league_tasks(asked: str, entries: Sequence[Entry], home: HomePaths) -> tuple[str, ...]:
-    """`asked`, else what the first checkpoint was trained on, else DEFAULT_TASK.
+    """Return the tasks `asked`, else those of the first checkpoint, else DEFAULT_TASK.
 
-    Raises LabError for a checkpoint that cannot be found, and for impossible names.
+    Raises LabError for a checkpoint that cannot be found, and for invalid names.
     """
     if not asked:
         policies = [entry.what for entry in entries if entry.kind == "checkpoint"]
@@ -134,7 +133,7 @@ def league_tasks(asked: str, entries: Sequence[Entry], home: HomePaths) -> tuple
 
 
 def open_player(entry: Entry, settings: Settings) -> Chooser:
-    """Who plays for `entry`; not for recordings, which are played already. Raises LabError."""
+    """Return the player of `entry`; not for recordings, which are already played. Raises LabError."""
     match entry.kind:
         case "random":
             return RandomPlayer(settings.seed)
@@ -148,7 +147,7 @@ def open_player(entry: Entry, settings: Settings) -> Chooser:
 
 
 def open_checkpoint(what: str, settings: Settings) -> Contestant:
-    """The policy of a checkpoint folder or a run, whichever runner made it. Raises LabError."""
+    """Return the policy of a checkpoint folder or a run of any runner. Raises LabError."""
     folder = find_checkpoint(what, settings.home)
     runner = runner_of_checkpoint(folder)
     if not runner.capabilities.play:
@@ -164,7 +163,7 @@ def open_checkpoint(what: str, settings: Settings) -> Contestant:
 
 
 def recorded_steps(folder: Path, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """(u8[M, 72, 80], i64[M]): each picture of the recordings at which one button was pressed.
+    """Return (u8[M, 72, 80], i64[M]), the recordings' pictures at which one button was pressed, and the buttons.
 
     Raises LabError when there is none.
     """
@@ -183,7 +182,7 @@ def recorded_steps(folder: Path, settings: Settings) -> tuple[np.ndarray, np.nda
 
 
 def recordings_in(folder: Path) -> list[Path]:
-    """Finished recordings below `folder`. Raises ConfigError without one."""
+    """Return finished recordings below `folder`. Raises ConfigError without one."""
     found = sorted(list_recordings(folder.expanduser()))
     if not found:
         raise ConfigError(f"{folder}: holds no recording; `dmglab record` or the app makes them")

@@ -1,4 +1,4 @@
-"""Playing a league and its table."""
+"""Playing a league, and its table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Tell = Callable[[Entry, Played], None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One player's line; `error` says why it did not finish, and the figures are what it did."""
+    """Line of one player; `error` is why it did not finish, the figures are of the episodes played."""
 
     player: str
     kind: str
@@ -37,16 +37,16 @@ class Row:
     mean_return: float
     seconds_per_step: float
     starts: str
-    """test: the task's test states; own: those that a recording began in."""
+    """"test": the task's test states; "own": the states in which recordings began."""
     note: str = ""
     error: str = ""
     recording: str = ""
-    """Folder with its first episode; empty where none was kept."""
+    """Folder with its first episode; "" if not recorded."""
     task: str = ""
 
 
 def test_starts(game: Game, episodes: int) -> list[int]:
-    """The held-out states that decide nothing, as `dmglab eval` plays them; at most `episodes`."""
+    """Return the test states, as `dmglab eval` plays them; at most `episodes`."""
     held_out = list(range(game.held_out_start, game.num_starts))
     chosen = held_out[1::2] if game.held_out_start and len(held_out) > 1 else held_out
     return chosen[:episodes]
@@ -55,11 +55,9 @@ def test_starts(game: Game, episodes: int) -> list[int]:
 def play_league(
     entries: Sequence[Entry], settings: Settings, episodes: int, tell: Tell, keep: Path | None = None
 ) -> list[Row]:
-    """Every player's row, best first; a player that fails has an error in its row.
+    """Play every player; return the rows, best first, with an error in the row of a player that failed.
 
-    The first episode of each is recorded below `keep`, if given.
-
-    Raises LabError when the task cannot be played.
+    Records each player's first episode below `keep`, if given. Raises LabError when the task cannot be played.
     """
     game = open_game(settings.task, settings.home)
     starts = test_starts(game, episodes)
@@ -73,7 +71,7 @@ def play_league(
 
 
 def _rank(row: Row) -> tuple[bool, float, float, str]:
-    """Whoever did not finish comes last."""
+    """Return a sort key; players that did not finish come last."""
     return bool(row.error), -row.success_rate, row.median_steps_to_goal, row.player
 
 
@@ -116,7 +114,7 @@ def _recorded_episode(game: Game, player: Chooser, start: int, keep: Path, entry
 
 
 def _recorded(entry: Entry, settings: Settings, episodes: int, tell: Tell) -> Row:
-    """Recordings pressed again from their own states, judged by the task's rules."""
+    """Play recordings again from their own states, judged by the task's rules."""
     found: list[Played] = []
     error = ""
     began = time.monotonic()
@@ -160,7 +158,7 @@ def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def markdown(tasks: Sequence[str], rows: Sequence[Row]) -> str:
-    """The tables as a person reads them, one a task."""
+    """Return the tables as Markdown, one per task."""
     return "\n".join(_table(task, [row for row in rows if row.task == task]) for task in tasks)
 
 

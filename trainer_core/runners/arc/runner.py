@@ -1,4 +1,4 @@
-"""What the lab knows of ARC-AGI-3's library; nothing of it is imported here."""
+"""Runner for ARC-AGI-3's library, without importing it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALGORITHMS = get_args(Algorithm)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArcConfig:
-    """Which agent plays, where, for how long."""
+    """Options of an ARC run: agent, game, limits."""
 
     task: str = option("arc/wk01", "Game", "basics")
     """arc/ID: a game of ours or one in HOME/arc; on a server, one of its games."""
@@ -33,7 +33,7 @@ class ArcConfig:
     total_env_steps: int = option(2_000, "Actions", "basics", minimum=0, maximum=10**8)
     """Stop after so many actions; 0 = no limit."""
     seed: int = option(1, "Seed", "basics", minimum=0)
-    """Of what is drawn."""
+    """Seed of random choices."""
     algo: Algorithm = option("explore", "Agent", "basics", choices=ALGORITHMS)
     """explore: tries in each grid what it has not tried there, and goes where something is left;
     random: any action that the game takes; script: a file of actions. PPO plays these games as
@@ -58,7 +58,7 @@ class ArcConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ArcRunner(GuestRunner):
-    """Its worker is ours and runs here; the games run in its environment, asked by pipes."""
+    """Runner whose worker is ours and runs here; the games run in the library's environment, over pipes."""
 
     def command(self, run_dir: Path) -> list[str]:
         return [sys.executable, "-m", PROCESS, str(run_dir), self.worker]

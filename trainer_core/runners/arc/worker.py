@@ -1,4 +1,4 @@
-"""An agent plays an ARC game, scored."""
+"""Worker of an agent that plays an ARC game, scored."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from trainer_core.wire.run_record import RunState
 
 CARD = "scorecard.json"
 RECORDINGS = "recordings"
-"""Of the run: the library's own lines; of a player's folder of the same name: its pictures."""
+"""Name of two folders: the library's own lines in the run, and the pictures in a player's folder."""
 FRAMES_A_PICTURE = 12
-"""Of the recording: five actions a second."""
+"""Frames of the recording per picture: five actions a second."""
 BUTTONS = {5: 0, 7: 1, 1: 3, 2: 4, 3: 5, 4: 6}
-"""The button that stands for an action in a recording's steps; a click has none."""
+"""Button that represents each action in a recording's steps; a click has none."""
 
 
 def make_trainee(host: Host) -> Trainee:
@@ -49,7 +49,7 @@ def _agent(config: ArcConfig) -> ArcAgent:
 
 
 class ArcTrainee(Trainee):
-    """The games of one run, counted and recorded; it saves no checkpoints."""
+    """Games of one run, counted and recorded; saves no checkpoints."""
 
     obs_shape, num_actions = (1, *OBS_SHAPE), len(ACTIONS)
     counted = "actions"
@@ -58,14 +58,14 @@ class ArcTrainee(Trainee):
         self.host, self.config, self.game, self.agent = host, config, game, agent
         self.card: dict[str, Any] = {}
         self.actions = self.resets = self.wins = self.lost = self.most = 0
-        # Beside what players recorded: the Replay tab does not look through runs.
+        # Beside the players' recordings: the Replay tab does not search runs.
         folder = host.home.players / host.paths.run_id / RECORDINGS / "game"
         self.recording: RecordingWriter | None = RecordingWriter(
             folder, game, mode="script", checkpoint="", checkpoint_sha256=""
         )
 
     def train(self) -> None:
-        """Play until a limit, a stop, enough games won, or an agent that has nothing left to do."""
+        """Play until a limit, a stop, enough games won, or an agent without further actions."""
         self.host.watch(_Screen(self.game))
         try:
             while self.wins < self.config.episodes:
@@ -100,7 +100,7 @@ class ArcTrainee(Trainee):
             self._record()
 
     def _show(self, action: int, gained: int, won: bool) -> None:
-        """Every picture of the answer, into the recording."""
+        """Add every picture of the game's answer to the recording."""
         writer, game = self.recording, self.game
         if writer is None:
             return
@@ -138,14 +138,14 @@ class ArcTrainee(Trainee):
         return float(self.card.get("score") or 0.0)
 
     def _keep(self) -> None:
-        """The scorecard and the recording, whole, whatever ended the run."""
+        """Write the scorecard and finish the recording, however the run ended."""
         write_json(self.host.paths.root / CARD, self.card)
         if self.recording is not None:
             self.recording.finish()
 
 
 class _Screen:
-    """What a watcher asks for: the game's picture."""
+    """The game's picture, for watchers."""
 
     num_envs, device = 1, torch.device("cpu")
 
@@ -154,5 +154,5 @@ class _Screen:
         self._colours = np.array([(c >> 16, c >> 8 & 255, c & 255) for c in PALETTE], np.uint8)
 
     def screens(self, count: int) -> Tensor:
-        """u8[1, 64, 64, 3]"""
+        """Return u8[1, 64, 64, 3]."""
         return torch.from_numpy(self._colours[self._game.grid])[None]

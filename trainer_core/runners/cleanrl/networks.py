@@ -1,4 +1,4 @@
-"""What our pictures are to each script's network, and what that network says of them."""
+"""Conversion between our pictures and each script's network."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.shades import MAX_SHADE
 
 NETWORK = {"ppo": "agent", "dqn": "q_network", "ppo_atari": "agent"}
-"""The script's variable that holds what acts."""
+"""Variable of each script that holds the acting network."""
 CLASS = {"ppo": "Agent", "dqn": "QNetwork", "ppo_atari": "Agent"}
 MODEL = "model.pt"
-"""{variable: state_dict, "global_step": n} of our checkpoints; loads with weights_only."""
+"""File {variable: state_dict, "global_step": n} of our checkpoints; loads with weights_only."""
 PICTURE = (72, 80)
 _ATARI = 84
-"""Width and height that ppo_atari.py's layers are made for."""
+"""Width and height that ppo_atari.py's layers expect."""
 
 
 def stack_of(algo: str) -> int:
-    """Pictures per observation: ppo_atari.py's first layer has four planes."""
+    """Return the pictures per observation: ppo_atari.py's first layer has four planes."""
     return 4 if algo == "ppo_atari" else 1
 
 
@@ -40,10 +40,10 @@ def observation_space(algo: str) -> spaces.Box:
 
 
 def observations(algo: str, shades: Tensor) -> Tensor:
-    """Shades u8[N, K, 72, 80] as the script expects them.
+    """Return shades u8[N, K, 72, 80] in the script's format.
 
-    ppo_atari: greys u8[N, 4, 84, 84], a white frame around; else f32[N, 5760], 0 to 1. Raises
-    ConfigError for pictures of another size, of which a part would be lost.
+    ppo_atari: greys u8[N, 4, 84, 84] with a white frame around; others: f32[N, 5760], 0 to 1. Raises ConfigError for
+    pictures of another size, of which a part would be lost.
     """
     if (size := tuple(shades.shape[-2:])) != PICTURE:
         raise ConfigError(f"CleanRL's networks take pictures of {PICTURE}, not {size}")
@@ -56,7 +56,7 @@ def observations(algo: str, shades: Tensor) -> Tensor:
 
 @torch.no_grad()
 def action_logits(algo: str, network: Any, shades: Tensor) -> Tensor:
-    """f32[N, 7]; for dqn such that sampling explores as its last --end-e of 0.05 does."""
+    """Return logits f32[N, 7]; for dqn, sampling from them explores as its last --end-e of 0.05 does."""
     seen = observations(algo, shades).to(next(network.parameters()).device).float()
     if algo == "ppo":
         return network.actor(seen)
@@ -68,12 +68,12 @@ def action_logits(algo: str, network: Any, shades: Tensor) -> Tensor:
 
 
 def put_on_path(config: CleanRlConfig) -> None:
-    """As `python cleanrl/SCRIPT.py` in the checkout with PYTHONPATH there would have it."""
+    """Set sys.path as `python cleanrl/SCRIPT.py` in the checkout, with PYTHONPATH there, would."""
     sys.path[:0] = [str(config.script.parent), str(config.script.parents[1])]
 
 
 def load_network(folder: Path, config: CleanRlConfig, num_actions: int, device: str) -> Any:
-    """The script's own network of so many actions with a checkpoint's weights. Raises CheckpointError."""
+    """Return the script's own network with a checkpoint's weights. Raises CheckpointError."""
     if not config.script.is_file():
         raise CheckpointError(f"{folder}: its network is defined in {config.script}, which is gone")
     put_on_path(config)

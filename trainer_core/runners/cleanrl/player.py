@@ -1,4 +1,4 @@
-"""Play with a script's network."""
+"""Agent that plays with a script's network."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trainer_core.wire.spec import RunSpec
 
 
 class CleanRlAgent(GuestAgent):
-    """A checkpoint of one of the scripts, trained on one of our tasks."""
+    """Checkpoint of one of the scripts, trained on one of our tasks."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the network; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (networks.MODEL,))
         config = RunSpec.from_dict(meta.runner, meta.config).configure(CleanRlConfig)
         if config.on_gymnasium:

@@ -1,4 +1,4 @@
-"""What the lab knows of CleanRL; nothing of it is imported here, and nothing of it is ours."""
+"""Runner for CleanRL, without importing it; CleanRL's code is the user's checkout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w:.-]+-v\d+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanRlConfig(CheckoutFields, PlayingGuestConfig):
-    """What a CleanRL script may be asked; its own options go into `arguments`."""
+    """Options of a CleanRL run; the script's own options go into `arguments`."""
 
     task: str = option("pocket_quest/leave_bedroom", "Task", "basics")
     """Task id of ours, or a Gymnasium id such as CartPole-v1."""
@@ -40,7 +40,7 @@ class CleanRlConfig(CheckoutFields, PlayingGuestConfig):
 
     @property
     def on_gymnasium(self) -> bool:
-        """Whether `task` is an environment of Gymnasium's registry rather than one of ours."""
+        """True if `task` is an environment of Gymnasium's registry and not one of ours."""
         return GYMNASIUM_ID.fullmatch(self.task) is not None
 
 

@@ -1,6 +1,6 @@
-"""The vector environments that a script steps: Gymnasium's own, or one batch of our consoles.
+"""Vector environments that a script steps: Gymnasium's own, or one batch of our consoles.
 
-Gymnasium 0.29, which CleanRL is written for; both kinds call `before_step` before each step.
+For Gymnasium 0.29, which CleanRL is written for; both kinds call `before_step` before each step.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from trainer_core.runners.cleanrl import networks
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 
 Hook = Callable[[Any], None]
-"""`before_step(environment)`."""
+"""Function `before_step(environment)`."""
 
 
 class ConsoleVector(gymnasium.vector.VectorEnv):
-    """N consoles in one batch where the script asked for N environments in a SyncVectorEnv.
+    """Batch of N consoles in place of the script's SyncVectorEnv of N environments.
 
-    Its environments' wrappers (skipped frames, clipped rewards) are not built: our step and reward
-    are the task's. `final_info` and `final_observation` are Gymnasium 0.29's.
+    Its environments' wrappers (skipped frames, clipped rewards) are not built: step and reward are the task's.
+    `final_info` and `final_observation` are Gymnasium 0.29's.
     """
 
     def __init__(self, config: CleanRlConfig, home: HomePaths, num_envs: int, hook: Hook) -> None:
@@ -83,7 +83,7 @@ class ConsoleVector(gymnasium.vector.VectorEnv):
 
 
 class HookedSyncVector(gymnasium.vector.SyncVectorEnv):
-    """Gymnasium's own, for its own environments."""
+    """Gymnasium's own SyncVectorEnv with a hook, for Gymnasium's environments."""
 
     def __init__(self, env_fns: Sequence[Callable[[], Any]], hook: Hook) -> None:
         super().__init__(env_fns)

@@ -1,8 +1,8 @@
-"""One CleanRL script, as it is.
+"""Worker that runs one unmodified CleanRL script.
 
-The script runs as `__main__` in this process. Three names that it imports are ours: the vector
-environment (each step is where a run can be saved, held or ended), the TensorBoard writer (which
-still writes its files) and Adam (a warm start loads weights once the optimizer is built).
+The script runs as `__main__` in this process. Three imported names are replaced: the vector environment (each step is
+where a run can be saved, paused or ended), the TensorBoard writer (which still writes its files) and Adam (a warm start
+loads weights once the optimizer is built).
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ CANONICAL = {
     "losses/entropy": "entropy_mean",
     "charts/learning_rate": "learning_rate",
 }
-"""CleanRL's names that our records have a field for; every name is kept in `metrics` as well."""
+"""CleanRL's names for fields of our records; every name is kept in `metrics` as well."""
 
 
 class CleanRlTrainee(GuestTrainee):
     """One script from its arguments to its last checkpoint."""
 
     file, knows_spaces = networks.MODEL, False
-    counts_steps = True  # its last update follows
+    counts_steps = True  # the script's last update follows its last step
 
     def __init__(self, host: Host, config: CleanRlConfig) -> None:
         super().__init__(host, config)
         self.policy = networks.CLASS[config.algo]
         self.envs: Any = None
         self.script: dict[str, Any] = {}
-        """The script's global names, once it steps."""
+        """The script's global names, from its first step on."""
         self.scalars: dict[str, float] = {}
         self.scalars_at = self.recorded = 0
 
@@ -64,7 +64,7 @@ class CleanRlTrainee(GuestTrainee):
         return None if self.config.on_gymnasium else super().make_validator()
 
     def train(self) -> None:
-        """Run the script to its end. Raises RunEnded where a limit or a person ends it."""
+        """Run the script to its end. Raises RunEnded when a limit or a person ends it."""
         config = self.config
         networks.put_on_path(config)
         self.replace_names()
@@ -77,7 +77,7 @@ class CleanRlTrainee(GuestTrainee):
         except Exception as error:
             if isinstance(error, RunEnded | LabError) or not self.saved_models():
                 raise
-            # Its model is written; the video of its own evaluation needs what is not installed.
+            # Its model is written; the video of its own evaluation needs packages that are not installed.
             print(f"{config.script.name} trained and saved, then: {error}")
         finally:
             self.flush()
@@ -122,7 +122,7 @@ class CleanRlTrainee(GuestTrainee):
         return envs
 
     def shape(self, envs: Any) -> tuple[int, int, int]:
-        """The task's own picture; of another environment its shape, filled up from the left."""
+        """Return the task's picture shape, or another environment's shape padded with ones on the left."""
         if not self.config.on_gymnasium:
             return envs.consoles.obs_shape
         found = tuple(int(size) for size in envs.single_observation_space.shape[-3:])
@@ -138,7 +138,7 @@ class CleanRlTrainee(GuestTrainee):
         self.host.boundary(step)
 
     def add(self, tag: str, value: Any, step: Any) -> None:
-        """Collect what one step logs; the same name twice begins another record."""
+        """Collect one logged scalar; a repeated name begins another record."""
         if tag in self.scalars:
             self.flush()
         self.scalars_at = step if isinstance(step, int) else self.global_step
@@ -153,7 +153,7 @@ class CleanRlTrainee(GuestTrainee):
         self.host.record(self.recorded, found, CANONICAL)
 
     def wandb(self) -> types.ModuleType:
-        """What --track would call: its numbers come here, none leaves this computer."""
+        """Return a replacement for the module wandb that logs here, so that --track sends nothing over the network."""
         module = types.ModuleType("wandb")
 
         def log(values: dict[str, Any], step: int | None = None, **_: Any) -> None:
@@ -188,7 +188,7 @@ class CleanRlTrainee(GuestTrainee):
         return networks.action_logits(algo, self.script[networks.NETWORK[algo]], shades)
 
     def saved_models(self) -> list[Path]:
-        """What the script itself wrote for --save-model, at its end."""
+        """Return the files that the script itself wrote for --save-model, at its end."""
         return list(self.host.paths.root.glob("runs/*/*.cleanrl_model"))
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ class CleanRlTrainee(GuestTrainee):
 
 
 def script_arguments(config: CleanRlConfig) -> list[str]:
-    """The script's command line. Raises ConfigError for arguments that no shell could split."""
+    """Return the script's command line. Raises ConfigError for arguments that no shell could split."""
     name = config.task if config.on_gymnasium else "DMGLab-" + config.task.replace("/", ".")
     arguments = ["--env-id", name, "--seed", str(config.seed)]
     arguments += ["--no-cuda"] if config.device == "cpu" else ["--cuda"]
@@ -218,7 +218,7 @@ def script_arguments(config: CleanRlConfig) -> list[str]:
 
 
 def script_globals() -> dict[str, Any]:
-    """The global names of the script that is running above us on the stack."""
+    """Return the global names of the script, found on the call stack."""
     frame = sys._getframe(1)
     while frame is not None:
         names = frame.f_globals

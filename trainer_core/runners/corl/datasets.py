@@ -1,10 +1,10 @@
-"""DatasetCache: Minari datasets below the home, each under its SHA-256, checked at every use.
+"""DatasetCache: Minari datasets in the home, each under its SHA-256, checked at every use.
 
     <home>/datasets/<first 16 of the SHA-256>/data/main_data.hdf5, metadata.json
                                               manifest.json
 
-A run names its dataset by hash, so it can be repeated after the folder that it came from is gone.
-Imports no library of the script's: preflight asks as well.
+A run names its dataset by hash, so it can be repeated after the original folder is gone. Imports none of the script's
+libraries: preflight uses it too.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SHA256 = re.compile(r"[0-9a-f]{12,64}")
 
 @dataclass(frozen=True)
 class Dataset:
-    """One Minari dataset on this disk."""
+    """Minari dataset on this disk."""
 
     folder: Path
     sha256: str
-    """Of main_data.hdf5."""
+    """Hash of main_data.hdf5."""
     metadata: dict[str, Any]
 
     @property
@@ -43,7 +43,7 @@ class Dataset:
 
     @property
     def environment(self) -> str:
-        """Gymnasium's id; empty where the dataset does not say."""
+        """Gymnasium id of its environment; "" if the dataset does not name one."""
         return str(_object(self.metadata.get("env_spec")).get("id", ""))
 
     @property
@@ -58,10 +58,10 @@ class DatasetCache:
         self.root = home.root / "datasets"
 
     def find(self, data: str, sha256: str = "") -> Dataset:
-        """The dataset that a folder, or 12 to 64 digits of a known hash, names.
+        """Return the dataset named by a folder, or by 12 to 64 digits of a known hash.
 
-        Raises ConfigError where there is none, its hash is not `sha256` or not the manifest's, or
-        no script of CORL can learn from it.
+        Raises ConfigError if there is none, its hash is not `sha256` or not the manifest's, or no script of CORL can
+        learn from it.
         """
         folder = self._folder(data)
         if not (folder / HDF5).is_file():
@@ -82,7 +82,7 @@ class DatasetCache:
         return dataset
 
     def keep(self, dataset: Dataset) -> Dataset:
-        """The same, in the cache: copied whole or not at all. Raises ConfigError."""
+        """Copy the dataset into the cache atomically; return the copy. Raises ConfigError."""
         place = self.root / dataset.sha256[:NAMED]
         if dataset.folder == place:
             return dataset
@@ -136,7 +136,7 @@ def _metadata(path: Path) -> dict[str, Any]:
 
 
 def _check_spaces(dataset: Dataset) -> None:
-    """CORL's scripts are for vectors seen and continuous actions. Raises ConfigError."""
+    """Require vector observations and continuous actions, as CORL's scripts do. Raises ConfigError."""
     seen, acted = (_object(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action"))
     if acted.get("type") != "Box":
         raise ConfigError(
@@ -154,7 +154,7 @@ def _check_spaces(dataset: Dataset) -> None:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """A JSON object, or the text of one; empty for anything else."""
+    """Return a JSON object, parsed if given as text; {} for anything else."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The scripts' own names for what every run is asked: they differ from script to script."""
+"""Names of the common options in each CORL script: they differ from script to script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer_core.wire.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class Flags:
-    """A script's options, without their dashes, and how it counts."""
+    """Names of a script's options, without dashes, and its way of counting."""
 
     environment: str = "env"
     seed: str = "seed"
@@ -19,11 +19,11 @@ class Flags:
     eval_every: str = "eval_freq"
     episodes: str = "n_episodes"
     load: str = "load_model"
-    """Empty where the script loads nothing."""
+    """Empty if the script cannot load weights."""
     trainer: str = "trainer"
-    """Local name of what has a `state_dict`, in the script's `train`."""
+    """Local name, in the script's `train`, of the object with a `state_dict`."""
     first_step: int = 0
-    """What its log calls the first gradient step."""
+    """Number of the first gradient step in its log."""
     always: tuple[str, ...] = ()
 
 
@@ -49,7 +49,7 @@ SCRIPTS = {
         episodes="eval_episodes",
         load="",
         trainer="model",
-        # Its workers would be processes of their own, each with the dataset.
+        # Its data workers would be processes, each with the whole dataset.
         always=("--num_workers", "0"),
     ),
 }
@@ -68,7 +68,7 @@ def arguments(
     target_return: float,
     more: str,
 ) -> Sequence[str]:
-    """The script's command line; what the user writes comes last. Raises ConfigError."""
+    """Return the script's command line, the user's arguments last. Raises ConfigError."""
     flags = SCRIPTS[algo]
     named: dict[str, object] = {
         flags.environment: environment,

@@ -1,6 +1,6 @@
-"""`python -m trainer_core.runners.corl.pendulum OUT` in its environment: a dataset to try.
+"""Example dataset for CORL: `python -m trainer_core.runners.corl.pendulum OUT` in its environment.
 
-40 episodes of Gymnasium's Pendulum-v1 by somebody who mostly knows how: 8,000 steps, 0.8 MB.
+40 episodes of Gymnasium's Pendulum-v1 by a controller that mostly succeeds: 8,000 steps, 0.8 MB.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = "dmglab/pendulum-v0"
 
 
 def make(root: Path, episodes: int = 40) -> Path:
-    """The dataset's folder below `root`."""
+    """Write the dataset; return its folder below `root`."""
     tell_libraries(MINARI_DATASETS_PATH=str(root))
     minari: Any = importlib.import_module("minari")
     buffer: Any = importlib.import_module("minari.data_collector").EpisodeBuffer

@@ -1,4 +1,4 @@
-"""What the lab knows of CORL; nothing of it is imported here, and nothing of it is ours."""
+"""Runner for CORL, without importing it; CORL's code is the user's checkout."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from trainer_core.wire.spec import RunSpec
 Algorithm = Literal["iql", "td3_bc", "any_percent_bc", "cql", "awac", "dt"]
 ALGORITHMS = get_args(Algorithm)
 PLACES = (Path("algorithms", "offline"), Path("algorithms"))
-"""Where a checkout keeps its scripts; the older ones have no folder `offline`."""
+"""Folders of the scripts in a checkout; older ones have no folder `offline`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorlConfig(CheckoutFields, GuestConfig):
-    """What a CORL script may be asked; its own options go into `arguments`."""
+    """Options of a CORL run; the script's own options go into `arguments`."""
 
     task: str = option("offline", "Task", "basics")
     """A name for the run: the environment is the dataset's own."""
@@ -35,7 +35,7 @@ class CorlConfig(CheckoutFields, GuestConfig):
     data: str = option("", "Dataset", "basics", is_folder=True)
     """Folder of a Minari dataset, or digits of the SHA-256 of one that was used before."""
     data_sha256: str = option("", "Hash of the dataset", "env")
-    """Of its main_data.hdf5: refuse another one. Empty = take what is there."""
+    """SHA-256 of its main_data.hdf5: refuse another one. Empty = take what is there."""
     arguments: str = option("", "Arguments", "learning")
     """More of the script's own options, for example `--batch_size 64 --iql_tau 0.8`."""
     eval_every: int = option(500, "Evaluate every", "logging", minimum=0, unit="steps")
@@ -49,12 +49,12 @@ class CorlConfig(CheckoutFields, GuestConfig):
 
     @property
     def script(self) -> Path:
-        """The script in the checkout; where it would be when there is none."""
+        """Path of the script in the checkout, whether it exists or not."""
         scripts = [self.source / place / f"{self.algo}.py" for place in PLACES]
         return next((script for script in scripts if script.is_file()), scripts[0])
 
     def check(self) -> str:
-        """Return the script's path. Raises ConfigError for what it cannot do."""
+        """Return the script's path. Raises ConfigError for options the script does not support."""
         from trainer_core.runners.corl.flags import SCRIPTS
 
         if self.warm_start and not SCRIPTS[self.algo].load:

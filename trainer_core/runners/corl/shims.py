@@ -1,7 +1,7 @@
-"""The three modules that CORL's scripts import and nobody can install any more.
+"""Replacements for three modules that CORL's scripts import and that can no longer be installed.
 
-`gym` 0.23 over Gymnasium, `d4rl` over a Minari dataset, `wandb` into the run's log: only what the
-scripts touch, so that their source stays as it is.
+`gym` 0.23 over Gymnasium, `d4rl` over a Minari dataset, `wandb` into the run's log: only the parts that the scripts
+use, so that their source stays unmodified.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Log = Callable[[dict[str, Any], int | None], None]
 
 
 class Offline:
-    """A Minari dataset as D4RL had them, and its environment as gym had them."""
+    """Minari dataset in D4RL's format, and its environment in gym's."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises ConfigError naming what does not fit together in it."""
+        """Load the dataset; raises ConfigError naming the parts that do not fit together."""
         try:
             self.dataset = minari.MinariDataset(folder / "data")
             self.episodes = list(self.dataset.iterate_episodes())
             self.space = self.dataset.observation_space, self.dataset.action_space
-        except Exception as error:  # h5py, json and minari each have their own, by the damage
+        except Exception as error:  # h5py, json and minari each raise their own, depending on the damage
             told = " ".join(str(error).split())[:200]
             raise ConfigError(f"{folder}: no Minari dataset that can be read: {told}") from None
         if not self.episodes:
@@ -51,7 +51,7 @@ class Offline:
             )
 
     def transitions(self) -> dict[str, np.ndarray]:
-        """As d4rl's `get_dataset`: f32 but for `terminals` and `timeouts`, which are bool."""
+        """Return d4rl's `get_dataset` arrays: f32 but for `terminals` and `timeouts`, which are bool."""
         columns: dict[str, list[Any]] = {}
         for episode in self.episodes:
             timeouts = np.array(episode.truncations, bool)
@@ -69,16 +69,16 @@ class Offline:
         return {name: values if values.dtype == bool else values.astype(np.float32) for name, values in whole.items()}
 
     def make(self, name: str, **_: Any) -> OldEnv:
-        """Raises ConfigError where the dataset's environment cannot be built here."""
+        """Return the dataset's environment. Raises ConfigError if it cannot be built here."""
         try:
             return OldEnv(self.dataset.recover_environment(), self)
-        except Exception as error:  # gymnasium's, mujoco's or an import's, by what is missing
+        except Exception as error:  # an error of gymnasium, mujoco or an import, depending on what is missing
             told = " ".join(str(error).split())[:200]
             raise ConfigError(f"{name} cannot be built to evaluate in: {told}") from None
 
 
 class OldEnv:
-    """gym 0.23: `reset` gives the observation, `step` four values, `seed` is a method."""
+    """Environment in gym 0.23's form: `reset` returns the observation, `step` four values, `seed` is a method."""
 
     def __init__(self, env: Any, offline: Offline) -> None:
         self._env, self._offline, self._seed = env, offline, None
@@ -101,7 +101,7 @@ class OldEnv:
         return observation, float(reward), bool(done or cut), info
 
     def get_normalized_score(self, score: Any) -> Any:
-        """0 is the dataset's worst episode, 1 its best."""
+        """Return the score on a scale from 0, the dataset's worst episode, to 1, its best."""
         span = max(self._offline.best - self._offline.worst, 1e-6)
         return (score - self._offline.worst) / span
 
@@ -136,7 +136,7 @@ class TransformReward(_Wrapped):
 
 
 def install(offline: Offline, log: Log) -> None:
-    """Put the three modules where `import` looks first."""
+    """Put the three modules into sys.modules."""
     wrappers = _module("gym.wrappers", TransformObservation=TransformObservation, TransformReward=TransformReward)
     _module("gym", make=offline.make, Env=OldEnv, spaces=gymnasium.spaces, wrappers=wrappers)
     _module("d4rl", qlearning_dataset=_qlearning_dataset)

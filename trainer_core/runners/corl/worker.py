@@ -1,7 +1,7 @@
-"""One CORL script, as it is.
+"""Worker that runs one unmodified CORL script.
 
-The script runs as `__main__` in this process. What it logs once a gradient step is where a run can
-be saved, held or ended; its trainer is read from its own frame.
+The script runs as `__main__` in this process. A run can be saved, paused or ended when the script logs, once per
+gradient step; its trainer is read from its own frame.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trainer_core.wire.environment import tell_libraries
 from trainer_core.wire.errors import ConfigError
 
 MODEL = "model.pt"
-"""What the script's own checkpoint holds, under our name."""
+"""The content of the script's own checkpoint, under our file name."""
 CANONICAL = {
     "actor_loss": "policy_loss",
     "policy_loss": "policy_loss",
@@ -36,7 +36,7 @@ CANONICAL = {
     "critic_loss": "value_loss",
     "learning_rate": "learning_rate",
 }
-"""CORL's names that our records have a field for; every name is kept in `metrics` as well."""
+"""CORL's names for fields of our records; every name is kept in `metrics` as well."""
 
 
 class CorlTrainee(GuestTrainee):
@@ -46,15 +46,15 @@ class CorlTrainee(GuestTrainee):
 
     def __init__(self, host: Host, config: CorlConfig) -> None:
         super().__init__(host, config)
-        host.intervals.validate = 0  # the script does it
+        host.intervals.validate = 0  # the script validates
         self.policy = config.algo
         self.flags = SCRIPTS[config.algo]
         self.steps = self.recorded = 0
         self.metrics: dict[str, float] = {}
         self.names: dict[str, Any] = {}
-        """The local names of the script's `train`."""
+        """Local names of the script's `train`."""
         self.module: Any = None
-        """The script as `__main__`, which it is no longer once it has ended."""
+        """The script's module `__main__`, kept since the name is restored when the script ends."""
         cache = DatasetCache(host.home)
         self.dataset = cache.keep(cache.find(config.data, config.data_sha256))
         self.offline = shims.Offline(self.dataset.folder)
@@ -70,7 +70,7 @@ class CorlTrainee(GuestTrainee):
         return None
 
     def train(self) -> None:
-        """Run the script to its end. Raises RunEnded where a limit or a person ends it."""
+        """Run the script to its end. Raises RunEnded when a limit or a person ends it."""
         config, dataset = self.config, self.dataset
         print(f"learning from {dataset.words} ({dataset.sha256})", flush=True)
         shims.install(self.offline, self.log)
@@ -96,21 +96,21 @@ class CorlTrainee(GuestTrainee):
         self._flush()
 
     def _donor(self) -> str:
-        """The donor's weights, for the script to load. Raises CheckpointError."""
+        """Return the warm start's weights file for the script, or "". Raises CheckpointError."""
         if not self.config.warm_start:
             return ""
         folder = Path(self.config.warm_start)
         layout.verify(folder, (MODEL,))
         require_trust(folder / MODEL, "CORL")
         if self.config.algo == "cql":
-            # Its checkpoints hold objects of its own; this one's hash is that of its manifest.
+            # Its checkpoints hold objects of its own classes; the file's hash was checked against its manifest.
             tell_libraries(TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD="1")
         return str(folder / MODEL)
 
     # -- what the script calls ------------------------------------------------------------------
 
     def log(self, values: dict[str, Any], step: int | None) -> None:
-        """`wandb.log`: after each gradient step, and after an evaluation of the same step."""
+        """Replace `wandb.log`, called after each gradient step and after an evaluation of the same step."""
         numbers = {name: float(value) for name, value in values.items()}
         is_evaluation = any("score" in name or "eval" in name for name in numbers)
         self.metrics |= {name: value for name, value in numbers.items() if math.isfinite(value)}
@@ -147,7 +147,7 @@ class CorlTrainee(GuestTrainee):
 
 
 def _frame_of_train() -> dict[str, Any]:
-    """The local names of the script's `train`, which is above us on the stack."""
+    """Return the local names of the script's `train`, found on the call stack."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "train" and frame.f_globals.get("__name__") == "__main__":
@@ -157,7 +157,7 @@ def _frame_of_train() -> dict[str, Any]:
 
 
 def _version(script: Path) -> str:
-    """The commit of the checkout where it says one, for the meta record."""
+    """Return the commit of the checkout, for the meta record, or ""."""
     root = next((up for up in script.parents if (up / ".git").exists()), script.parent)
     return checkout_commit(root)
 

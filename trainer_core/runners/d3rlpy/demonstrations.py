@@ -1,7 +1,7 @@
-"""What the learner learns from: recorded play as episodes, and as a Minari dataset.
+"""Training data of d3rlpy: recorded play as episodes, and as a Minari dataset.
 
-Recordings hold buttons; the pictures come from pressing them again, so that an episode is what the
-console shows now, judged by the task's own rules.
+Recordings hold buttons; the pictures come from pressing them again, so that an episode is what the console shows now,
+judged by the task's own rules.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DATASET = "dmglab/demonstrations-v0"
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """Recorded play from a start to the goal, or to where the recording ends."""
+    """Recorded play from a start to the goal, or to the end of the recording."""
 
     pictures: np.ndarray
     """u8[S + 1, 72, 80] shades"""
@@ -49,12 +49,12 @@ class Episode:
 def make_dataset(
     data: str, task_id: str, home: HomePaths, folder: Path, *, limit: int, sha256: str
 ) -> tuple[Path, str]:
-    """The folder of the Minari dataset that `data` is or becomes, and its SHA-256.
+    """Return the folder of the Minari dataset that `data` is or is converted to, and its SHA-256.
 
-    Recordings and demo.npz are written as one below `folder`, their first `limit` (0 = all).
-    Raises LabError naming what cannot be used.
+    Recordings and demo.npz are written as a dataset below `folder`, their first `limit` (0 = all). Raises LabError
+    naming the unusable part.
     """
-    if (folder / DATASET / HDF5).is_file():  # of this run's life before
+    if (folder / DATASET / HDF5).is_file():  # written by an earlier process of this run
         source = folder / DATASET
     else:
         describe_data(data)
@@ -73,7 +73,7 @@ def make_dataset(
 
 
 def write_minari(episodes: list[Episode], task: Task, folder: Path) -> Path:
-    """A dataset below the new folder `folder`, whole or not at all; returns its own folder.
+    """Write a dataset below the new folder `folder` atomically; return the dataset's folder.
 
     Raises ConfigError when there is no episode.
     """
@@ -100,11 +100,11 @@ def write_minari(episodes: list[Episode], task: Task, folder: Path) -> Path:
 
 
 def read_minari(folder: Path, limit: int = 0) -> list[Episode]:
-    """The episodes of a Minari dataset. Raises ConfigError naming what is not ours in it."""
+    """Return the episodes of a Minari dataset. Raises ConfigError naming what does not fit a task."""
     minari, _, _ = load_minari()
     try:
         stored = list(minari.MinariDataset(folder / HDF5.parent).iterate_episodes())
-    except Exception as error:  # h5py, json and minari each have their own, by the damage
+    except Exception as error:  # h5py, json and minari each raise their own, depending on the damage
         told = " ".join(str(error).split())[:200]
         raise ConfigError(f"{folder}: no Minari dataset that can be read: {told}") from None
     if not stored:
@@ -131,7 +131,7 @@ def _checked(folder: Path, row: Any) -> Episode:
 
 
 def _recorded_episodes(source: Path, task: Task, cartridge: Cartridge) -> Iterator[Episode]:
-    """Each recording below a folder, or each demonstration of a file, played again."""
+    """Yield each recording below a folder, or each demonstration of a file, played again."""
     codec = task.manifest.codec
     for inputs in _inputs(source, codec):
         trace = play_inputs(cartridge, inputs, codec)
@@ -150,9 +150,9 @@ def _inputs(source: Path, codec: Any) -> Iterator[Inputs]:
 
 
 def _cut(task: Task, pictures: np.ndarray, actions: np.ndarray) -> Episode:
-    """Up to the goal, without the steps in which a person pressed nothing: no action says that.
+    """Return the episode up to the goal, without steps in which a person pressed nothing: no action expresses those.
 
-    What such a step was paid goes to the step before it.
+    The reward of such a step is added to the step before it.
     """
     rewards, done = score_pictures(task, pictures)
     length = done.index(True) + 1 if any(done) else len(done)

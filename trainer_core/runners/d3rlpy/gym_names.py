@@ -1,7 +1,7 @@
-"""The names of `gym` that d3rlpy imports, from gymnasium: gym is given up and has no wheel.
+"""Replacement for the module `gym` that d3rlpy imports, from gymnasium: gym is abandoned and has no wheel.
 
-d3rlpy needs them for annotations, its own data sets and its wrappers of old environments; none of
-that is used here. Import this module before d3rlpy.
+d3rlpy needs the names for annotations, its own data sets and its wrappers of old environments, none of which are used
+here. Import this module before d3rlpy.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Act = TypeVar("Act")
 
 
 OLD_VERSION = "0.26.2"
-"""The last gym there was; d3rlpy asks for at least 0.26."""
+"""Last version of gym; d3rlpy requires at least 0.26."""
 
 
 class OldWrapper(Generic[Obs, Act]):
-    """gym's wrapper had two type parameters, gymnasium's has four."""
+    """gym's wrapper class, with two type parameters where gymnasium's has four."""
 
 
 def _module(as_name: str, **names: object) -> types.ModuleType:
@@ -32,7 +32,7 @@ def _module(as_name: str, **names: object) -> types.ModuleType:
 
 
 def install() -> None:
-    """Stand in for `gym` where it is not installed."""
+    """Put the replacement for `gym` into sys.modules, if gym is not installed."""
     if "gym" in sys.modules:
         return
     old_wrappers = _module("gym.wrappers", **vars(wrappers))

@@ -1,10 +1,10 @@
-"""Implicit Q-learning for discrete actions, in d3rlpy's own frame: d3rlpy's is for continuous ones.
+"""Implicit Q-learning for discrete actions as a d3rlpy algorithm: d3rlpy's own is for continuous ones.
 
-Kostrikov, Nair, Levine: Offline Reinforcement Learning with Implicit Q-Learning, 2021. The value
-is an expectile of Q over the actions that were recorded, so no other action is ever asked; the
-policy imitates them, each the more the better it was than the value.
+Kostrikov, Nair, Levine: Offline Reinforcement Learning with Implicit Q-Learning, 2021. The value is an expectile of Q
+over the recorded actions, so no other action is ever evaluated; the policy imitates the recorded actions, weighted by
+their advantage.
 
-d3rlpy opens its file (`load_learnable`) where this module was imported before.
+Import this module before `load_learnable` opens such a file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from trainer_core.runners.d3rlpy import gym_names  # noqa: F401 - before d3rlpy
 
-# Looked up: no type checker finds them outside their environment.
+# Imported by name: type checkers outside the environment do not find them.
 base: Any = importlib.import_module("d3rlpy.base")
 builders: Any = importlib.import_module("d3rlpy.models.builders")
 dqn: Any = importlib.import_module("d3rlpy.algos.qlearning.torch.dqn_impl")
@@ -31,13 +31,13 @@ DISCRETE = importlib.import_module("d3rlpy.constants").ActionSpace.DISCRETE
 
 
 def expectile_loss(difference: Tensor, expectile: float) -> Tensor:
-    """Mean of |expectile - 1(difference < 0)| * difference^2; above 0.5 it leans to the best."""
+    """Return the mean of |expectile - 1(difference < 0)| * difference^2; above 0.5 it favours high values."""
     weight = torch.where(difference < 0, 1 - expectile, expectile)
     return (weight * difference.square()).mean()
 
 
 def advantage_weight(advantage: Tensor, temperature: float, most: float) -> Tensor:
-    """exp(temperature * advantage), at most `most`."""
+    """Return exp(temperature * advantage), at most `most`."""
     return (temperature * advantage).exp().clamp(max=most)
 
 
@@ -47,7 +47,7 @@ class DiscreteIQLModules(torch_utility.Modules):
     targ_q_funcs: nn.ModuleList
     value_func: nn.Module
     imitator: nn.Module
-    """The policy; called as BC's is, so that both are asked alike."""
+    """Policy network, called like BC's."""
     optim: Any
     value_optim: Any
     policy_optim: Any

@@ -1,4 +1,4 @@
-"""d3rlpy's models as this runner makes, opens, asks and keeps them."""
+"""Making, loading, querying and saving d3rlpy's models."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from trainer_core.runners.guest import generators
 from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.errors import CheckpointError
 
-# Looked up: no type checker finds it outside its environment, and its package has our name.
+# Imported by name: type checkers outside its environment do not find it, and its package is named like ours.
 d3rlpy: Any = importlib.import_module("d3rlpy")
 structlog: Any = importlib.import_module("structlog")
-# d3rlpy prints its metrics in colours; they are in the run's log already.
+# d3rlpy prints its metrics in colours; the run's log already has them.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
 MODEL = "model.d3"
-"""d3rlpy's own file, as its `load_learnable` takes it."""
+"""d3rlpy's own file format, for its `load_learnable`."""
 SMALL = d3rlpy.models.PixelEncoderFactory(filters=[[32, 8, 8], [32, 2, 1]], feature_size=128)
-"""One 8x8 patch a tile, as our small network has them; an encoder of d3rlpy's own kind, so that
-its file opens wherever d3rlpy is."""
+"""Encoder like our small network, one 8x8 patch per tile; of d3rlpy's own kind, so that its file opens wherever d3rlpy
+is installed."""
 GREYS = d3rlpy.preprocessing.PixelObservationScaler
 DISCRETE = d3rlpy.constants.ActionSpace.DISCRETE
 
 
 def make_model(config: D3rlpyConfig) -> Any:
-    """A fresh model for pictures u8[K, 72, 80] and seven buttons."""
+    """Return a new model for pictures u8[K, 72, 80] and seven buttons."""
     common: dict[str, Any] = {
         "learning_rate": config.learning_rate,
         "batch_size": config.batch_size,
@@ -61,21 +61,21 @@ def make_model(config: D3rlpyConfig) -> Any:
 
 
 def device_name(device: str) -> str:
-    """As d3rlpy wants it: with a number."""
+    """Return the device's name with a number, as d3rlpy requires."""
     return f"{device}:0" if device in ("cpu", "cuda") else device
 
 
 def stacked(pictures: np.ndarray, stack_k: int) -> np.ndarray:
-    """Greys u8[S, K, 72, 80] of shades u8[S, 72, 80]: the last K, the first one repeated before.
+    """Return greys u8[S, K, 72, 80] of shades u8[S, 72, 80]: the last K, the first one repeated before the start.
 
-    As FrameStack has them in training and play.
+    Stacks like FrameStack in training and play.
     """
     steps = np.arange(len(pictures))[:, None] + np.arange(1 - stack_k, 1)
     return pictures[np.maximum(steps, 0)] * np.uint8(GREY_STEP)
 
 
 def dataset_of(episodes: list[Episode], stack_k: int) -> Any:
-    """d3rlpy's dataset; the picture after an episode's last step is not in it, nor needed."""
+    """Return d3rlpy's dataset, without the picture after an episode's last step, which is not needed."""
     ends = np.zeros(sum(len(episode.actions) for episode in episodes), np.float32)
     cuts = ends.copy()
     last = np.cumsum([len(episode.actions) for episode in episodes]) - 1
@@ -94,20 +94,20 @@ def dataset_of(episodes: list[Episode], stack_k: int) -> Any:
 
 
 def open_model(folder: Path, device: str) -> Any:
-    """The model of a checkpoint whose hashes were verified: d3rlpy's file unpickles.
+    """Return the model of a checkpoint with verified hashes: loading d3rlpy's file unpickles.
 
     Raises CheckpointError, also for a file that is not trusted.
     """
     require_trust(folder / MODEL, "d3rlpy")
     try:
         return d3rlpy.load_learnable(str(folder / MODEL), device=device_name(device))
-    except Exception as error:  # pickle's own, KeyError, RuntimeError ... by the damage
+    except Exception as error:  # pickle's own, KeyError, RuntimeError and others, depending on the damage
         text = " ".join(str(error).split())
         raise CheckpointError(f"{folder / MODEL}: {text}; use another checkpoint") from None
 
 
 def load_weights(model: Any, folder: Path) -> None:
-    """A warm start: the donor's networks, nothing else. Raises CheckpointError."""
+    """Load the networks of another checkpoint, nothing else. Raises CheckpointError."""
     donor = open_model(folder, "cpu").impl.modules.get_torch_modules()
     try:
         for name, module in model.impl.modules.get_torch_modules().items():
@@ -119,7 +119,7 @@ def load_weights(model: Any, folder: Path) -> None:
 
 @torch.no_grad()
 def action_logits(model: Any, shades: Tensor) -> Tensor:
-    """f32[N, 7] of shades u8[N, K, 72, 80]: BC's and IQL's logits, CQL's action values."""
+    """Return f32[N, 7] of shades u8[N, K, 72, 80]: BC's and IQL's logits, CQL's action values."""
     modules = model.impl.modules
     modules.set_eval()
     greys = (shades * GREY_STEP).to(next(_first(modules).parameters()).device)
@@ -134,11 +134,11 @@ def _first(modules: Any) -> Any:
 
 
 def loop_state(model: Any) -> dict[str, Any]:
-    """What d3rlpy's file leaves out and an exact resume needs: generators and its counter."""
+    """Return the state that an exact resume needs beyond d3rlpy's file: random generators and its step counter."""
     return {**generators.state(), "grad_step": model.grad_step}
 
 
 def load_loop_state(model: Any, state: dict[str, Any]) -> None:
-    """The inverse of `loop_state`."""
+    """Restore what `loop_state` returned."""
     generators.load_state(state)
     model.set_grad_step(state["grad_step"])

@@ -1,4 +1,4 @@
-"""Play with d3rlpy's policy."""
+"""Agent that plays with d3rlpy's policy."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from trainer_core.runners.guest.agent import GuestAgent
 
 
 class D3rlpyAgent(GuestAgent):
-    """A checkpoint of d3rlpy."""
+    """Checkpoint of d3rlpy."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the model; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (learner.MODEL,))
         super().__init__(checkpoint, meta, learner.MODEL, mode, seed)
         self._model = learner.open_model(checkpoint, device)

@@ -1,4 +1,4 @@
-"""What the lab knows of d3rlpy; nothing of it is imported here."""
+"""Runner for d3rlpy, without importing it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from trainer_core.wire.spec import RunSpec
 Algorithm = Literal["bc", "cql", "iql"]
 ALGORITHMS = get_args(Algorithm)
 HDF5 = Path("data", "main_data.hdf5")
-"""Where Minari keeps the episodes of a dataset's folder."""
+"""Path of the episodes in a Minari dataset's folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class D3rlpyConfig(PixelFields, GuestConfig):
-    """What d3rlpy may be asked. Nothing is played while it learns: steps are gradient steps."""
+    """Options of a d3rlpy run. Nothing is played while it learns: steps are gradient steps."""
 
     total_env_steps: int = option(1_000, "Gradient steps", "basics", minimum=0)
     """Stop after so many gradient steps; 0 = no limit."""
@@ -36,7 +36,7 @@ class D3rlpyConfig(PixelFields, GuestConfig):
     data: str = option("", "Demonstrations", "basics", is_folder=True)
     """Folder of recordings, a demo.npz, or a Minari dataset's folder."""
     data_sha256: str = option("", "Hash of the dataset", "env")
-    """Of a Minari dataset's main_data.hdf5: refuse another one. Empty = take what is there."""
+    """SHA-256 of a Minari dataset's main_data.hdf5: refuse another one. Empty = take what is there."""
     demonstrations: int = option(0, "Use at most", "env", minimum=0, unit="episodes")
     """Learn from the first so many demonstrations; 0 = from all."""
     batch_size: int = option(64, "Batch", "learning", minimum=1, maximum=65536)
@@ -66,7 +66,7 @@ class D3rlpyConfig(PixelFields, GuestConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class D3rlpyRunner(GuestRunner):
-    """Its preflight looks for the demonstrations, which no other runner needs."""
+    """Runner whose preflight also checks the demonstrations."""
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
@@ -79,7 +79,7 @@ class D3rlpyRunner(GuestRunner):
 
 
 def describe_data(data: str) -> str:
-    """What `data` names, in words. Raises ConfigError when nothing can be learned from it."""
+    """Return a description of the data in `data`. Raises ConfigError when nothing can be learned from it."""
     if not data:
         raise ConfigError("no demonstrations: name a folder of recordings, a demo.npz or a Minari dataset with --data")
     path = Path(data).expanduser()
@@ -101,7 +101,7 @@ def describe_data(data: str) -> str:
 
 
 def is_demonstration(path: Path) -> bool:
-    """Whether a file has the arrays of one; what is in them is looked at when they are played."""
+    """Return whether a file has the arrays of demonstrations; their content is checked when they are played."""
     try:
         with parsing(path), open_regular(path) as file, open_zip(file) as archive:
             return {"masks.npy", "frames.npy"} <= set(archive.namelist())

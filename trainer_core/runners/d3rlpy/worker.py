@@ -1,4 +1,4 @@
-"""d3rlpy learns from recorded play."""
+"""Worker in which d3rlpy learns from recorded play."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from trainer_core.runners.guest.trainee import GuestTrainee
 from trainer_core.wire.buttons import ACTIONS
 
 FOREVER = 10**9
-"""d3rlpy asks for an end; ours comes from the run's limits."""
+"""Step limit for d3rlpy, which requires one; the run's own limits end it."""
 CANONICAL = {"loss": "policy_loss"}
-"""d3rlpy's names that our records have a field for; every name is kept in `metrics` as well."""
+"""d3rlpy's names for fields of our records; every name is kept in `metrics` as well."""
 STATE = "run.pt"
 DATASET = "minari"
-"""Folder of the run with the dataset that its recordings became."""
+"""Folder in the run for the dataset made from recordings."""
 
 
 class D3rlpyTrainee(GuestTrainee):
@@ -46,7 +46,7 @@ class D3rlpyTrainee(GuestTrainee):
         episodes = demonstrations.read_minari(folder, config.demonstrations)
         steps = sum(len(episode.actions) for episode in episodes)
         print(f"learning from {len(episodes)} episodes, {steps} steps: {folder} ({sha256})")
-        # Before the generators are set: d3rlpy draws from them while it looks at a dataset.
+        # Before the generators are seeded: d3rlpy draws from them while it inspects a dataset.
         self.dataset = learner.dataset_of(episodes, config.stack_k)
         d3rlpy.seed(config.seed)
         self.thumbnail = episodes[0].pictures[0]
@@ -62,7 +62,7 @@ class D3rlpyTrainee(GuestTrainee):
             learner.load_weights(self.algo, Path(self.config.warm_start))
 
     def restore(self, folder: Path) -> RunProgress:
-        """Take the model, Adam included."""
+        """Load the model, Adam's state included."""
         self.algo = learner.open_model(folder, self.config.device)
         state = torch.load(folder / STATE, weights_only=True)
         learner.load_loop_state(self.algo, state)
@@ -72,7 +72,7 @@ class D3rlpyTrainee(GuestTrainee):
         return learner.action_logits(self.algo, shades)
 
     def train(self) -> None:
-        """Run d3rlpy's own loop; between two of its gradient steps nothing is half done."""
+        """Run d3rlpy's own loop; the run can be interrupted between two gradient steps."""
         host, algo = self.host, self.algo
         host.boundary(algo.grad_step)
         fitting = algo.fitter(
@@ -104,7 +104,7 @@ def make_trainee(host: Host) -> D3rlpyTrainee:
 
 
 class _ToRecords:
-    """d3rlpy's logger into the run's log, by d3rlpy's own names; it is its own factory."""
+    """Logger for d3rlpy that writes to the run's log by d3rlpy's own names; also its own factory."""
 
     def __init__(self, host: Host, before: int) -> None:
         self._host, self._before = host, before
@@ -114,7 +114,7 @@ class _ToRecords:
         return self
 
     def write_params(self, params: dict[str, Any]) -> None:
-        """config.json has them."""
+        """Do nothing: config.json has the parameters."""
 
     def before_write_metric(self, epoch: int, step: int) -> None:
         self._metrics = {}
@@ -127,10 +127,10 @@ class _ToRecords:
         self._host.tick(self._before + step)
 
     def save_model(self, epoch: int, algo: Any) -> None:
-        """Checkpoints are ours to write."""
+        """Do nothing: the host writes checkpoints."""
 
     def watch_model(self, epoch: int, step: int) -> None:
-        """A file for each weight's gradient is not wanted."""
+        """Do nothing: gradients are not logged."""
 
     def close(self) -> None:
-        """The log is the run's."""
+        """Do nothing: the host owns the log."""

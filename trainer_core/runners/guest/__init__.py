@@ -1,1 +1,1 @@
-"""What the adapters of other libraries share: an environment of their own, one process per run."""
+"""Shared code of the adapters of other libraries: an environment for each, one process per run."""

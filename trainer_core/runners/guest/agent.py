@@ -1,4 +1,4 @@
-"""What guests' players share: a network's logits to the button of one console."""
+"""Base class of guests' agents: from a network's logits to one console's button."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 
 
 class GuestAgent(StackedAgent):
-    """`act` is the adapter's: it asks its network and lets `choose` pick."""
+    """Agent whose subclass implements `act`: query the network, then call `choose`."""
 
     def __init__(self, checkpoint: Path, meta: CheckpointMeta, file: str, mode: str, seed: int) -> None:
-        """`file` of the checkpoint holds the weights; `mode` a PolicyMode."""
+        """Set up; `file` of the checkpoint holds the weights, `mode` is a PolicyMode."""
         super().__init__(checkpoint, meta, meta.files[file], mode)
         torch.set_num_threads(1)
         self._rng = torch.Generator().manual_seed(seed)
 
     def choose(self, logits: Tensor) -> int:
-        """An action from f32[7] on the CPU."""
+        """Return the action for logits f32[7] on the CPU."""
         probabilities = torch.softmax(logits.float(), -1)
         self.probabilities = tuple(probabilities.tolist())
         if not self.draws:

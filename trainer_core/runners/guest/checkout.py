@@ -1,4 +1,4 @@
-"""A library's source, as the user has it in a folder."""
+"""Checkout of a library's source in a folder of the user's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def checkout_commit(checkout: Path) -> str:
-    """The commit of the checkout where it says one, for the meta record; otherwise empty."""
+    """Return the commit of the checkout, for the meta record, or ""."""
     head = checkout / ".git" / "HEAD"
     try:
         text = head.read_text().strip()

@@ -1,4 +1,4 @@
-"""Options that every guest has: the neutral fields of RunSpec, and what its host does."""
+"""Options of every guest: the neutral fields of RunSpec, and the host's options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer_core.wire.fields import check_fields, option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestConfig:
-    """The part of a guest's configuration that is not its library's."""
+    """Options of a guest that do not depend on its library."""
 
     task: str = option("pocket_quest/leave_bedroom", "Task", "basics")
     """Task id (or task folder) to train on."""
@@ -34,7 +34,7 @@ class GuestConfig:
     checkpoint_every: int = option(100_000, "Checkpoint every", "logging", minimum=0, unit="steps")
     """Environment steps between two checkpoints; 0 = only at the end."""
     keep_checkpoints: int = option(5, "Keep checkpoints", "logging", minimum=1)
-    """How many to keep besides the best and the newest."""
+    """Checkpoints kept besides the best and the newest."""
     threads: int = option(0, "CPU threads", "logging", minimum=0)
     """Threads for torch on a CPU; 0 = choose."""
 
@@ -44,7 +44,7 @@ class GuestConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayingGuestConfig(GuestConfig):
-    """Of a guest that plays while it learns."""
+    """Options of a guest that plays while it learns."""
 
     demo_starts: float = option(0.75, "Starts along demos", "env", minimum=0, maximum=0.9)
     """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
@@ -53,7 +53,7 @@ class PlayingGuestConfig(GuestConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class PixelFields:
-    """Of a guest whose network sees pictures and learns by Adam; a config inherits from it too."""
+    """Options of a guest whose network sees pictures and learns by Adam; a mixin."""
 
     __slots__ = ()
 
@@ -65,7 +65,7 @@ class PixelFields:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckoutFields:
-    """Of a guest that runs from its library's source; a config inherits from it too."""
+    """Options of a guest that runs from its library's source; a mixin."""
 
     __slots__ = ()
 
@@ -77,7 +77,7 @@ class CheckoutFields:
         return Path(self.checkout).expanduser()
 
     def require_source(self, library: str, file: Path) -> Path:
-        """Return `file` of the checkout. Raises ConfigError unless one was named that has it."""
+        """Return `file` of the checkout. Raises ConfigError if no checkout is named or it lacks the file."""
         if not self.checkout:
             raise ConfigError(f"no checkout of {library} was named: give its folder as --checkout")
         if not file.is_file():

@@ -1,4 +1,4 @@
-"""The global random generators that libraries draw from, as plain values for a checkpoint."""
+"""State of the global random generators that libraries use, as plain values for a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import torch
 
 
 def state() -> dict[str, Any]:
-    """Torch's and numpy's, in a form that loads with `weights_only`."""
+    """Return torch's and numpy's generator states, in a form that loads with `weights_only`."""
     return {"torch": torch.get_rng_state(), "numpy": json.dumps(_numpy_state())}
 
 
 def load_state(found: dict[str, Any]) -> None:
-    """The inverse of `state`."""
+    """Restore what `state` returned."""
     torch.set_rng_state(found["torch"])
     kind, key, *rest = json.loads(found["numpy"])
     np.random.set_state((kind, np.array(key, np.uint32), *rest))

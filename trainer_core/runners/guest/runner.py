@@ -1,4 +1,4 @@
-"""GuestRunner: a runner whose processes are ours but live in an environment with its library."""
+"""GuestRunner: a runner whose processes run our code in an environment with its library."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from trainer_core.wire.errors import CheckpointError
 from trainer_core.wire.spec import RunSpec
 
 PROCESS = "trainer_core.worker"
-"""`python -m PROCESS RUN_DIR WORKER` trains."""
+"""Module for training: `python -m PROCESS RUN_DIR WORKER`."""
 WARM_START = "Warm start"
-"""The name of the check of where its weights begin."""
+"""Name of the check of a warm start's checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuestRunner(AgentRunner):
-    """Its interpreter lies below the home of the run; its worker keeps the log itself."""
+    """Runner with an interpreter in the run's home; its worker writes the log itself."""
 
     worker: str
     """Module with the `make_trainee` that host.worker calls."""
     player: str = ""
-    """Module whose agent opens its checkpoints: `python -m trainer_core.player DIR MODULE`."""
+    """Module of the agent for its checkpoints: `python -m trainer_core.player DIR MODULE`."""
     writes_log: bool = True
     own_environment: bool = True
-    """False for a guest that needs nothing but what DMG Lab's own environment has."""
+    """False for a guest that needs only DMG Lab's own environment."""
     pythons: tuple[tuple[int, int], tuple[int, int]] = PYTHONS
-    """Versions that its library takes: from the first, below the second."""
+    """Python versions that its library supports: from the first, below the second."""
     torch: bool = True
-    """Whether its environment has torch."""
+    """True if its environment contains torch."""
     unpickled: str = ""
-    """The file of its checkpoints that its library unpickles."""
+    """Checkpoint file that its library unpickles."""
 
     @property
     def pins(self) -> Path:
-        """What its environment has, beside the module of its options."""
+        """Path of its environment's requirements, beside the module of its options."""
         return Path(inspect.getfile(self.config_type)).with_name("requirements.txt")
 
     def environment(self, home: HomePaths) -> RunnerEnvironment:
@@ -86,7 +86,7 @@ class GuestRunner(AgentRunner):
             yield self.check_warm_start(spec, Path(donor))
 
     def check_warm_start(self, spec: RunSpec, folder: Path) -> Check:
-        """Whether `folder` is a whole checkpoint of this runner's same algorithm."""
+        """Check that `folder` is an intact checkpoint of this runner and algorithm."""
 
         def judge() -> str:
             meta = checkpoint_manifest.verify(folder)
@@ -106,7 +106,7 @@ class GuestRunner(AgentRunner):
         return self._argv(home_of(RunPaths(run_dir)), PROCESS, str(run_dir), self.worker)
 
     def folder(self, run_dir: Path) -> Path:
-        # One that waits is started before its run has a folder; the worker goes there then.
+        # A waiting process starts before its run has a folder; the worker changes to it later.
         return child_folder() if self.waits or not self.own_environment else run_dir
 
     def play(self, player_dir: Path) -> list[str]:
@@ -114,7 +114,7 @@ class GuestRunner(AgentRunner):
         return self._argv(home, "trainer_core.player", str(player_dir), self.player)
 
     def _argv(self, home: HomePaths, module: str, *rest: str) -> list[str]:
-        # -P: what lies in the run's folder must not stand before our packages.
+        # -P: files in the run's folder must not come before our packages.
         isolated = ["-P"] if self.own_environment else []
         return [str(self.environment(home).python), *isolated, "-m", module, *rest]
 

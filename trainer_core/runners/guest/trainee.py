@@ -1,4 +1,4 @@
-"""GuestTrainee: what the trainees of other libraries share."""
+"""GuestTrainee: base class of the trainees of other libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainer_core.lab.checkpoint_manifest import THUMBNAIL
 
 
 class GuestTrainee(Trainee):
-    """A library's model with the options of a GuestConfig; a Validator asks its `logits`."""
+    """Model of a library, with the options of a GuestConfig; a Validator calls its `logits`."""
 
     def __init__(self, host: Host, config: Any) -> None:
         self.host, self.config = host, config
@@ -29,5 +29,5 @@ class GuestTrainee(Trainee):
 
 
 def write_thumbnail(folder: Path, env: Watched) -> None:
-    """Write what the first of the environments shows."""
+    """Write the first environment's picture."""
     (folder / THUMBNAIL).write_bytes(png_bytes(env.screens(1)[0].cpu().numpy()))

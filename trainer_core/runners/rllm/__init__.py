@@ -1,4 +1,4 @@
-"""rLLM as a runner: its workflow engine, and TRL on a CPU or VERL on GPUs to train."""
+"""rLLM as a runner: its workflow engine, and TRL on a CPU or VERL on GPUs for training."""
 
 COUNTDOWN = "countdown"
-"""The one task."""
+"""Name of the only task."""

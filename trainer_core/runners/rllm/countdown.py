@@ -1,6 +1,6 @@
-"""Countdown: reach a target with given numbers. Rows, their split, what half an answer is worth.
+"""Countdown task: reach a target with given numbers. Rows and their split.
 
-Imports nothing but the standard library: preflight asks as well.
+Imports only the standard library: preflight uses it too.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.regular_files import read_regular
 
 SPLIT_SEED = 0
-"""The held-out rows are the same for every run of the same data."""
+"""Constant seed, so that the held-out rows are the same for every run of the same data."""
 HELD_OUT = 1 / 8
 MAX_NUMBERS = 6
 
 Row = dict[str, Any]
-"""What rLLM's SimpleWorkflow and countdown_reward_fn read: question, nums, target, data_source."""
+"""Dict that rLLM's SimpleWorkflow and countdown_reward_fn read: question, nums, target, data_source."""
 
 
 def make_rows(largest: int) -> list[Row]:
-    """Every pair of numbers 1 to `largest` with its sums, products and differences from 0 on.
+    """Return every pair of numbers 1 to `largest` with its sums, products and differences from 0 on.
 
     The question is `a,b=target`, for a model that reads characters.
     """
@@ -39,7 +39,7 @@ def make_rows(largest: int) -> list[Row]:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Rows of a JSON Lines file: `nums`, `target`; `question` unless rLLM's own wording will do.
+    """Return the rows of a JSON Lines file: `nums`, `target`, optional `question` (default: rLLM's wording).
 
     Raises ConfigError naming file and line.
     """
@@ -55,7 +55,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def split(rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """(train, held out): an eighth, at least one row, is never trained on."""
+    """Return (train, held out): an eighth, at least one row, is never trained on."""
     shuffled = list(rows)
     random.Random(SPLIT_SEED).shuffle(shuffled)
     count = max(1, round(len(rows) * HELD_OUT))
@@ -89,7 +89,7 @@ def _read_row(where: str, line: str) -> Row:
 
 
 def _wording(nums: list[int], target: int) -> str:
-    """As rLLM's examples/countdown/prepare_countdown_data.py asks."""
+    """Return the question in the words of rLLM's examples/countdown/prepare_countdown_data.py."""
     return (
         f"Using the numbers {', '.join(map(str, nums))}, find a way to reach the target number "
         f"{target}. You can use basic arithmetic operations (+, -, *, /) and each number can only "

@@ -1,7 +1,7 @@
-"""rLLM's workflow engine over a model in this process: questions in, episodes out.
+"""rLLM's workflow engine over a model in this process: from questions to episodes.
 
-Its RolloutEngine asks a server as it comes; this one gathers what its workflows ask at the same
-time and has `generate` answer it as one batch.
+rLLM's RolloutEngine calls a server per question; this one gathers the questions that its workflows ask at the same
+time, and `generate` answers them as one batch.
 """
 
 # pyright: reportMissingImports=false
@@ -30,7 +30,7 @@ END = "</answer>"
 
 
 def import_rllm(checkout: Path) -> Any:
-    """The names of rLLM that are used here, from the user's checkout. Raises ConfigError."""
+    """Import the names of rLLM used here from the user's checkout. Raises ConfigError."""
     sys.path.append(str(checkout))
     try:
         from rllm.engine.agent_workflow_engine import AgentWorkflowEngine
@@ -53,7 +53,7 @@ def import_rllm(checkout: Path) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How answers are made."""
+    """Options for generating answers."""
 
     max_completion: int
     temperature: float
@@ -63,18 +63,18 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer as GRPO needs it."""
+    """One answer with the data that GRPO needs."""
 
     prompt_ids: list[int]
     completion_ids: list[int]
     text: str
-    """Prefill included."""
+    """Text of the answer, prefill included."""
     ended: bool
-    """False where the length limit cut it."""
+    """False if the length limit cut it."""
 
 
 def generate(model: Any, tokenizer: Any, questions: Sequence[str], how: Sampling) -> list[Answer]:
-    """An answer to each question, as one batch; draws from torch's global generator."""
+    """Return an answer to each question, generated as one batch with torch's global generator."""
     texts = [
         tokenizer.apply_chat_template(
             [{"role": "user", "content": question}], tokenize=False, add_generation_prompt=True
@@ -119,20 +119,20 @@ class Workflows:
     """rLLM's SimpleWorkflow with its countdown reward, over `model`."""
 
     def __init__(self, rllm: Any, model: Any, tokenizer: Any, episodes: Path) -> None:
-        """Episodes that are kept lie below the folder `episodes`."""
+        """Set up; saved episodes go to the folder `episodes`."""
         self.model, self.tokenizer = model, tokenizer
         self._rllm = rllm
         self._logger = rllm.EpisodeLogger(str(episodes.parent), episodes.name)
 
     def run(self, rows: Sequence[Row], how: Sampling) -> list[Any]:
-        """rLLM's Episode of each of `rows`, in their order; equal rows are one task's rollouts.
+        """Return rLLM's Episode of each of `rows`, in their order; equal rows are one task's rollouts.
 
-        Raises ConfigError where the workflow itself failed.
+        Raises ConfigError when the workflow itself failed.
         """
         return asyncio.run(self._run(rows, how))
 
     def keep(self, episodes: list[Any], step: int, mode: str) -> None:
-        """Files of rLLM's EpisodeLogger, one an episode; `mode` is train or val."""
+        """Write one file per episode with rLLM's EpisodeLogger; `mode` is train or val."""
         with contextlib.redirect_stdout(io.StringIO()):
             self._logger.log_episodes_batch(episodes, step, mode)
 
@@ -147,7 +147,7 @@ class Workflows:
             raise_on_error=False,
         )
         try:
-            with contextlib.redirect_stdout(io.StringIO()):  # a line for each episode, in colour
+            with contextlib.redirect_stdout(io.StringIO()):  # it prints a coloured line for each episode
                 episodes = await engine.execute_tasks(tasks, [_task_id(row) for row in rows])
         finally:
             engine.shutdown()
@@ -160,13 +160,13 @@ class Workflows:
 
 
 def _task_id(row: Row) -> str:
-    """Short, since rLLM names episode files after it; `3-4-is-7`, and a hash of the wording."""
+    """Return a short id, since rLLM names episode files after it: `3-4-is-7` and a hash of the wording."""
     digest = hashlib.sha256(row["question"].encode()).hexdigest()[:8]
     return f"{'-'.join(map(str, row['nums']))}-is-{row['target']}-{digest}"
 
 
 def _in_order(rows: Sequence[Row], episodes: list[Any]) -> list[Any]:
-    """The engine returns a task's rollouts as they ended; give each row the one of its number."""
+    """Return the engine's rollouts in the order of `rows`; it returns a task's rollouts as they ended."""
     by_id = {episode.id: episode for episode in episodes}
     seen: dict[str, int] = {}
     found = []
@@ -179,7 +179,7 @@ def _in_order(rows: Sequence[Row], episodes: list[Any]) -> list[Any]:
 
 
 def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
-    """A RolloutEngine of rLLM that answers all who ask in one turn of the loop as one batch."""
+    """Return an rLLM RolloutEngine that answers all requests of one event loop turn as one batch."""
 
     class Batching(rllm.RolloutEngine):
         def __init__(self) -> None:
@@ -205,7 +205,7 @@ def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
             )
 
         def answer(self) -> None:
-            # The loop starts workflows in no order of its own; a batch has to have one.
+            # The loop starts workflows in no fixed order; sorting makes batches reproducible.
             waiting, self.waiting = sorted(self.waiting, key=lambda asked: asked[0]), []
             try:
                 answers = generate(model, tokenizer, [text for _, text, _ in waiting], how)
@@ -220,18 +220,18 @@ def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
 
 
 def answer_of(episode: Any) -> Any:
-    """The ModelOutput of an episode's one step."""
+    """Return the ModelOutput of an episode's single step."""
     return episode.trajectories[0].steps[-1].model_output
 
 
 def reward_of(episode: Any) -> float:
-    """What rLLM's reward function gave."""
+    """Return the reward by rLLM's reward function."""
     return float(episode.trajectories[0].reward)
 
 
 @contextlib.contextmanager
 def own_generators(seed: int) -> Iterator[None]:
-    """Validation draws from `seed`, and training goes on as if there had been none."""
+    """Seed the global generators for a validation, and restore them for training afterwards."""
     before, python = generators.state(), random.getstate()
     torch.manual_seed(seed)
     random.seed(seed)

@@ -1,4 +1,4 @@
-"""What the lab knows of rLLM, TRL and VERL; nothing of them is imported here."""
+"""Runner for rLLM, TRL and VERL, without importing them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Algorithm = Literal["grpo", "verl"]
 ALGORITHMS = get_args(Algorithm)
 VERL_MODULES = ("verl", "ray", "httpx")
 ENGINE = Path("rllm", "engine", "agent_workflow_engine.py")
-"""What a checkout of rLLM has."""
+"""File by which a checkout of rLLM is recognised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RllmConfig(CheckoutFields, GuestConfig):
-    """A language model that learns countdown: who trains it, from what, how often it is asked."""
+    """Options of a language model that learns countdown: model, trainer, questions, limits."""
 
     task: str = option(COUNTDOWN, "Task", "basics")
     """countdown: reach a number with others; rLLM's example and its reward."""
@@ -53,7 +53,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
     data: str = option("", "Questions", "env")
     """File of JSON lines with nums and target; empty = pairs of numbers up to the largest one."""
     largest_number: int = option(5, "Largest number", "env", minimum=2, maximum=99)
-    """Without a file: numbers 1 to this in pairs, their sums, differences and products."""
+    """Largest number without a file: pairs of numbers from 1 to this, their sums, differences and products."""
     prefill: str = option("", "Prefill", "env")
     """Text that every answer begins with, given to the model; the small model has its own."""
     shaping: float = option(1.0, "Reward of form", "env", minimum=0, maximum=10)
@@ -61,17 +61,17 @@ class RllmConfig(CheckoutFields, GuestConfig):
     prompts: int = option(8, "Questions a step", "learning", minimum=1, maximum=4096)
     """Questions of one training step."""
     generations: int = option(16, "Answers a question", "learning", minimum=2, maximum=1024)
-    """Answers to each, compared with each other."""
+    """Answers to each question, compared with each other."""
     max_prompt: int = option(512, "Longest question", "learning", minimum=1, unit="tokens")
     """Tokens of a question that are kept (VERL)."""
     max_completion: int = option(6, "Longest answer", "learning", minimum=1, unit="tokens")
     """Tokens of an answer at most."""
     learning_rate: float = option(1e-3, "Learning rate", "learning", minimum=0)
-    """AdamW's, constant. 1e-3 is for the small model; a pretrained one takes about 1e-6."""
+    """AdamW's step size, constant. 1e-3 is for the small model; a pretrained one takes about 1e-6."""
     beta: float = option(0.0, "KL coefficient", "learning", minimum=0)
-    """Of the divergence from the model that the run began with."""
+    """Weight of the KL divergence from the model that the run began with."""
     temperature: float = option(1.0, "Temperature", "learning", minimum=0.01)
-    """Of the answers that are drawn."""
+    """Temperature of sampled answers."""
     eval_every: int = option(50, "Validate every", "logging", minimum=0, unit="steps")
     """Training steps between two validations by rLLM's workflow engine; 0 disables."""
     eval_episodes: int = option(64, "Validation questions", "logging", minimum=1)
@@ -79,8 +79,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
     rollouts: int = option(4, "Drawn answers", "logging", minimum=1, maximum=64)
     """Answers drawn to each of them, for pass@n."""
     checkpoint_every: int = option(200, "Checkpoint every", "logging", minimum=0, unit="steps")
-    """Training steps between two checkpoints; 0 = only at the end. verl saves at their multiples
-    alone: end at one."""
+    """Training steps between two checkpoints; 0 = only at the end. verl saves at their multiples alone: end at one."""
     keep_episodes: int = option(16, "Keep episodes", "logging", minimum=0, maximum=10_000)
     """Drawn answers of each validation that are kept as files below episodes/."""
     log_every: int = option(5, "Log every", "logging", minimum=1)
@@ -92,15 +91,15 @@ class RllmConfig(CheckoutFields, GuestConfig):
     gpus: int = option(1, "GPUs", "env", minimum=1, maximum=64)
     """verl: GPUs of this computer that it takes."""
     rollout: Literal["vllm", "hf"] = option("vllm", "Rollouts", "env", choices=("vllm", "hf"))
-    """verl: who answers. vllm: VERL's own, on GPUs; hf: transformers, for small models, without
-    vLLM, on a CPU too."""
+    """verl: engine that generates answers. vllm: VERL's own, on GPUs; hf: transformers, for small models, without vLLM,
+    on a CPU too."""
     arguments: str = option("", "Arguments", "learning")
     """verl: more of its settings, for example `algorithm.use_kl_in_reward=True`."""
 
     def __post_init__(self) -> None:
         check_fields(self)
         if self.device == "cpu" and self.algo == "verl":
-            return  # preflight says so, with the way out
+            return  # preflight reports it with a remedy
         if not self.learning_rate:
             raise ConfigError("learning_rate must be above 0")
 
@@ -114,7 +113,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
         return str(self.source)
 
     def check_model(self) -> str:
-        """What it begins with, in words. Raises ConfigError."""
+        """Return a description of the initial model. Raises ConfigError."""
         folder = self.model_folder
         if folder is None:
             return "a small Llama that reads characters"
@@ -166,7 +165,7 @@ class RllmRunner(GuestRunner):
 
 
 def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
-    """VERL's own environment, and a GPU for the rollouts that take one."""
+    """Check VERL's own environment, and a GPU for rollouts that need one."""
     if config.rollout == "vllm" and (not found.get("gpus") or config.device == "cpu"):
         yield Check(
             name="VERL",
@@ -190,7 +189,7 @@ def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
 
 
 def _check_checkpoints(every: int, total: int) -> Iterable[Check]:
-    """VERL saves at multiples of `every` alone, and nothing more when it ends."""
+    """Warn when no checkpoint would be saved at the end: VERL saves only at multiples of `every`."""
     if not every and not total:
         yield Check(
             name="Checkpoints",
@@ -211,7 +210,7 @@ def _check_checkpoints(every: int, total: int) -> Iterable[Check]:
 
 
 def find_verl(config: RllmConfig) -> str:
-    """Versions of what --verl-python has of VERL. Raises ConfigError."""
+    """Return the versions of VERL's packages in --verl-python. Raises ConfigError."""
     python = config.verl_python
     wanted = (*VERL_MODULES, "vllm") if config.rollout == "vllm" else VERL_MODULES
     try:

@@ -1,7 +1,7 @@
-"""The model that a run without a model folder begins with: a small Llama that reads characters.
+"""Initial model of a run without a model folder: a small Llama that reads characters.
 
-Built from its configuration, seed and a vocabulary in this file: nothing is downloaded. It can be
-taught what an answer looks like, as pretraining does for a real one; never which answer is right.
+Built from its configuration, seed and a vocabulary in this file: nothing is downloaded. It can be taught the form of an
+answer, as pretraining does for a real model, but never which answer is right.
 """
 
 # pyright: reportMissingImports=false
@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 PREFILL = "<answer>"
-"""Its answers begin behind this: one token, as its end is."""
+"""Text before each answer: one token, like the answer's end."""
 VOCABULARY = ("<pad>", "<answer>", "</answer>", *"0123456789+-*/()=, ")
 CONTEXT = 64
 WIDTH, LAYERS, HEADS = 64, 2, 4
@@ -28,7 +28,7 @@ TEMPLATE = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 
 
 def make_tokenizer() -> PreTrainedTokenizerFast:
-    """One token a character; `</answer>` ends a text. Other characters become padding."""
+    """Return a tokenizer of one token per character; `</answer>` ends a text. Other characters become padding."""
     ids = {text: number for number, text in enumerate(VOCABULARY)}
     made = Tokenizer(models.WordLevel(ids, unk_token="<pad>"))
     made.pre_tokenizer = pre_tokenizers.Split("", "isolated")
@@ -46,7 +46,7 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def make_model(seed: int) -> Any:
-    """85,000 random weights. Its positions are relative: padding before a text changes nothing."""
+    """Return a model of 85,000 random weights. Its positions are relative: padding before a text changes nothing."""
     torch.manual_seed(seed)
     end = VOCABULARY.index("</answer>")
     config = LlamaConfig(
@@ -64,16 +64,16 @@ def make_model(seed: int) -> Any:
 
 
 def prefill_of(folder: Path) -> str:
-    """What answers of the model in `folder` begin with: the small one's own, or nothing."""
+    """Return the prefill for answers of the model in `folder`: the small model's own, or ""."""
     template = folder / "chat_template.jinja"
     is_tiny = template.is_file() and template.read_text() == TEMPLATE
     return PREFILL if is_tiny else ""
 
 
 def teach_form(model: Any, tokenizer: Any, questions: Sequence[str], numbers: int, steps: int, seed: int) -> None:
-    """`steps` supervised steps on random equations of `numbers` digits behind random questions.
+    """Train `steps` supervised steps on random equations of `numbers` digits after random questions.
 
-    The equation has nothing to do with the question, so what is learned is the form alone.
+    Equation and question are unrelated, so only the form is learned.
     """
     rng = random.Random(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=TEACHING_RATE)

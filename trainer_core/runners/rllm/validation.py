@@ -25,14 +25,14 @@ from trainer_core.wire import records
 TABLE_ROWS = 10
 COLUMNS = ("prompt", "response", "reward", "is_correct", "data_source", "metrics_json")
 SHOWN = 3
-"""Answers of each validation that stand in worker.log."""
+"""Answers of each validation printed to worker.log."""
 
 
 class WorkflowValidator(Validator):
-    """One greedy answer to each held-out question, and several that are drawn."""
+    """Validator with one greedy answer and several sampled answers to each held-out question."""
 
     leaves_model_alone = False
-    """Its random numbers are its own meanwhile."""
+    """False since it draws from its own random numbers in the meantime."""
 
     def __init__(self, host: Host, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str) -> None:
         super().__init__(host.validating, host.home, None, host.paths)
@@ -41,7 +41,7 @@ class WorkflowValidator(Validator):
         self._tables = Tables(host.paths.root, host.paths.run_id) if config.wandb_tables else None
 
     def validate(self, update: int, env_steps: int) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
-        """An eval record for greedy and for drawn answers; `val/*` goes into the run's curves."""
+        """Yield an eval record for greedy and for sampled answers; log `val/*` metrics."""
         count, metrics = self._options.rollouts, dict[str, float]()
         with own_generators(self._options.seed * 7907 + env_steps):
             for mode, n, temperature in (("greedy", 1, 0.0), ("sample", count, self._options.temperature)):
@@ -77,7 +77,7 @@ class WorkflowValidator(Validator):
         self._host.record(env_steps, metrics)
 
     def _course(self, mode: str) -> Course:
-        """Before the answers of that mode: rLLM gives them out together."""
+        """Return the progress before the answers of that mode, which rLLM makes together."""
         drawn = mode == "sample"
         count = len(self._rows)
         episodes = count * (1 + max(1, self._options.rollouts))
@@ -100,7 +100,7 @@ class WorkflowValidator(Validator):
 
 
 def summary(episodes: list[Any], n: int) -> dict[str, Any]:
-    """Fields of an EvalRecord; the `n` rollouts of a question stand side by side."""
+    """Return fields of an EvalRecord; the `n` rollouts of a question are adjacent."""
     right = [bool(episode.is_correct) for episode in episodes]
     tasks = [right[start : start + n] for start in range(0, len(right), n)]
     lengths = [length(episode) for episode, is_right in zip(episodes, right, strict=True) if is_right]
@@ -118,12 +118,12 @@ def summary(episodes: list[Any], n: int) -> dict[str, Any]:
 
 
 def length(episode: Any) -> int:
-    """Tokens of an answer."""
+    """Return the tokens of an answer."""
     return answer_of(episode).completion_length
 
 
 class Tables:
-    """`val/samples` of an offline run of W&B: at most ten episodes of each validation."""
+    """Table `val/samples` of an offline W&B run: at most ten episodes of each validation."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._name = folder, name

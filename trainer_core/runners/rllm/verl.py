@@ -1,6 +1,6 @@
-"""VERL's settings for a run of ours, and what its files say. Imports nothing of VERL.
+"""VERL's settings for a run, and parsing of its files. Imports nothing of VERL.
 
-Names as rLLM's examples/countdown/train_countdown.sh has them (rLLM 9beb6e0, VERL 0.8.0).
+Names as in rLLM's examples/countdown/train_countdown.sh (rLLM 9beb6e0, VERL 0.8.0).
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from trainer_core.runners.rllm.runner import RllmConfig
 from trainer_core.wire.errors import ConfigError
 
 BESIDE = Path(__file__).with_name("in_verl")
-"""What runs in VERL's interpreter, and all of ours that it sees."""
+"""Folder of our modules for VERL's interpreter, which has no other module of ours."""
 MAIN = BESIDE / "dmglab_main.py"
 SAVED = "latest_checkpointed_iteration.txt"
 METRICS = "verl_metrics.jsonl"
 NEVER = -1
 CPU_PLACES = 8
-"""Ray places actors by processors: VERL's take one each, but for what they compute with."""
+"""Processors announced to Ray for VERL's actors, which take one each, besides those of its workers."""
 PASS_AT_1 = f"val/{COUNTDOWN}/pass@1"
 
 
 def command(config: RllmConfig, model: Path, folder: Path) -> list[str]:
-    """VERL's command line for a run whose files lie in `folder`. Raises ConfigError."""
+    """Return VERL's command line for a run whose files are in `folder`. Raises ConfigError."""
     return [config.verl_python, "-P", str(MAIN), str(folder / "rows"), *overrides(config, model, folder)]
 
 
 def environment(config: RllmConfig, folder: Path) -> dict[str, str]:
-    """What VERL's processes find in theirs; Ray hands it on."""
+    """Return the environment variables of VERL's processes; Ray passes them on."""
     path = [str(BESIDE), str(config.source.resolve())]
     found = {
         "VERL_FILE_LOGGER_PATH": str(folder / METRICS),
@@ -50,7 +50,7 @@ def environment(config: RllmConfig, folder: Path) -> dict[str, str]:
 
 
 def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
-    """Hydra's, the user's own last. Raises ConfigError."""
+    """Return Hydra's overrides, the user's own last. Raises ConfigError."""
     rollout, actor = "actor_rollout_ref.rollout", "actor_rollout_ref.actor"
     values: dict[str, Any] = {
         "algorithm.adv_estimator": "grpo",
@@ -71,7 +71,7 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         f"{rollout}.n": config.generations,
         f"{rollout}.val_kwargs.n": config.rollouts,
         f"{rollout}.val_kwargs.temperature": config.temperature,
-        "reward.num_workers": 1,  # rLLM's workflow judges; the others would only take processes
+        "reward.num_workers": 1,  # rLLM's workflow computes rewards; more workers would only use processes
         "rllm.workflow.use_workflow": True,
         "trainer.logger": "[console,file]",
         "trainer.project_name": "dmglab",
@@ -88,7 +88,7 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         "trainer.episode_log_dir": folder,
         "trainer.total_epochs": 1_000_000,
         "hydra.run.dir": folder / "hydra",
-        # A Ray of its own, on this computer and for nobody else.
+        # A private Ray on this computer.
         "+ray_init.address": "local",
         "+ray_init._node_ip_address": "127.0.0.1",
         "+ray_init.include_dashboard": False,
@@ -96,18 +96,18 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
     if config.rollout == "hf":
         values |= {
             f"{rollout}.free_cache_engine": False,
-            "actor_rollout_ref.model.use_remove_padding": False,  # would take flash-attn
+            "actor_rollout_ref.model.use_remove_padding": False,  # it would need flash-attn
             "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
         }
     if config.device == "cpu":
-        # VERL places its workers by GPU; Ray is told of as many as there are to be workers.
+        # VERL places its workers by GPU; Ray is told that there are as many GPUs as workers.
         values |= {
             f"{actor}.strategy": "fsdp2",
             "+ray_init.num_gpus": config.gpus,
             "+ray_init.num_cpus": CPU_PLACES + config.gpus,
         }
     if config.total_env_steps:
-        # rLLM's loop ends before the step of this number, with a validation in its place.
+        # rLLM's loop ends before the step of this number, and validates instead.
         values["trainer.total_training_steps"] = config.total_env_steps + 1
     try:
         return [*(f"{name}={value}" for name, value in values.items()), *shlex.split(config.arguments)]
@@ -116,7 +116,7 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
 
 
 def save_every(config: RllmConfig) -> int:
-    """Steps between two checkpoints of VERL's, which saves at their multiples alone; 0 for none.
+    """Return the steps between two VERL checkpoints, which are saved at multiples alone; 0 for none.
 
     A run that ends before the first is saved at its end.
     """
@@ -125,7 +125,7 @@ def save_every(config: RllmConfig) -> int:
 
 
 def write_rows(folder: Path, train: list[Row], held_out: list[Row], prefill: str, shaping: float) -> None:
-    """The questions, and how answers are begun and judged, where VERL's process reads them."""
+    """Write the questions, prefill and shaping to the files that VERL's process reads."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "answers.json").write_text(json.dumps({"prefill": prefill, "shaping": shaping}))
     for split, rows in (("train", train), ("test", held_out)):
@@ -134,7 +134,7 @@ def write_rows(folder: Path, train: list[Row], held_out: list[Row], prefill: str
 
 
 def parse_metrics(line: str) -> tuple[int, dict[str, float]] | None:
-    """(step, finite metrics) of a line of VERL's file logger; None for anything else."""
+    """Return (step, finite metrics) of a line of VERL's file logger; None for anything else."""
     try:
         raw = json.loads(line)
         step, data = raw["step"], raw["data"]
@@ -147,13 +147,13 @@ def parse_metrics(line: str) -> tuple[int, dict[str, float]] | None:
         for name, value in data.items()
         if isinstance(value, int | float)
         and not isinstance(value, bool)
-        and abs(value) < 1e300  # not of infinity, nor of a whole number that is no float
+        and abs(value) < 1e300  # neither infinity nor an integer too large for a float
     }
     return step, numbers
 
 
 def saved_step(folder: Path) -> int:
-    """The newest whole `global_step_N` below `folder`; 0 without one."""
+    """Return the newest complete `global_step_N` below `folder`; 0 without one."""
     try:
         step = int((folder / SAVED).read_text())
     except (OSError, ValueError):

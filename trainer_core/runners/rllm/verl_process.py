@@ -1,6 +1,6 @@
-"""VERL as a process of its own below the run's: its metrics, its checkpoints, its end.
+"""VERL as a child process of the run: its metrics, its checkpoints, its end.
 
-VERL saves on its own schedule and at no signal: a stop keeps what its last `save_freq` wrote.
+VERL saves on its own schedule and at no signal: a stop keeps the checkpoint of the last `save_freq`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.run_record import RunState
 
 POINTER = "verl.json"
-"""Our checkpoint of a VERL run: where VERL's own lies, which may be many gigabytes."""
+"""Our checkpoint of a VERL run: the path of VERL's own, which may be many gigabytes."""
 POLL_S, GRACE_S = 0.5, 4.0
 FLAT = {
     "critic/score/mean": "reward_mean",
@@ -40,11 +40,11 @@ FLAT = {
     "actor/ppo_kl": "approx_kl",
     "actor/pg_clipfrac": "clipfrac",
 }
-"""VERL's names that our records have a field for."""
+"""VERL's names for fields of our records."""
 
 
 def make_supervisor(host: Host, config: RllmConfig, model: Path, prefill: str) -> Supervisor:
-    """Write what VERL reads; `train` starts it. Raises ConfigError."""
+    """Write VERL's input files; `train` starts it. Raises ConfigError."""
     if not config.verl_python:
         raise ConfigError("no interpreter with VERL was named: give it as --verl-python")
     versions = find_verl(config)
@@ -57,12 +57,12 @@ def make_supervisor(host: Host, config: RllmConfig, model: Path, prefill: str) -
 
 
 class Supervisor(GuestTrainee):
-    """VERL, which validates and saves by itself; what it writes is read."""
+    """VERL, which validates and saves by itself; its output files are read."""
 
     policy, file, needs = "verl", POINTER, (POINTER,)
 
     def __init__(self, host: Host, config: RllmConfig, questions: int, argv: list[str]) -> None:
-        """`questions` are held out; `argv` starts VERL."""
+        """Set up; `questions` is the number of held-out questions, `argv` starts VERL."""
         super().__init__(host, config)
         self.questions, self.argv = questions, argv
         self.num_envs = config.prompts * config.generations
@@ -70,8 +70,8 @@ class Supervisor(GuestTrainee):
         self.began = time.monotonic()
 
     def restore(self, folder: Path) -> RunProgress:
-        """Go on where VERL saved last. Raises CheckpointError where that is not trusted."""
-        if step := verl.saved_step(self.host.paths.root / "verl"):  # what it goes on from unpickles
+        """Resume from VERL's last checkpoint. Raises CheckpointError if it is not trusted."""
+        if step := verl.saved_step(self.host.paths.root / "verl"):  # VERL's checkpoint unpickles
             require_trust(self.host.paths.root / "verl" / f"global_step_{step}", "VERL")
         self.step = int(folder.name)
         return RunProgress.from_state(json.loads((folder / POINTER).read_text())["progress"])
@@ -81,12 +81,12 @@ class Supervisor(GuestTrainee):
 
     def train(self) -> None:
         self.follow(self.argv)
-        raise RunEnded(RunState.FINISHED, "")  # it has saved what it wanted to
+        raise RunEnded(RunState.FINISHED, "")  # VERL has saved its last checkpoint
 
     def follow(self, argv: list[str]) -> None:
         """Start VERL and read its metrics until it ends. Raises RunEnded."""
         metrics = self.host.paths.root / verl.METRICS
-        metrics.write_bytes(b"")  # VERL empties it as well; what it held is in our log
+        metrics.write_bytes(b"")  # VERL empties it as well; earlier lines are in our log
         env = child_environment(argv[0]) | verl.environment(self.config, self.host.paths.root)
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.host.paths.root, env=env)
         try:
@@ -118,7 +118,7 @@ class Supervisor(GuestTrainee):
 
     def _record(self, step: int, metrics: dict[str, float]) -> None:
         last = self.config.total_env_steps
-        if last and step > last:  # the validation after the last update
+        if last and step > last:  # this is the validation after the last update
             self._evaluated(metrics)
             return
         self.step = max(self.step, step)
@@ -127,14 +127,14 @@ class Supervisor(GuestTrainee):
         self.host.record(self.step, metrics, FLAT)
 
     def _evaluated(self, metrics: dict[str, float]) -> None:
-        """A record of what a validation said, where `metrics` hold one."""
+        """Write a record of the validation in `metrics`, if there is one."""
         if verl.PASS_AT_1 not in metrics or self.evaluated_at == self.step:
             return
         self.evaluated_at = self.step
         share = metrics[verl.PASS_AT_1]
         n = self.config.rollouts
         self.host.progress.success = share
-        # VERL does not tell the lengths of right answers apart.
+        # VERL does not report the lengths of right answers separately.
         tokens = max(metrics.get("response_length/mean", 1.0), 1.0) if share else 0.0
         fields: dict[str, Any] = {
             "env_steps": self.step,
@@ -153,7 +153,7 @@ class Supervisor(GuestTrainee):
         self.host.writer.append(records.EvalRecord, **fields)
 
     def _obey(self) -> None:
-        """Raises RunEnded for a stop or a limit that VERL does not know."""
+        """Raise RunEnded on a stop, or on a limit that VERL does not know."""
         control, config = self.host.control, self.config
         if control.stop_reason:
             raise RunEnded(RunState.STOPPED, control.stop_reason)

@@ -1,4 +1,4 @@
-"""A language model learns countdown."""
+"""Worker in which a language model learns countdown."""
 
 # pyright: reportMissingImports=false
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# Before transformers looks: nothing is ever downloaded, sent or drawn on a terminal.
+# Before transformers is imported: never download, send, or print progress bars.
 os.environ.update(
     HF_HUB_OFFLINE="1",
     TRANSFORMERS_OFFLINE="1",
@@ -44,7 +44,7 @@ from trainer_core.wire.errors import ConfigError
 
 WEIGHTS, PROGRESS = "model.safetensors", "progress.json"
 INITIAL = "initial"
-"""Folder of the run with the tiny model as it began."""
+"""Folder in the run with the tiny model's initial state."""
 EPISODES = "episodes"
 UNLIMITED = 100_000
 """Training steps of a run without a limit."""
@@ -65,7 +65,7 @@ NAMES = {
     "rewards/countdown/mean": "critic/countdown/mean",
     "rewards/form/mean": "critic/form/mean",
 }
-"""TRL's names as VERL calls the same thing, so that both trainers draw the same curves."""
+"""TRL's names translated to VERL's, so that both trainers draw the same curves."""
 FLAT = {
     "reward": "reward_mean",
     "loss": "policy_loss",
@@ -76,14 +76,13 @@ FLAT = {
     "clip_ratio/region_mean": "clipfrac",
     "rewards/countdown/mean": "success_rate",
 }
-"""TRL's names that our records have a field for."""
+"""TRL's names for fields of our records."""
 
 
 def questions(rows: list[Row], seed: int, length: int) -> Dataset:
-    """`length` questions, pass after pass over `rows`, each in an order of its own.
+    """Return `length` questions, pass after pass over `rows`, each in a different order.
 
-    One epoch for TRL, however long the run is: question i is the same one in a resumed run, and in
-    one that goes on further than it was meant to.
+    One epoch for TRL, however long the run is: question i is the same in a resumed run, and in one with a raised limit.
     """
     rng = np.random.default_rng(seed)
     passes = [rng.permutation(len(rows)) for _ in range(-(-length // len(rows)))]
@@ -93,11 +92,11 @@ def questions(rows: list[Row], seed: int, length: int) -> Dataset:
 
 class Trainer(GRPOTrainer):
     def create_model_card(self, *_: Any, **__: Any) -> None:
-        """Its checkpoints are ours to describe."""
+        """Do nothing: the host describes checkpoints."""
 
 
 class Training(TrainerCallback, GuestTrainee):
-    """TRL's loop, which may be saved, held and ended after each of its steps."""
+    """TRL's training loop, which can be saved, paused and ended after each step."""
 
     file, needs = WEIGHTS, (WEIGHTS, "optimizer.pt", PROGRESS)
 
@@ -120,19 +119,19 @@ class Training(TrainerCallback, GuestTrainee):
         }
         self._resumed: Path | None = None
         self.sums: dict[str, list[float]] = {}
-        """What TRL has logged since the last record, by its name."""
+        """Values that TRL logged since the last record, by its name."""
         self.trainer = self._make_trainer()
 
     # -- making -----------------------------------------------------------------------------
 
     def _open(self) -> tuple[Any, Any, str]:
-        """(model, tokenizer, prefill). Raises ConfigError."""
+        """Return (model, tokenizer, prefill). Raises ConfigError."""
         config = self.config
         folder = first_model(self.host, config)
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
-        except Exception as error:  # transformers' own, safetensors', JSON's
+        except Exception as error:  # transformers, safetensors and JSON raise their own
             raise ConfigError(f"{folder}: {' '.join(str(error).split())[:300]}") from None
         if tokenizer.eos_token_id is None or not tokenizer.chat_template:
             raise ConfigError(f"{folder}: its tokenizer needs an eos token and a chat template")
@@ -144,7 +143,7 @@ class Training(TrainerCallback, GuestTrainee):
         return model.to(device), tokenizer, config.prefill or (tiny.PREFILL if is_tiny else "")
 
     def _check_length(self, rows: list[Row]) -> None:
-        """Raises ConfigError for a question that the model's context does not hold."""
+        """Raise ConfigError for a question longer than the model's context."""
         limit = getattr(self.network.config, "max_position_embeddings", 0)
         longest = max(rows, key=lambda row: len(row["question"]))
         count = len(self.tokenizer(longest["question"] + self.prefill)["input_ids"])
@@ -177,7 +176,7 @@ class Training(TrainerCallback, GuestTrainee):
             train_dataset=questions(self.train_rows, config.seed, steps * config.prompts),
             callbacks=[self],
         )
-        trainer.remove_callback(PrinterCallback)  # train_log.jsonl has it
+        trainer.remove_callback(PrinterCallback)  # train_log.jsonl has its output
         return trainer
 
     # -- what TRL calls ---------------------------------------------------------------------
@@ -194,11 +193,11 @@ class Training(TrainerCallback, GuestTrainee):
         }
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        """After each training step, when its metrics are whole and its checkpoint would be."""
+        """Count a training step, at the time when TRL's metrics are complete and it would save."""
         if not logs or "reward" not in logs:
-            return  # the summary at TRL's own end
+            return  # this is the summary at TRL's own end
         step = state.global_step
-        state.log_history.clear()  # train_log.jsonl has it
+        state.log_history.clear()  # train_log.jsonl has the entries
         for name, value in logs.items():
             if isinstance(value, int | float):
                 self.sums.setdefault(name, []).append(float(value))
@@ -219,7 +218,7 @@ class Training(TrainerCallback, GuestTrainee):
     # -- checkpoints ------------------------------------------------------------------------
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
-        """TRL's own checkpoint, flat, without its pickled arguments."""
+        """Write TRL's own checkpoint, flat, without its pickled arguments."""
         arguments, kept = self.trainer.args, self.trainer.args.output_dir
         arguments.output_dir = str(folder)
         try:
@@ -247,7 +246,7 @@ class Training(TrainerCallback, GuestTrainee):
     def train(self) -> None:
         """Train until a limit or a person ends it. Raises RunEnded."""
         if self._resumed is None and self.config.eval_every:
-            # Nothing is learned yet, so nothing is kept as the best, nor could it be saved within.
+            # Nothing is learned yet, so there is no best checkpoint, and none could be saved within.
             attend, self.validator.attend = self.validator.attend, go_on
             for kind, fields in self.validator.validate(0, 0):
                 self.host.writer.append(kind, **fields)
@@ -256,7 +255,7 @@ class Training(TrainerCallback, GuestTrainee):
 
 
 def countdown_reward(rllm_reward: list[float], **_: Any) -> list[float]:
-    """What rLLM's workflow was given for each answer."""
+    """Return rLLM's reward of each answer."""
     return rllm_reward
 
 
@@ -268,9 +267,9 @@ countdown_reward.__name__, form_reward.__name__ = "countdown", "form"
 
 
 def first_model(host: Host, config: RllmConfig) -> Path:
-    """Folder of the model that the run begins with; the small one is made in the run's own.
+    """Return the folder of the initial model; the small one is made in the run's own folder.
 
-    Raises CheckpointError for a donor that is not whole.
+    Raises CheckpointError for an incomplete warm-start checkpoint.
     """
     if config.warm_start:
         layout.verify(Path(config.warm_start), (WEIGHTS,))

@@ -1,4 +1,4 @@
-"""What RecurrentPPO's LSTM remembers of each console's episode while a checkpoint plays."""
+"""State of RecurrentPPO's LSTM for each console while a checkpoint plays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainer_core.wire.config import RunConfig
 
 
 class Memory:
-    """Hidden and cell state of the policy's LSTM for N consoles; N is that of the first call."""
+    """Hidden and cell state of the policy's LSTM for N consoles; the first call sets N."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -25,9 +25,9 @@ class Memory:
 
     @torch.no_grad()
     def logits(self, shades: Tensor, first: Tensor) -> Tensor:
-        """Logits f32[N, 7] of shades u8[N, K, 72, 80], which are remembered from now on.
+        """Return logits f32[N, 7] of shades u8[N, K, 72, 80] and update the state.
 
-        Where `first`, bool[N], is set an episode begins: all before it is forgotten.
+        Where `first`, bool[N], is set an episode begins: its state is reset before.
         """
         model = self._model
         if self._state is None:
@@ -42,12 +42,12 @@ class Memory:
 
 
 class RecurrentValidator(Validator):
-    """Validates a policy that remembers: each mode's episodes have a memory of their own."""
+    """Validator of a recurrent policy: each mode's episodes have their own LSTM state."""
 
     def __init__(
         self, config: RunConfig, home: HomePaths, model: Any, paths: RunPaths, found: Mapping[str, Task] | None
     ) -> None:
-        """`model` is SB3's."""
+        """Set up for `model`, an SB3 model."""
         super().__init__(config, home, None, paths, found)
         self._model = model
 

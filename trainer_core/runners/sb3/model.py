@@ -1,4 +1,4 @@
-"""Stable-Baselines3's models as this runner makes, opens, asks and keeps them."""
+"""Making, loading, querying and saving Stable-Baselines3's models."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from trainer_core.wire.errors import CheckpointError
 
 CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN, "recurrent_ppo": RecurrentPPO}
 MODEL = "model.zip"
-"""SB3's own file, as its `load` takes it."""
+"""SB3's own file format, for its `load`."""
 FOREVER = 10**9
-"""SB3 asks for an end; ours comes from the run's limits."""
+"""Step limit for SB3, which requires one; the run's own limits end it."""
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
 class SmallCnn(BaseFeaturesExtractor):
-    """The layers of our small network: one 8x8 patch a tile, a third of Nature's time on a CPU."""
+    """Layers of our small network: one 8x8 patch per tile, a third of Nature's time on a CPU."""
 
     def __init__(self, observation_space: Any, features_dim: int = 128) -> None:
         super().__init__(observation_space, features_dim)
@@ -49,7 +49,7 @@ SMALL = {"features_extractor_class": SmallCnn, "net_arch": []}
 
 
 def make_model(config: Sb3Config, envs: Any) -> Any:
-    """A fresh model that will learn on `envs`."""
+    """Return a new model that will learn on `envs`."""
     small, recurrent = config.policy == "SmallCnn", config.algo == "recurrent_ppo"
     policy = "CnnPolicy" if small else config.policy
     kwargs: dict[str, Any] = dict(SMALL) if small else {}
@@ -88,10 +88,9 @@ def make_model(config: Sb3Config, envs: Any) -> Any:
 
 
 def open_model(folder: Path, algo: str, device: str, envs: Any = None) -> Any:
-    """The model of a checkpoint whose hashes were verified: SB3's file unpickles.
+    """Return the model of a checkpoint with verified hashes: loading SB3's file unpickles.
 
-    With `envs` it is one to go on training. Raises CheckpointError, also for a file that is not
-    trusted.
+    With `envs` it can continue training. Raises CheckpointError, also for a file that is not trusted.
     """
     require_trust(folder / MODEL, "SB3")
     try:
@@ -102,7 +101,7 @@ def open_model(folder: Path, algo: str, device: str, envs: Any = None) -> Any:
 
 
 def load_weights(model: Any, folder: Path) -> None:
-    """A warm start: the donor's network, nothing else. Raises CheckpointError."""
+    """Load the network of another checkpoint, nothing else. Raises CheckpointError."""
     require_trust(folder / MODEL, "SB3")
     try:
         _, parameters, _ = load_from_zip_file(folder / MODEL, device=model.device, load_data=False)
@@ -113,7 +112,7 @@ def load_weights(model: Any, folder: Path) -> None:
 
 
 def action_logits(model: Any, shades: Tensor) -> Tensor:
-    """Logits f32[N, 7] of shades u8[N, K, 72, 80]; for DQN those of its least exploration.
+    """Return logits f32[N, 7] of shades u8[N, K, 72, 80]; for DQN those of its least exploration.
 
     Not for RecurrentPPO: see memory.py.
     """
@@ -128,7 +127,7 @@ def action_logits(model: Any, shades: Tensor) -> Tensor:
 
 
 def loop_state(model: Any) -> dict[str, Any]:
-    """What SB3's zip leaves out and an exact resume needs: consoles, generators, replay buffer."""
+    """Return the state that an exact resume needs beyond SB3's zip: consoles, generators, replay buffer."""
     state: dict[str, Any] = {
         "envs": model.get_env().state_dict(),
         **generators.state(),
@@ -140,14 +139,14 @@ def loop_state(model: Any) -> dict[str, Any]:
         arrays = {name: getattr(buffer, name)[:filled] for name in _BUFFER}
         state["replay"] = {name: torch.from_numpy(value) for name, value in arrays.items()}
         state["at"] = (buffer.pos, buffer.full)
-    if isinstance(model, RecurrentPPO):  # SB3's load begins with an empty one
+    if isinstance(model, RecurrentPPO):  # SB3's `load` starts with empty states
         actor, critic = model._last_lstm_states
         state["lstm"] = torch.stack([*actor, *critic]).cpu()
     return state
 
 
 def load_loop_state(model: Any, state: dict[str, Any]) -> None:
-    """The inverse of `loop_state`; after it the next step is the one that would have followed."""
+    """Restore what `loop_state` returned; the next step is then the one that would have followed."""
     model.get_env().load_state_dict(state["envs"])
     buffer = getattr(model, "replay_buffer", None)
     if buffer is not None:
@@ -162,7 +161,7 @@ def load_loop_state(model: Any, state: dict[str, Any]) -> None:
 
 
 def model_bytes(model: Any) -> bytes:
-    """SB3's zip."""
+    """Return SB3's zip."""
     buffer = io.BytesIO()
     model.save(buffer)
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""Play with SB3's policy."""
+"""Agent that plays with SB3's policy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from trainer_core.runners.sb3.memory import Memory
 
 
 class Sb3Agent(GuestAgent):
-    """A checkpoint of Stable-Baselines3.
+    """Checkpoint of Stable-Baselines3.
 
-    RecurrentPPO's LSTM is shown every observation of the episode once, whoever is at the buttons.
+    RecurrentPPO's LSTM receives every observation of the episode once, whoever presses the buttons.
     """
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the model; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (sb3.MODEL,))
         super().__init__(checkpoint, meta, sb3.MODEL, mode, seed)
         algo = meta.config["algo"]
@@ -29,7 +29,7 @@ class Sb3Agent(GuestAgent):
         self._memory = Memory(self._model) if algo == "recurrent_ppo" else None
         self._first = True
         self._logits: Tensor | None = None
-        """Of what was seen last; None until they are asked for."""
+        """Logits of the last observation; None until computed."""
 
     def begin(self, observation: np.ndarray) -> None:
         super().begin(observation)

@@ -1,4 +1,4 @@
-"""What the lab knows of Stable-Baselines3; nothing of it is imported here."""
+"""Runner for Stable-Baselines3, without importing it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICIES = ("SmallCnn", "CnnPolicy", "MlpPolicy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sb3Config(PixelFields, PlayingGuestConfig):
-    """What Stable-Baselines3 may be asked. Its names, our ranges; 0 of a limit is none."""
+    """Options of an SB3 run: SB3's names with our ranges; limits of 0 mean none."""
 
     algo: Algorithm = option("ppo", "Algorithm", "basics", choices=ALGORITHMS)
     """Stable-Baselines3's algorithm; RecurrentPPO is sb3-contrib's, PPO with an LSTM."""

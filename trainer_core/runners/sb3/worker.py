@@ -1,4 +1,4 @@
-"""SB3 trains, in its own loop."""
+"""Worker in which SB3 trains, in its own loop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CANONICAL = {
     "train/learning_rate": "learning_rate",
     "rollout/success_rate": "success_rate",
 }
-"""SB3's names that our records have a field for; every name is kept in `metrics` as well."""
+"""SB3's names for fields of our records; every name is kept in `metrics` as well."""
 STATE = "run.pt"
 
 
@@ -111,7 +111,7 @@ def make_trainee(host: Host) -> Sb3Trainee:
 
 
 class _ToRecords(KVWriter):
-    """SB3's logger into the run's log, by SB3's own names."""
+    """Logger for SB3 that writes to the run's log by SB3's own names."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -128,11 +128,11 @@ class _ToRecords(KVWriter):
         self.host.record(step, metrics, CANONICAL, **flat)
 
     def close(self) -> None:
-        """The log is the run's."""
+        """Do nothing: the host owns the log."""
 
 
 class _Boundaries(BaseCallback):
-    """Before each rollout nothing is half done: there the run is saved, held and ended."""
+    """Callback that lets the host save, pause and end the run before each rollout."""
 
     def __init__(self, host: Host) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class _Boundaries(BaseCallback):
     def _on_step(self) -> bool:
         self.host.tick(self.num_timesteps)
         if self.host.cuts_update:
-            model, seen = self.model, self.locals  # what SB3 itself takes over after this call
+            model, seen = self.model, self.locals  # SB3 itself assigns these after this call
             model._last_obs, model._last_episode_starts = seen["new_obs"], seen["dones"]
             if "lstm_states" in seen:
                 model._last_lstm_states = seen["lstm_states"]

@@ -1,4 +1,4 @@
-"""skrl's models and memory as this runner makes, opens, asks and keeps them."""
+"""Making, loading, querying and saving skrl's models and memory."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from trainer_core.wire.decoding import parsing
 from trainer_core.wire.errors import CheckpointError
 
 MODEL = "agent.pt"
-"""skrl's own file, as its `Agent.load` takes it."""
+"""skrl's own file format, for its `Agent.load`."""
 
 
 class SharedModel(CategoricalMixin, DeterministicMixin, Model):
-    """One of our networks in both of skrl's roles; what the policy computed, the value reuses."""
+    """One of our networks in both of skrl's roles; the value role reuses the policy role's computation."""
 
     def __init__(self, kind: str, observation_space: Any, action_space: Any, device: Any) -> None:
         Model.__init__(self, observation_space=observation_space, action_space=action_space, device=device)
@@ -37,7 +37,7 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         self._minibatch: products.Minibatch | None = None
 
     def capture(self, size: int) -> None:
-        """From now on minibatches of `size` samples are replayed; on a GPU."""
+        """Capture CUDA graphs for minibatches of `size` samples and use them from now on."""
         if self._by_products:
             self._minibatch = products.Minibatch(self.net, size, self.device)
 
@@ -52,13 +52,13 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         return mixin.act(self, inputs, role=role)
 
     def get_entropy(self, *, role: str = "") -> Tensor:
-        """Of what the policy was asked last."""
+        """Return the entropy of the policy's last distribution."""
         if self._entropies is not None:
             return self._entropies
         return CategoricalMixin.get_entropy(self, role=role)
 
     def compute(self, inputs: dict[str, Any], role: str) -> tuple[Tensor, dict[str, Any]]:
-        """Logits f32[B, 7], or values f32[B, 1], of flat shades u8[B, K * 72 * 80]."""
+        """Return logits f32[B, 7], or values f32[B, 1], of flat shades u8[B, K * 72 * 80]."""
         if role == "value" and self._values is not None:
             values, self._values = self._values, None
             return values, {}
@@ -69,7 +69,7 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         return logits, {}
 
     def heads(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits f32[B, 7] and values f32[B] of shades u8[B, K, 72, 80]."""
+        """Return logits f32[B, 7] and values f32[B] of shades u8[B, K, 72, 80]."""
         if pictures.is_cuda and self._by_products:
             return products.heads(self.net, pictures)
         return self.net(pictures)
@@ -78,15 +78,15 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         return inputs["observations"].view(-1, *self.observation_space.shape)
 
     def forget(self) -> None:
-        """Drop values that nobody fetched: the next pictures are others."""
+        """Drop stored values that were never used: the next call has other pictures."""
         self._values = None
 
 
 class PictureMemory(RandomMemory):
-    """skrl's memory with pictures as bytes, and minibatches that are drawn anew in each epoch.
+    """skrl's memory with pictures as bytes, and minibatches drawn anew in each epoch.
 
-    skrl's own `sample_all` cuts the rollout into the same consecutive steps of all envs every time:
-    such samples are alike, and PPO then needs more of them (docs/runners.md has how many).
+    skrl's own `sample_all` always cuts the rollout into the same consecutive steps of all envs: such samples are alike,
+    and PPO then needs more of them (docs/runners.md has how many).
     """
 
     def create_tensor(self, name: str, *, dtype: torch.dtype | None = None, **options: Any) -> bool:
@@ -94,12 +94,12 @@ class PictureMemory(RandomMemory):
         return super().create_tensor(name, dtype=kept, **options)
 
     def sample_all(self, names: list[str], *, mini_batches: int = 1, sequence_length: int = 1) -> Any:
-        """What PPO goes through once an epoch."""
+        """Return an iterable that PPO iterates once per epoch."""
         return _Epoch(self, names, mini_batches)
 
 
 class _Epoch:
-    """Minibatches of a whole memory; each pass draws another order."""
+    """Minibatches of a whole memory, in another order at each pass."""
 
     def __init__(self, memory: PictureMemory, names: list[str], parts: int) -> None:
         self._tensors = [memory.tensors_view.get(name) for name in names]
@@ -115,10 +115,10 @@ class _Epoch:
 
 
 class LabPPO(PPO):
-    """skrl's PPO, told what a step reached before the console began anew.
+    """skrl's PPO with the observation that each step reached before the console was reset.
 
-    skrl takes the next observation for it, which in a batch that resets in the same step is
-    another episode's start; the value at a time limit would be that start's.
+    skrl uses the next observation instead, which in a batch that resets in the same step is another episode's start;
+    the value at a time limit would be that start's.
     """
 
     def record_transition(self, *, next_observations: Tensor, infos: Any, **given: Any) -> None:
@@ -133,7 +133,7 @@ class LabPPO(PPO):
 
 
 def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) -> LabPPO:
-    """A fresh agent that will learn on `env`, a DmgLabSkrlEnv."""
+    """Return a new agent that will learn on `env`, a DmgLabSkrlEnv."""
     device = torch.device(config.device)
     model = SharedModel(config.policy, env.observation_space, env.action_space, device)
     memory = PictureMemory(memory_size=config.rollouts, num_envs=config.num_envs, device=device)
@@ -152,7 +152,7 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
         kl_threshold=config.kl_threshold,
         mixed_precision=config.mixed_precision,
         time_limit_bootstrap=True,
-        # Log and checkpoints are the run's.
+        # The host writes log and checkpoints.
         experiment={"write_interval": 0, "checkpoint_interval": 0},
     )
     agent = after_step(
@@ -165,21 +165,21 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
     )
     if device.type == "cuda":
         for group in agent.optimizer.param_groups:
-            group["fused"] = True  # one launch a step; the host's launches are what takes time
+            group["fused"] = True  # one launch per step: launching is the bottleneck
         if not config.mixed_precision:
             model.capture(config.num_envs * config.rollouts // config.mini_batches)
     return agent
 
 
 def read_modules(folder: Path) -> dict[str, Any]:
-    """The state dicts of a checkpoint's file; tensors only. Raises CheckpointError."""
+    """Return the state dicts of a checkpoint's file; tensors only. Raises CheckpointError."""
     found = load_plain(folder / MODEL, str(folder / MODEL), "state of skrl")
     with parsing(folder / MODEL, CheckpointError, "; use another checkpoint"):
         return {name: found[name] for name in ("policy", "optimizer")}
 
 
 def load_policy(model: SharedModel, folder: Path) -> None:
-    """The weights of a checkpoint, nothing else. Raises CheckpointError."""
+    """Load the weights of a checkpoint, nothing else. Raises CheckpointError."""
     try:
         model.load_state_dict(read_modules(folder)["policy"])
     except RuntimeError as error:
@@ -189,5 +189,5 @@ def load_policy(model: SharedModel, folder: Path) -> None:
 
 @torch.no_grad()
 def action_logits(model: SharedModel, shades: Tensor) -> Tensor:
-    """f32[N, 7] of shades u8[N, K, 72, 80]."""
+    """Return logits f32[N, 7] of u8[N, K, 72, 80]."""
     return model.heads(shades.to(model.device))[0].float()

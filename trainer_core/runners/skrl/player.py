@@ -1,4 +1,4 @@
-"""Play with skrl's policy."""
+"""Agent that plays with skrl's policy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trainer_core.wire.shades import MAX_SHADE
 
 
 class SkrlAgent(GuestAgent):
-    """A checkpoint of skrl."""
+    """Checkpoint of skrl."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the model; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (skrl_model.MODEL,))
         super().__init__(checkpoint, meta, skrl_model.MODEL, mode, seed)
         seen = gymnasium.spaces.Box(0, MAX_SHADE, meta.obs_shape, np.uint8)

@@ -1,8 +1,7 @@
-"""Our networks as matrix products, and a minibatch of them as two captured graphs; for GPUs.
+"""Our networks as matrix products, and a minibatch of them as two captured CUDA graphs; for GPUs.
 
-Why: cuDNN's libraries take three seconds to load, and a minibatch of a small network is hundreds of
-launches of microseconds each (docs/learning.md has both). Same parameters, same function as
-`PixelActorCritic.forward`; skrl is not imported here.
+cuDNN's libraries take three seconds to load, and a minibatch of a small network is hundreds of launches of microseconds
+each (docs/learning.md has both). Same parameters and function as `PixelActorCritic.forward`; skrl is not imported here.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.wire.shades import MAX_SHADE
 
 KNOWN = (nn.Conv2d, nn.ReLU, nn.Flatten)
-"""Layers of a trunk that `heads` can do."""
+"""Layers of a trunk that `heads` supports."""
 WARM_UPS = 3
-"""Passes before a capture: libraries take their workspaces then."""
+"""Passes before a capture, in which libraries allocate their workspaces."""
 
 
 def can_be_products(net: PixelActorCritic) -> bool:
@@ -27,7 +26,7 @@ def can_be_products(net: PixelActorCritic) -> bool:
 
 
 def heads(net: PixelActorCritic, pictures: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits f32[B, A] and values f32[B] of shades u8[B, K, H, W], as `net.forward` has them."""
+    """Return logits f32[B, A] and values f32[B] of shades u8[B, K, H, W], as `net.forward` does."""
     found = pictures.float() * (1 / MAX_SHADE)
     for layer in net.trunk:
         found = _convolved(layer, found) if isinstance(layer, nn.Conv2d) else layer(found)
@@ -36,7 +35,7 @@ def heads(net: PixelActorCritic, pictures: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _convolved(layer: nn.Conv2d, found: Tensor) -> Tensor:
-    """f32[B, C, H, W] to f32[B, O, H', W']: windows side by side, times the weights."""
+    """Convolve f32[B, C, H, W] to f32[B, O, H', W'] as a matrix product of windows and weights."""
     size, stride, edge = layer.kernel_size[0], layer.stride[0], layer.padding[0]
     assert isinstance(edge, int)
     if edge:
@@ -50,7 +49,7 @@ def _convolved(layer: nn.Conv2d, found: Tensor) -> Tensor:
 
 
 class Minibatch:
-    """What PPO asks of the network for `size` samples: a replay forward, a replay backward."""
+    """Network computations of PPO for `size` samples, as one forward and one backward graph."""
 
     def __init__(self, net: PixelActorCritic, size: int, device: torch.device) -> None:
         self._net, self.parameters = net, list(net.parameters())
@@ -60,7 +59,7 @@ class Minibatch:
         self._capture()
 
     def __call__(self, pictures: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Log probabilities of `actions`, entropies and values, f32[size, 1] each, with gradients.
+        """Return log probabilities of `actions`, entropies and values, f32[size, 1] each, with gradients.
 
         They are overwritten by the next call.
         """
@@ -73,7 +72,7 @@ class Minibatch:
         return tuple(found.detach() for found in self._found)
 
     def backward(self, weights: tuple[Tensor | None, ...]) -> tuple[Tensor, ...]:
-        """The parameters' gradients, given those of the three results."""
+        """Return the parameters' gradients, given those of the three results."""
         for kept, given in zip(self._weights, weights, strict=True):
             kept.zero_() if given is None else kept.copy_(given)
         self._back.replay()
@@ -86,7 +85,7 @@ class Minibatch:
         return logs.gather(1, self._actions), entropies, values.unsqueeze(-1)
 
     def _differentiate(self, found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        # A sum: gradients that are given to autograd by hand have it import SymPy, two seconds.
+        # A sum: gradients passed to autograd explicitly make it import SymPy, which takes two seconds.
         parts = [(one * weight).sum() for one, weight in zip(found, self._weights, strict=True)]
         return torch.autograd.grad(torch.stack(parts).sum(), self.parameters)
 

@@ -1,4 +1,4 @@
-"""What the lab knows of skrl; nothing of it is imported here."""
+"""Runner for skrl, without importing it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Algorithm = Literal["ppo"]
 ALGORITHMS = get_args(Algorithm)
 POLICIES = ("small", "nature", "impala")
 CPU_ENVS, CPU_PARTS = 32, 8
-"""As our preset `laptop`."""
+"""Numbers of our preset `laptop`."""
 GPU_ENVS, GPU_PARTS = 1024, 32
-"""Half the parts of our preset `gpu`: a minibatch costs skrl more (docs/learning.md)."""
+"""Half the minibatches of our preset `gpu`: one costs skrl more (docs/learning.md)."""
 EVAL_UPDATES, CHECKPOINT_UPDATES = 20, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkrlConfig(PixelFields, PlayingGuestConfig):
-    """What skrl may be asked. Its names, our ranges; 0 of a limit is none."""
+    """Options of a skrl run: skrl's names with our ranges; limits of 0 mean none."""
 
     algo: Algorithm = option("ppo", "Algorithm", "basics", choices=ALGORITHMS)
     """skrl's algorithm."""
@@ -76,7 +76,7 @@ class SkrlConfig(PixelFields, PlayingGuestConfig):
             )
 
     def chosen(self) -> SkrlConfig:
-        """The same with every number that was left to us."""
+        """Return the options with every automatic number filled in."""
         on_cpu = self.device == "cpu"
         envs = self.num_envs or (CPU_ENVS if on_cpu else GPU_ENVS)
         parts = self.mini_batches or min(CPU_PARTS if on_cpu else GPU_PARTS, envs * self.rollouts)
@@ -97,7 +97,7 @@ def _or(asked: int, chosen: int) -> int:
 
 class SkrlRunner(GuestRunner):
     def complete(self, spec: RunSpec) -> RunSpec:
-        """With the numbers that were left to us, so that preview, record and resume have them."""
+        """Fill in automatic numbers, so that preview, record and resume have them."""
         return spec.with_options(self.configure(spec).chosen())
 
 

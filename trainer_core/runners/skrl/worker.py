@@ -1,4 +1,4 @@
-"""skrl trains, in its own loop."""
+"""Worker in which skrl trains, in its own loop."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from trainer_core.runners.skrl.runner import SkrlConfig
 from trainer_core.runners.skrl.wrapper import DmgLabSkrlEnv
 
 FOREVER = 10**9
-"""skrl asks for an end; ours comes from the run's limits."""
+"""Step limit for skrl, which requires one; the run's own limits end it."""
 CANONICAL = {
     "Loss / Policy loss": "policy_loss",
     "Loss / Value loss": "value_loss",
     "Learning / Learning rate": "learning_rate",
 }
-"""skrl's names that our records have a field for; every name is kept in `metrics` as well."""
+"""skrl's names for fields of our records; every name is kept in `metrics` as well."""
 STATE = "run.pt"
 
 
 class SkrlTrainee(GuestTrainee):
-    """skrl's PPO on tensors of ours."""
+    """skrl's PPO on our tensors."""
 
     file, needs = skrl_model.MODEL, (layout.MACHINES,)
     versions = {"skrl": skrl_version}  # noqa: RUF012
@@ -103,7 +103,7 @@ def make_trainee(host: Host) -> SkrlTrainee:
 
 
 class RecordedPPO(LabPPO):
-    """After each update nothing is half done: there the run is recorded, saved, held and ended."""
+    """PPO that lets the host record, save, pause and end the run after each update."""
 
     def follow(self, host: Host, config: SkrlConfig, env: DmgLabSkrlEnv) -> None:
         self.host, self.config, self.env = host, config, env
@@ -123,7 +123,7 @@ class RecordedPPO(LabPPO):
             self._record()
 
     def _record(self) -> None:
-        """skrl's tracked means, by skrl's own names, and what the consoles counted."""
+        """Write a record of skrl's tracked means, by skrl's own names, and of the consoles' counts."""
         metrics = {name: float(np.mean(values)) for name, values in self.tracking_data.items()}
         self.tracking_data.clear()
         flat: dict[str, float] = {}

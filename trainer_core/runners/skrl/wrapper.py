@@ -1,4 +1,4 @@
-"""Our batch of consoles as skrl's environment: tensors in, tensors out, on one device."""
+"""Our batch of consoles as skrl's environment: tensors in and out on one device."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from trainer_core.wire.shades import MAX_SHADE
 
 
 class Counts(NamedTuple):
-    """What happened in some steps of all envs."""
+    """Counts over some steps of all envs."""
 
     ended: float
     """Episodes that ended."""
     paid: float
     """Sum of rewards."""
     own_ended: float
-    """Of the episodes that began at the task's own starts, not along a demonstration."""
+    """Ended episodes that began at the task's own starts, not along a demonstration."""
     own_reached: float
-    """Those that ended at the goal."""
+    """Own-start episodes that ended at the goal."""
     own_steps: float
     """Steps in them."""
 
 
 class DmgLabSkrlEnv(Wrapper):
-    """Observations are shades, u8[N, K * 72 * 80]: skrl keeps them flat."""
+    """Environment whose observations are flat shades u8[N, K * 72 * 80], as skrl stores them."""
 
     def __init__(self, env: VecEnv) -> None:
         super().__init__(env)
         self.consoles = env
         self._shades = gymnasium.spaces.Box(0, MAX_SHADE, env.obs_shape, np.uint8)
         self.goes_on = False
-        """The consoles stand where a run is resumed: the next `reset` leaves them there."""
+        """True when the consoles are at a resumed run's state, which the next `reset` keeps."""
         self._counts = torch.zeros(len(Counts._fields), device=env.device)
 
     @property
@@ -55,7 +55,7 @@ class DmgLabSkrlEnv(Wrapper):
         return self._flat(obs), {}
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """`infos["final_observations"]` is what the step reached, before any reset."""
+        """Step the consoles; `infos["final_observations"]` is the observation before any reset."""
         result = self.consoles.step(actions.view(-1))
         self._count(result)
         columns = (result.reward, result.done, result.trunc)
@@ -65,7 +65,7 @@ class DmgLabSkrlEnv(Wrapper):
         return self._flat(result.obs), reward, done, trunc, {"final_observations": final}
 
     def take_counts(self) -> Counts:
-        """Since the last call; synchronises."""
+        """Return the counts since the last call; synchronises."""
         found = Counts(*self._counts.tolist())
         self._counts.zero_()
         return found
@@ -76,10 +76,10 @@ class DmgLabSkrlEnv(Wrapper):
         self._counts += torch.stack([column.sum(dtype=torch.float32) for column in columns])
 
     def state(self) -> None:
-        """There is no state besides the pictures."""
+        """Return None: there is no state besides the pictures."""
 
     def render(self, *args: Any, **kwargs: Any) -> None:
-        """The run shows the consoles to whoever asks."""
+        """Do nothing: the host shows the consoles."""
 
     def close(self) -> None:
         self.consoles.close()

@@ -1,1 +1,1 @@
-"""SPADE-BDI as a runner: plans in AgentSpeak, buttons as their actions, learned skills below."""
+"""SPADE-BDI as a runner: plans in AgentSpeak with buttons as actions, and learned skills."""

@@ -1,7 +1,7 @@
-"""AgentSpeak: what is wrong with a file of plans, in one line; beliefs as text and as JSON.
+"""AgentSpeak helpers: errors of a plan file in one line; beliefs as text and as JSON.
 
-`python -m trainer_core.runners.spade_bdi.asl FILE...` prints {"error": ""}, or the first thing that
-is wrong; preflight asks it in the runner's environment.
+`python -m trainer_core.runners.spade_bdi.asl FILE...` prints {"error": ""}, or the first error; preflight runs it in
+the runner's environment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from trainer_core.runners.spade_bdi.words import ACTION_ARITIES
 from trainer_core.wire.errors import ConfigError
 
-# Looked up: no type checker finds them outside their environment.
+# Imported by name: type checkers outside the environment do not find them.
 asp: Any = importlib.import_module("agentspeak")
 lexer: Any = importlib.import_module("agentspeak.lexer")
 parser: Any = importlib.import_module("agentspeak.parser")
@@ -31,7 +31,7 @@ PERCEPT = asp.Literal("source", (asp.Literal("percept"),))
 
 
 class Complaints(logging.Handler):
-    """Collects agentspeak's errors as `FILE:LINE:COLUMN: text`; passes its prints on to stderr."""
+    """Handler that collects agentspeak's errors as `FILE:LINE:COLUMN: text` and passes its prints to stderr."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Complaints(logging.Handler):
 
 @contextmanager
 def complaints() -> Iterator[Complaints]:
-    """agentspeak's loggers speak to the one given, and to nobody else."""
+    """Send agentspeak's loggers to the yielded handler only."""
     found = Complaints()
     before: dict[str, list[logging.Handler]] = {}
     for name in LOGGERS:
@@ -67,7 +67,7 @@ def complaints() -> Iterator[Complaints]:
 
 
 def parse(path: Path, actions: Any) -> tuple[Any, Any]:
-    """(what was parsed, an agent that wants its initial goals). Raises ConfigError in one line."""
+    """Return (syntax tree, agent with its initial goals). Raises ConfigError in one line."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -80,7 +80,7 @@ def parse(path: Path, actions: Any) -> tuple[Any, Any]:
         except (asp.AggregatedError, asp.AslError, KeyError, RecursionError) as error:
             told = found.lines[0] if found.lines else f"{path.name}: {error}"
             raise ConfigError(f"{told}; mend {path} and start again") from None
-    # To agentspeak that is a belief nobody has: a plan that can never go on.
+    # agentspeak reads an unknown action as a belief that nobody has: the plan could never continue.
     unknown = [line for line in found.warnings if UNKNOWN_ACTION in line]
     if unknown:
         raise ConfigError(f"{unknown[0]}; docs/runners.md lists what plans can do")
@@ -88,7 +88,7 @@ def parse(path: Path, actions: Any) -> tuple[Any, Any]:
 
 
 def check(path: Path) -> None:
-    """Raises ConfigError naming line and column of what is wrong first."""
+    """Raise ConfigError naming line and column of the first error."""
     actions = asp.Actions(stdlib.actions)
     for name, arity in (*ACTION_ARITIES, (".send", 3)):
         actions.add(name, arity, lambda *_: iter(()))
@@ -96,14 +96,14 @@ def check(path: Path) -> None:
 
 
 def words_of(literal: Any) -> str:
-    """A belief or goal as a person reads it: where it came from only if it was told."""
+    """Return a belief or goal as readable text, with its source only if another agent told it."""
     told = [a.args[0] for a in literal.annots if a.functor == "source" and a != PERCEPT]
     bare = asp.Literal(literal.functor, literal.args)
     return str(bare) + "".join(f"[{source}]" for source in told)
 
 
 def to_json(term: Any) -> Any:
-    """A ground term as plain values."""
+    """Return a ground term as plain values."""
     if isinstance(term, asp.Literal):
         annots = [to_json(annot) for annot in sorted(term.annots, key=str)]
         return {"functor": term.functor, "args": [to_json(a) for a in term.args], "annots": annots}
@@ -113,7 +113,7 @@ def to_json(term: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """The inverse of `to_json`."""
+    """Return the term that `to_json` converted."""
     if isinstance(value, dict):
         annots = frozenset(from_json(annot) for annot in value["annots"])
         return asp.Literal(value["functor"], tuple(from_json(a) for a in value["args"]), annots)

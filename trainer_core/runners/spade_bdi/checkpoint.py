@@ -1,8 +1,8 @@
-"""A checkpoint of a BDI agent: its plans, what it learned and believes, and its skills.
+"""Checkpoint of a BDI agent: its plans, what it learned and believes, and its skills.
 
     mind.json                      state of mind, and the SHA-256 of everything below
-    plans.asl, coach.asl           AgentSpeak as the agents had it
-    skill-NAME.policy.safetensors  weights of a skill, skill-NAME.meta.json what it is
+    plans.asl, coach.asl           AgentSpeak source of the agents
+    skill-NAME.policy.safetensors  weights of a skill, skill-NAME.meta.json its description
 
 The hash that a record announces is mind.json's: it covers the plans as well as the weights.
 """
@@ -24,7 +24,7 @@ MIND, PLANS, COACH = "mind.json", "plans.asl", "coach.asl"
 
 
 def write(mind: Mind, state: dict[str, Any], loop: dict[str, Any], folder: Path) -> None:
-    """`state` is the mind's between two episodes, `loop` what the worker adds."""
+    """Write the files; `state` is the mind's between two episodes, `loop` the worker's."""
     files = {PLANS: mind.plans.text.encode()}
     if mind.coach is not None:
         files[COACH] = mind.coach.text.encode()
@@ -43,7 +43,7 @@ def write(mind: Mind, state: dict[str, Any], loop: dict[str, Any], folder: Path)
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """mind.json, after every file had the hash that meta.json lists. Raises CheckpointError."""
+    """Return mind.json after checking every file against meta.json. Raises CheckpointError."""
     layout.verify(folder)
     with parsing(f"{folder / MIND}", CheckpointError, "; use another checkpoint"):
         whole = json.loads((folder / MIND).read_text())
@@ -54,7 +54,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def open_mind(folder: Path, *, greedy: bool, exploration: float, seed: int) -> Mind:
-    """The agents of a checkpoint as they were. Raises CheckpointError or LabError."""
+    """Return the agents of a checkpoint in their saved state. Raises CheckpointError or LabError."""
     whole = read(folder)
     plans = Plans(whole["names"][PLANS], (folder / PLANS).read_text(encoding="utf-8"))
     coach = None

@@ -1,4 +1,4 @@
-"""What an agent has learned about its choices: the mean credit of each option, by situation."""
+"""Bandit learning of an agent's choices: the mean credit of each option, by situation."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 
 class Experience:
-    """A bandit a situation: an untried option first, then the best, now and then any."""
+    """One bandit per situation: untried options first, then the best, sometimes a random one."""
 
     def __init__(self, exploration: float, rng: np.random.Generator) -> None:
         self.exploration, self._rng = exploration, rng
         self.table: dict[str, dict[str, list[float]]] = {}
-        """situation -> option -> [times credited, mean credit]."""
+        """Map: situation -> option -> [times credited, mean credit]."""
 
     def choose(self, situation: str, options: Sequence[str], *, greedy: bool) -> str:
-        """One of `options`; greedy takes the best, the first one among equals."""
+        """Return one of `options`; greedy takes the best, the first one among equals."""
         known = self.table.get(situation, {})
         if not greedy:
             untried = [option for option in options if option not in known]

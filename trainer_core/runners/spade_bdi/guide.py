@@ -1,8 +1,8 @@
-"""An agent in a process of its own that talks with a run's player, through the run's XMPP server.
+"""Agent in its own process that talks with a run's player through the run's XMPP server.
 
-`.../envs/spade_bdi/bin/python -m trainer_core.runners.spade_bdi.guide PORT PLANS.asl`: PORT is what
-the run's worker.log says ("the player listens"). The plans believe `player("JID")`; what is sent
-and heard is printed, a line each. It ends with the run.
+`.../envs/spade_bdi/bin/python -m trainer_core.runners.spade_bdi.guide PORT PLANS.asl`: PORT is in the run's worker.log
+("the player listens"). The plans believe `player("JID")`; messages in both directions are printed, one per line. It
+ends with the run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POLL_S = 0.05
 
 
 async def talk(port: int, plans: Path, name: str) -> None:
-    """Until the run's server is gone. Raises ConfigError where nobody listens on `port`."""
+    """Run the agent until the run's server ends. Raises ConfigError if no server answers on `port`."""
     over = asyncio.Event()
     agent = TalkingAgent(f"{name}@{HOST}", plans, port, lambda actions: None, _say)
     try:
@@ -67,7 +67,7 @@ def main() -> None:
     except KeyboardInterrupt:
         pass
     sys.stdout.flush()
-    os._exit(0)  # its loop has timers of SPADE's left, which end in noise
+    os._exit(0)  # leftover timers of its event loop would print errors
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Mind: a BDI agent at the buttons of one console, and a coach that it may talk to.
+"""Mind: a BDI agent that plays one console, and an optional coach that it talks to.
 
-Both are SPADE agents whose plans are AgentSpeak. Their event loop runs in the calling thread and
-only while a button is awaited, so a paused game holds its agents still, and what they do between
-two steps is the same however fast the computer is.
+Both are SPADE agents with plans in AgentSpeak. Their event loop runs in the calling thread and only while an action is
+awaited, so a paused game pauses its agents, and their work between two steps does not depend on the computer's speed.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ for _name in ("spade", "slixmpp", "asyncio"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 PATIENCE_S = 10.0
-"""So long may an agent think, or wait for a message, before its step fails."""
+"""Maximum seconds that an agent may think, or wait for a message, before its step fails."""
 SETTLED = 5
-"""Turns of the event loop without work after which nobody has anything to do."""
+"""Idle turns of the event loop after which all agents count as finished."""
 NAP_S = 0.005
 MOST_MESSAGES = 50
 SHOWN_MESSAGES = 20
@@ -51,14 +50,14 @@ PLAYER, COACH = "player", "coach"
 
 @dataclass(frozen=True)
 class Plans:
-    """A file of AgentSpeak: its name, for messages, and its text."""
+    """AgentSpeak file: its name, for messages, and its text."""
 
     name: str
     text: str
 
     @classmethod
     def read(cls, path: Path) -> Plans:
-        """Raises ConfigError when it is no AgentSpeak."""
+        """Read a file; raises ConfigError when it is not AgentSpeak."""
         asl.check(path)
         return cls(path.name, path.read_text(encoding="utf-8"))
 
@@ -85,7 +84,7 @@ class _Process:
 
 
 class _Pressed:
-    """What an intention waits for that has pressed a button: that the step is over."""
+    """Event that an intention waits for after pressing a button: the end of the step."""
 
     event = until = None
 
@@ -97,7 +96,7 @@ class _Pressed:
 
 
 class TalkingAgent(bdi.BDIAgent):
-    """A SPADE-BDI agent that keeps its initial goals, and shows what it hears."""
+    """SPADE-BDI agent that keeps its initial goals and reports received messages."""
 
     def __init__(
         self, jid: str, plans: Path, port: int, actions: Callable[[Any], None], heard: Callable[[str], None]
@@ -125,7 +124,7 @@ class TalkingAgent(bdi.BDIAgent):
             self._call(asp.Trigger.addition, asp.GoalType.achievement, term)
 
     def believe(self, functor: str, *args: Any) -> None:
-        """A percept takes the place of the one with the same name; news are an event."""
+        """Replace the percept of that name; a new value raises an event."""
         term = asp.Literal(functor, args, frozenset([asl.PERCEPT]))
         group = self.bdi_agent.beliefs[term.literal_group()]
         if term in group:
@@ -153,7 +152,7 @@ class TalkingAgent(bdi.BDIAgent):
 
 
 class Mind:
-    """`begin`, then `act` and `see` in turns, `end` where the outcome is known."""
+    """Driver of the agents: `begin`, then `act` and `see` in turns, `end` once the outcome is known."""
 
     def __init__(
         self,
@@ -165,7 +164,7 @@ class Mind:
         exploration: float = 0.1,
         seed: int = 1,
     ) -> None:
-        """Starts both agents. Raises LabError when their plans or the server do not start."""
+        """Start both agents. Raises LabError when their plans or the server do not start."""
         self.plans, self.coach, self.skills = plans, coach, skills
         self.greedy, self.episode = greedy, 0
         self._rng = np.random.default_rng(seed)
@@ -191,13 +190,13 @@ class Mind:
 
     @property
     def address(self) -> str:
-        """Where an XMPP client of this computer can talk to the player."""
+        """Address at which an XMPP client on this computer can talk to the player."""
         return f"{self._player.jid} on 127.0.0.1:{self.port}"
 
     # -- an episode ---------------------------------------------------------------------------
 
     def begin(self, observation: np.ndarray) -> None:
-        """A new episode: what was intended is dropped, what is believed stays."""
+        """Begin an episode: drop intentions, keep beliefs."""
         self.episode += 1
         self._step = self._still = 0
         self._seen, self._last = {}, b""
@@ -214,7 +213,7 @@ class Mind:
         self._judging(player.want)
 
     def see(self, observation: np.ndarray) -> None:
-        """One step later the game shows `observation` u8[72, 80]."""
+        """Take `observation` u8[72, 80], the picture one step later."""
         self._step += 1
         for skill in self.skills.values():
             skill.see(observation)
@@ -223,12 +222,12 @@ class Mind:
             self._pressed.popleft()[1].over = True
 
     def act(self) -> int:
-        """The action that a plan presses next. Raises LabError when none does."""
+        """Return the action that a plan presses next. Raises LabError if no plan presses one."""
         self._run(self._until(lambda: bool(self._pressed)))
         return self._pressed[0][0]
 
     def end(self, outcome: str) -> None:
-        """Tell the agents how the episode ended, and let them think it over."""
+        """Report the episode's outcome to the agents and let them react."""
         if self._pressed:
             self._pressed.popleft()[1].over = True
         self._player.bdi_agent.intentions.clear()
@@ -244,7 +243,7 @@ class Mind:
 
     @property
     def intentions(self) -> list[str]:
-        """Each as its goals from the outermost in, those in a row once: `leave > judge(up)`."""
+        """Each intention as its goals from the outermost in, repeats merged: `leave > judge(up)`."""
         stacks = self._player.bdi_agent.intentions
         named = [[asl.words_of(i.head_term) for i in stack if i.head_term] for stack in stacks]
         return [" > ".join(goal for goal, _ in groupby(goals)) for goals in named if goals]
@@ -260,12 +259,12 @@ class Mind:
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """Of the skill that was asked in this step; empty when none was."""
+        """Action probabilities of the skill used in this step; empty without one."""
         asked = [s.probabilities for s in self.skills.values() if len(s.probabilities)]
         return tuple(asked[0].tolist()) if asked else ()
 
     def state(self) -> dict[str, Any]:
-        """All that outlives an episode, as JSON."""
+        """Return all state that outlives an episode, as JSON."""
         return {
             "episode": self.episode,
             "messages": self.num_messages,
@@ -275,7 +274,7 @@ class Mind:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """The inverse of `state`, between two episodes."""
+        """Restore what `state` returned; call it between two episodes."""
         self.episode, self.num_messages = state["episode"], state["messages"]
         self.experience.load_state(state["experience"])
         ours, (version, numbers, gauss) = state["generators"]
@@ -302,11 +301,11 @@ class Mind:
     async def _start(self) -> None:
         for agent in self._agents:
             await asyncio.wait_for(agent.start(), PATIENCE_S)
-            # What the container cannot deliver itself.
+            # For messages that the container cannot deliver itself.
             agent.bdi._xmpp_send = partial(self._send_out, agent.bdi._xmpp_send)
 
     async def _send_out(self, send: Callable[..., Any], msg: Any) -> None:
-        """To an agent of another process, through the server, which keeps what nobody fetches."""
+        """Send to an agent of another process through the server, if one is connected under that name."""
         if not _Process.is_connected(str(msg.to)):
             self._stranger = str(msg.to)
             return
@@ -318,10 +317,7 @@ class Mind:
             await agent.stop()
 
     async def _until(self, is_enough: Callable[[], bool] | None) -> None:
-        """Let the agents work until `is_enough` and nobody has anything to do.
-
-        Raises LabError after PATIENCE_S, or where a plan fails.
-        """
+        """Run the agents until `is_enough` and all are idle. Raises LabError after PATIENCE_S, or when a plan fails."""
         ends, quiet = time.monotonic() + PATIENCE_S, 0
         while quiet < SETTLED or not (is_enough is None or is_enough()):
             await asyncio.sleep(0 if quiet < SETTLED else NAP_S)
@@ -364,7 +360,7 @@ class Mind:
     # -- percepts and actions -------------------------------------------------------------------
 
     def _perceive(self, observation: np.ndarray) -> None:
-        """`step(N)`, `still(N)` steps without a change, `seen(N)` times in this episode."""
+        """Update the percepts: `step(N)`, `still(N)` steps without a change, `seen(N)` times in this episode."""
         now = observation.tobytes()
         self._still = self._still + 1 if now == self._last else 0
         self._last = now
@@ -436,7 +432,7 @@ class Mind:
 
 
 def told(msg: Any) -> str:
-    """A message as both sides show it: `guide tell advice(draw) to player`."""
+    """Return a message as both sides show it: `guide tell advice(draw) to player`."""
     sender, receiver = (str(jid).partition("@")[0] for jid in (msg.sender, msg.to))
     return f"{sender} {msg.get_metadata('ilf_type')} {msg.body} to {receiver}"
 
@@ -446,7 +442,7 @@ def _text(arg: Any, intention: Any) -> str:
 
 
 def _given(value: Any, term: Any, intention: Any) -> Iterator[None]:
-    """Bind an action's last argument to `value`; words are atoms."""
+    """Bind an action's last argument to `value`; strings become atoms."""
     bound = asp.Literal(value) if isinstance(value, str) else value
     if asp.unify(term.args[-1], bound, intention.scope, intention.stack):
         yield

@@ -1,4 +1,4 @@
-"""Play with a BDI agent."""
+"""Agent that plays with BDI plans."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from trainer_core.runners.spade_bdi.mind import Mind
 
 
 class BdiAtTheButtons(StackedAgent):
-    """A checkpoint of plans. Nobody tells it how an episode ended: a new one begins."""
+    """Checkpoint of plans. It is not told how an episode ended; a new one begins."""
 
     _last: Mind | None = None
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
-        """Raises CheckpointError when the checkpoint cannot be used."""
+        """Load the agents; raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (ckpt.MIND,))
         super().__init__(checkpoint, meta, meta.files[ckpt.MIND], mode)
         self._mind = ckpt.open_mind(checkpoint, greedy=mode != "sample", exploration=0.1, seed=seed)

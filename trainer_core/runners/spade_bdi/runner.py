@@ -1,4 +1,4 @@
-"""What the lab knows of SPADE-BDI; nothing of it is imported here."""
+"""Runner for SPADE-BDI, without importing it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from trainer_core.wire.spec import RunSpec
 Algorithm = Literal["bdi"]
 ALGORITHMS = get_args(Algorithm)
 PLANS = Path(__file__).with_name("plans")
-"""Examples that come with the lab."""
+"""Folder of the shipped example plans."""
 CHECK_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpadeBdiConfig(GuestConfig):
-    """What a BDI agent is made of: plans, skills below them, and who talks to it."""
+    """Options of a BDI agent: plans, skills, coach."""
 
     algo: Algorithm = option("bdi", "Algorithm", "basics", choices=ALGORITHMS)
     """bdi: beliefs, desires, intentions."""
@@ -81,7 +81,7 @@ class SpadeBdiRunner(GuestRunner):
         )
 
     def _check_plans(self, files: list[Path], home: HomePaths) -> str:
-        """What its own interpreter finds wrong with them; empty when nothing, or nobody to ask."""
+        """Return the first error that its own interpreter finds in the plans; "" if none, or no environment."""
         environment = self.environment(home)
         if not environment.exists or environment.stale():
             return ""
@@ -97,7 +97,7 @@ class SpadeBdiRunner(GuestRunner):
             )
             return json.loads(done.stdout)["error"]
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return ""  # the environment's own check says what is wrong with it
+            return ""  # the environment's own check reports the problem
 
     def _check_skills(self, config: SpadeBdiConfig, home: HomePaths) -> Check:
         def judge() -> str:
@@ -114,9 +114,9 @@ class SpadeBdiRunner(GuestRunner):
 
 
 def named_skills(skills: str) -> dict[str, str]:
-    """`name=checkpoint, checkpoint ...` as name -> checkpoint. Raises ConfigError.
+    """Parse `name=checkpoint, checkpoint ...` to name -> checkpoint. Raises ConfigError.
 
-    Without a name it is called `skill`, the next ones `skill2`, `skill3` ...
+    Entries without a name are called `skill`, `skill2`, `skill3` ...
     """
     found: dict[str, str] = {}
     for number, part in enumerate((p.strip() for p in skills.split(",") if p.strip()), 1):

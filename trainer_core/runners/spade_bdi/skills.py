@@ -1,4 +1,4 @@
-"""Learned skills: checkpoints of ours that plans may ask, copied into a checkpoint of the plans."""
+"""Learned skills: checkpoints of ours that plans use, copied into a checkpoint of the plans."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PREFIX = "skill-"
 
 
 class Skill:
-    """One policy: what it would press, asked at most once a step."""
+    """One policy, evaluated at most once per step."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        """Raises CheckpointError."""
+        """Load the policy; raises CheckpointError when the checkpoint cannot be used."""
         self.name = name
         self._agent = Agent(folder, mode="greedy")
         self.files = {f"{PREFIX}{name}.{file}": (folder / file).read_bytes() for file in FILES}
         self.sha256 = self._agent.sha256
         self.probabilities = np.zeros(0)
-        """f64[7] for the present picture; empty until it is asked."""
+        """f64[7] for the current picture; empty until `ask`."""
 
     def begin(self, observation: np.ndarray) -> None:
         self._agent.begin(observation)
@@ -38,7 +38,7 @@ class Skill:
         self.probabilities = np.zeros(0)
 
     def ask(self) -> np.ndarray:
-        """Probabilities of the seven buttons, f64[7]."""
+        """Return the probabilities of the seven buttons, f64[7]."""
         if not len(self.probabilities):
             self._agent.act()
             found = np.array(self._agent.probabilities, np.float64)
@@ -47,7 +47,7 @@ class Skill:
 
 
 def open_skills(skills: str, home: HomePaths, asker: str) -> dict[str, Skill]:
-    """By name, for the run `asker`.
+    """Return the skills by name, for the run `asker`.
 
     Raises ConfigError or CheckpointError naming what cannot be used.
     """
@@ -55,7 +55,7 @@ def open_skills(skills: str, home: HomePaths, asker: str) -> dict[str, Skill]:
 
 
 def unpack_skills(checkpoint: Path) -> dict[str, Skill]:
-    """The skills that lie in a checkpoint of plans, whose hashes were verified."""
+    """Return the skills in a checkpoint of plans, whose hashes were verified."""
     found = {}
     for meta in sorted(checkpoint.glob(f"{PREFIX}*.{layout.META}")):
         name = meta.name.removeprefix(PREFIX).removesuffix(f".{layout.META}")

@@ -1,4 +1,4 @@
-"""The words that plans and lab share: internal actions and percepts. Imports nothing heavy."""
+"""Vocabulary that plans and lab share: internal actions and percepts. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ ACTION_ARITIES = (
     (".choose", 3),
     (".credit", 3),
 )
-"""What plans may do beside AgentSpeak's own actions; docs/runners.md says what each does."""
+"""Actions of plans beside AgentSpeak's own, with arities; docs/runners.md describes them."""
 PERCEPTS = ("episode", "step", "still", "seen", "ended", "coach")
-"""Beliefs that the lab keeps: they follow from pictures, from an episode's end, and
-`coach("JID")` says whom to send a message."""
+"""Beliefs that the lab maintains: from pictures and from an episode's end; `coach("JID")` is the coach's address."""
 SUCCESS, TIMEOUT = "success", "timeout"
-"""How `ended(Outcome, Steps)` says that an episode ended."""
+"""Outcomes in `ended(Outcome, Steps)`."""

@@ -1,7 +1,7 @@
-"""A BDI agent plays and learns.
+"""Worker in which a BDI agent plays and learns.
 
-One console, episode after episode. A run is saved, held and ended between two of them; an episode
-that a stop cuts short is taken back whole, so that a resumed run repeats it.
+One console plays episode after episode. A run is saved, paused and ended between two of them; an episode that a stop
+interrupts is undone completely, so that a resumed run repeats it.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
 
 TELL_S = 0.25
-"""Between two looks into the agent's mind."""
+"""Seconds between two reports of the agent's beliefs."""
 SHAPE = (1, 72, 80)
 
 
 class StoppedMidway(Exception):  # noqa: N818 - an end, not an error
-    """Somebody wants the run to end while an episode is played."""
+    """Stop that is requested during an episode."""
 
 
 class MindTrainee(GuestTrainee):
-    """Episodes, their records, and what a checkpoint needs of them."""
+    """Episodes, their records, and their state for checkpoints."""
 
     policy, file, obs_shape = "plans", mind_files.MIND, SHAPE
 
@@ -73,7 +73,7 @@ class MindTrainee(GuestTrainee):
         self._take(mind)
         self.steps, self.recent = loop["steps"], loop["recent"]
         machines = folder / layout.MACHINES
-        if machines.exists():  # checkpoints of before had none, and older ones lose it
+        if machines.exists():  # early checkpoints had none, and older ones of a run lose it
             self.env.load_state_dict(ckpt.read_state(machines, 1))
         return RunProgress.from_state(loop["progress"])
 
@@ -86,12 +86,12 @@ class MindTrainee(GuestTrainee):
         return MindValidator(self)
 
     def train(self) -> None:
-        """Live through episodes until the run ends. Raises RunEnded."""
+        """Play episodes until the run ends. Raises RunEnded."""
         self.host.watch(self.env)
         while True:
             self.host.boundary(self.steps)
             state = self.mind.state()
-            env = copy.deepcopy(self.env.state_dict())  # the pictures that were seen, too
+            env = copy.deepcopy(self.env.state_dict())  # deep, since observations change in place
             try:
                 self._live_episode()
             except StoppedMidway:
@@ -142,7 +142,7 @@ class MindTrainee(GuestTrainee):
 
 
 class MindValidator(Validator):
-    """Greedy episodes from the held-out starts, one after the other; the mind forgets them."""
+    """Validator of greedy episodes from the held-out starts, one at a time; the mind's state is restored afterwards."""
 
     leaves_model_alone = False
 
@@ -173,13 +173,13 @@ class MindValidator(Validator):
         return [Evaluation("greedy", episodes, time.monotonic() - began, tuple(screens))]
 
     def _between(self, over: int, starts: list[int]) -> Callable[[int], None]:
-        """What is called after each step of the episode that `over` others were played before."""
+        """Return the callback after each step of an episode that `over` others preceded."""
         course = Course(len(starts), lambda: over, over / len(starts))
         return lambda step: self.attend(course)
 
 
 def play(mind: Mind, env: VecEnv, start: int, after_step: Any, screens: list[Tensor] | None = None) -> Episode:
-    """One episode from start state `start`; its pictures are added to `screens` where given."""
+    """Play one episode from start state `start`; append its pictures to `screens` if given."""
     obs = env.reset_to(env.start_set.new_tensor([start]))
     mind.begin(_picture(obs))
     actions: list[int] = []
@@ -222,7 +222,7 @@ def _new_mind(host: Host, config: SpadeBdiConfig) -> Mind:
 
 
 def _versions(mind: Mind) -> dict[str, str]:
-    """For the log's first line: libraries, and which plans and skills these were."""
+    """Return versions for the log's first line: libraries, and hashes of plans and skills."""
     found = {name: importlib.metadata.version(name) for name in ("spade", "spade_bdi", "agentspeak")}
     skills = {name: skill.sha256 for name, skill in mind.skills.items()}
     return found | {"skills_sha256": json.dumps(skills)}

@@ -1,8 +1,8 @@
-"""The XMPP server that SPADE's agents need: inside this process, on the loopback only.
+"""XMPP server for SPADE's agents, inside this process and on the loopback only.
 
-pyjabber also listens on the computer's address in its network, opens an admin page on port 9090,
-forks processes that outlive their parent with its sockets, writes certificates into site-packages
-and takes over the signal handlers. None of that happens here.
+pyjabber by itself also listens on the computer's network address, opens an admin page on port 9090, forks processes
+that outlive their parent with its sockets, writes certificates into site-packages and replaces the signal handlers.
+This module prevents all of that.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from trainer_core.wire.errors import LabError
 HOST = "localhost"
 START_S = 30.0
 NEVER_S = 10**8
-"""A paused run is silent for as long as it is paused, and is not to be thrown out."""
+"""Idle timeout: a paused run is silent for as long as it is paused, and must not be disconnected."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGABRT)
 
 
 class LoopbackServer:
-    """Listens on two free ports of 127.0.0.1; `port` is the clients'."""
+    """Server on two free ports of 127.0.0.1; `port` is the clients'."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` gets the server's certificate, made anew: nobody else has its key."""
+        """Set up; `folder` receives the server's certificate, newly made with a private key."""
         self._folder = folder
         self.port, self._task = 0, None
 
     async def start(self) -> None:
-        """Raises LabError when it cannot listen."""
+        """Start listening; raises LabError on failure."""
         _write_certificate(self._folder)
         server = self._server()
         handlers = {number: signal.getsignal(number) for number in SIGNALS}
@@ -53,7 +53,7 @@ class LoopbackServer:
             )
 
     def is_connected(self, jid: str) -> bool:
-        """Whether an agent of any process listens here under the bare `jid`."""
+        """Return whether an agent of any process is connected under the bare `jid`."""
         module: Any = importlib.import_module("pyjabber.network.ConnectionManager")
         clients = module.ConnectionManager()._peerList.values()
         return any(c.online and c.jid is not None and c.jid.bare() == jid for c in clients)
@@ -62,11 +62,11 @@ class LoopbackServer:
         parameters = importlib.import_module("pyjabber.server_parameters").Parameters
         module: Any = importlib.import_module("pyjabber.server")
         usual = parameters()
-        # Its processes would inherit our sockets and live on after us.
+        # Its processes would inherit our sockets and outlive us.
         module.ProcessPoolExecutor = lambda count: ThreadPoolExecutor(2)
         module.setup_query_local_ip = lambda: "127.0.0.1"
-        # Each client's stream makes this one, and without its web server that fails: the stream
-        # would then take every message and deliver none.
+        # Each client's stream makes this plugin, which fails without its web server: the stream would then accept every
+        # message and deliver none.
         plugins: Any = importlib.import_module("pyjabber.plugins.PluginManager")
         plugins.HTTPFieldUpload = _NoUploads
         self.port, servers = _free_ports()
@@ -87,7 +87,7 @@ class LoopbackServer:
 
 
 class _NoUploads:
-    """In the place of pyjabber's plugin for uploads."""
+    """Replacement for pyjabber's upload plugin."""
 
     async def feed(self, jid: Any, element: Any) -> bytes:
         errors: Any = importlib.import_module("pyjabber.stanzas.error.StanzaError")
@@ -102,7 +102,7 @@ def _free_ports() -> tuple[int, int]:
 
 
 def _write_certificate(folder: Path) -> None:
-    """A key and a certificate of its own, by the names that pyjabber looks for."""
+    """Write a new key and certificate under the names that pyjabber expects."""
     x509: Any = importlib.import_module("cryptography.x509")
     hashes: Any = importlib.import_module("cryptography.hazmat.primitives.hashes")
     code: Any = importlib.import_module("cryptography.hazmat.primitives.serialization")

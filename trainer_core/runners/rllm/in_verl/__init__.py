@@ -1,1 +1,1 @@
-"""What runs in VERL's own interpreter, this folder alone on its path: nothing else of ours."""
+"""Modules for VERL's own interpreter, which has only this folder of ours on its path."""

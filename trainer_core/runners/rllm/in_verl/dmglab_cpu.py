@@ -1,7 +1,7 @@
-"""VERL on a computer without a GPU: what it takes from CUDA alone. Imported before dmglab_rollout.
+"""Replacements for VERL's CUDA calls on a computer without a GPU. Imported before dmglab_rollout.
 
-Its FSDP workers run over gloo with one process a worker; Ray is told of as many GPUs as there are
-workers, since VERL places them by GPU.
+VERL's FSDP workers run over gloo with one process per worker; Ray is told that there are as many GPUs as workers, since
+VERL places workers by GPU.
 """
 
 # pyright: reportMissingImports=false

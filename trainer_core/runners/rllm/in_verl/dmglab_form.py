@@ -1,4 +1,4 @@
-"""What half an answer to countdown is worth. Imports nothing but the standard library."""
+"""Partial reward for answers to countdown. Imports only the standard library."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from collections import Counter
 
 FORM, USED = 0.2, 0.3
-"""What a whole form is worth, and all the numbers in it; a right answer is worth 1 more."""
+"""Reward of a complete form, and of all numbers used in it; a right answer adds 1."""
 END = "</answer>"
 _TOKENS = re.compile(r"\d+|</answer>|.", re.DOTALL)
 
 
 def form(answer: str, nums: list[int]) -> float:
-    """0 to 0.5 for what looks like a solution: a random model never meets a right one by chance.
+    """Return 0 to 0.5 for an answer in the form of a solution: a random model never finds a right one by chance.
 
-    How much of its beginning is number, operator, number ... `</answer>`; once it is whole, the
-    share of `nums` that it uses.
+    The share of the beginning that is number, operator, number ... `</answer>`; once complete, also the share of `nums`
+    used.
     """
     body = answer.rpartition("<answer>")[2]
     tokens = [token for token in _TOKENS.findall(body) if not token.isspace()]

@@ -1,8 +1,8 @@
-"""`python dmglab_main.py ROWS OVERRIDE...`: rLLM's AgentTrainer on VERL, for countdown.
+"""Main program for VERL, `python dmglab_main.py ROWS OVERRIDE...`: rLLM's AgentTrainer on countdown.
 
-Runs in the interpreter that has VERL, with rLLM's checkout and this folder on PYTHONPATH. ROWS is
-a folder with train.jsonl, test.jsonl and answers.json; OVERRIDE are Hydra's. As rLLM's
-examples/countdown/train_countdown.py, but for the rows, the prefill and the reward of form.
+Runs in VERL's interpreter, with rLLM's checkout and this folder on PYTHONPATH. ROWS is a folder with train.jsonl,
+test.jsonl and answers.json; OVERRIDE are Hydra's. Like rLLM's examples/countdown/train_countdown.py, except for the
+rows, the prefill and the reward of form.
 """
 
 # pyright: reportMissingImports=false
@@ -25,8 +25,7 @@ def registered(split: str):
     lines = (ROWS / f"{split}.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     dataset = DatasetRegistry.register_dataset("countdown", rows, split)
-    # What VERL reads of it has a row's data source in `extra_info` only, and val/* is named after
-    # the one beside it.
+    # VERL reads a row's data source in `extra_info` only, but names val/* after the column beside it.
     path = dataset.get_verl_data_path()
     pandas.read_parquet(path).assign(data_source="countdown").to_parquet(path)
     return dataset

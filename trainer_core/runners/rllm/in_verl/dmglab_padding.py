@@ -1,4 +1,4 @@
-"""What VERL takes from flash-attn to cut padding away and put it back, where that is not installed.
+"""Replacements for the functions of flash-attn by which VERL removes and restores padding.
 
 The attention itself is then PyTorch's (`attn_implementation=sdpa`).
 """
@@ -18,9 +18,10 @@ from verl.utils import attention_utils
 
 
 def unpad_input(hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, int, Tensor]:
-    """Of `hidden` [rows, columns, ...] what `mask` [rows, columns] has, one after another.
+    """Return the entries of `hidden` [rows, columns, ...] selected by `mask` [rows, columns], concatenated.
 
-    With it: places i64 in the flat input, i32[rows + 1] where rows begin, the longest, the lengths.
+    Also returns their indices i64 in the flat input, i32[rows + 1] with the start of each row, the greatest length, and
+    the lengths.
     """
     lengths = mask.sum(-1, dtype=torch.int32)
     indices = mask.flatten().nonzero().flatten()
@@ -29,7 +30,7 @@ def unpad_input(hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, i
 
 
 def pad_input(hidden: Tensor, indices: Tensor, rows: int, columns: int) -> Tensor:
-    """The inverse, zeros elsewhere."""
+    """Return the entries at their places in [rows, columns, ...], zeros elsewhere: the inverse of `unpad_input`."""
     out = hidden.new_zeros(rows * columns, *hidden.shape[1:])
     out[indices] = hidden
     return out.unflatten(0, (rows, columns))

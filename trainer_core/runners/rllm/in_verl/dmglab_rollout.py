@@ -1,8 +1,7 @@
-"""VERL's rollouts by transformers' own `generate`, for small models: no vLLM is needed.
+"""VERL's rollouts by transformers' own `generate`, for small models without vLLM.
 
-VERL imports this file in each of its processes (VERL_USE_EXTERNAL_MODULES, see verl_process.py).
-It takes the place of `vllm`, one of the two names that rLLM's engine accepts. Imports nothing of
-ours, as it runs in the interpreter that has VERL.
+VERL imports this file in each of its processes (VERL_USE_EXTERNAL_MODULES, see verl_process.py). It replaces `vllm`,
+one of the two names that rLLM's engine accepts. Imports none of our modules, since it runs in VERL's interpreter.
 """
 
 # pyright: reportMissingImports=false
@@ -23,15 +22,15 @@ from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry,
 from trainer_core.wire.environment import rank_place
 
 GATHER_S = 0.01
-"""Answers are asked for one by one; those of so long are one batch."""
+"""Seconds during which single requests are gathered into one batch."""
 LARGEST_BATCH = 256
 PART_BYTES = 64 << 20
-"""Weights travel from the trainer to the server in parts of about this size."""
+"""Approximate size of the parts in which weights are sent from the trainer to the server."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a batch is answered; requests that differ in it make batches of their own."""
+    """Sampling options of a batch; requests with different options make separate batches."""
 
     temperature: float
     top_k: int
@@ -40,7 +39,7 @@ class Sampling:
 
     @classmethod
     def of(cls, asked: dict[str, Any]) -> Sampling:
-        """From vLLM's names. top_k of -1 or 0: all tokens."""
+        """Convert vLLM's options. top_k of -1 or 0: all tokens."""
         return cls(
             temperature=float(asked.get("temperature", 1.0)),
             top_k=max(0, int(asked.get("top_k", 0))),
@@ -50,7 +49,7 @@ class Sampling:
 
 
 class Server:
-    """A Ray actor beside one worker: the model as the trainer last sent it."""
+    """Ray actor beside one worker, with the model as the trainer last sent it."""
 
     def __init__(self, model_path: str, seed: int) -> None:
         from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
@@ -65,7 +64,7 @@ class Server:
         self.busy = asyncio.Lock()
 
     async def load(self, part: dict[str, torch.Tensor]) -> None:
-        """Some of the weights, by transformers' names. Raises KeyError for an unknown one."""
+        """Load some of the weights, by transformers' names. Raises KeyError for an unknown name."""
         own = self.model.state_dict()
         async with self.busy:
             for name, weight in part.items():
@@ -74,7 +73,7 @@ class Server:
     async def generate(
         self, request_id: str, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
     ) -> TokenOutput:
-        """VERL's call: one answer, with the log-probabilities of its tokens."""
+        """Return one answer with its tokens' log-probabilities, as VERL calls it."""
         loop = asyncio.get_running_loop()
         if not self.waiting:
             loop.call_later(GATHER_S, lambda: asyncio.ensure_future(self._answer()))
@@ -122,7 +121,7 @@ class Server:
         return [_output(row, probs, end) for row, probs in zip(said.tolist(), chosen.tolist(), strict=True)]
 
     async def nothing(self, *_: Any, **__: Any) -> None:
-        """The model is small: it keeps its memory between two rollouts."""
+        """Do nothing: the model is small and keeps its memory between rollouts."""
 
     wake_up = sleep = clear_kv_cache = release_kv_cache = resume_kv_cache = nothing
     abort_all_requests = resume_generation = start_profile = stop_profile = nothing
@@ -139,7 +138,7 @@ def server_name(replica_rank: int) -> str:
 
 
 class Replica(RolloutReplica):
-    """One Server a worker, on the worker's GPU."""
+    """Set of servers: one per worker, on the worker's GPU."""
 
     async def launch_servers(self) -> None:
         if self.world_size != 1:
@@ -172,7 +171,7 @@ def _place(_: Any) -> tuple[str, str]:
 
 
 class Adapter(BaseRollout):
-    """The trainer's side: sends the Server what was learned."""
+    """Trainer's side, which sends updated weights to the Server."""
 
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, **_: Any) -> None:
         super().__init__(config, model_config, device_mesh)

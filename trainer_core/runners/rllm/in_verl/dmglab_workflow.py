@@ -1,4 +1,4 @@
-"""rLLM's SimpleWorkflow on countdown, in VERL's process: the prefill, the reward of form."""
+"""rLLM's SimpleWorkflow on countdown in VERL's process, with prefill and reward of form."""
 
 # pyright: reportMissingImports=false
 
@@ -16,7 +16,7 @@ from rllm.workflows.simple_workflow import SimpleWorkflow
 
 
 class Lines(tracking.FileLogger):
-    """rLLM's metrics file, a line at a time: its own keeps 8 kB of them back."""
+    """rLLM's metrics file written line by line: its own class keeps 8 kB back."""
 
     def log(self, data: Any, step: int) -> None:
         super().log(data, step)
@@ -27,9 +27,9 @@ tracking.FileLogger = Lines
 
 
 class Plain(ChatTemplateParser):
-    """A tokenizer's own chat template; rLLM's class for it cannot read an answer.
+    """Tokenizer's own chat template; rLLM's class for it cannot parse an answer.
 
-    What the model is given of its answer stands in the text as if it had said it.
+    The prefill is part of the answer's text, as if the model had written it.
     """
 
     def __init__(self, tokenizer: Any, prefill: str) -> None:
@@ -54,24 +54,24 @@ class Countdown(SimpleWorkflow):
         super().__init__(rollout_engine, partial(reward, shaping), **kwargs)
 
     def postprocess_episode(self, episode: Any, *args: Any, **kwargs: Any) -> Any:
-        """Answers to one question are one group: rLLM groups by a uid that each has for itself."""
+        """Give all answers to one question one uid: rLLM groups by uid, which is otherwise unique per answer."""
         found = super().postprocess_episode(episode, *args, **kwargs)
         for trajectory in found.trajectories:
             trajectory.uid = found.id.rpartition(":")[0]
         return found
 
     def assign_episode_correctness(self, episode: Any) -> None:
-        """rLLM takes every reward above 0 for right; half an answer is not."""
+        """Mark only right answers as correct: rLLM takes every reward above 0 for correct."""
         steps = [step for trajectory in episode.trajectories for step in trajectory.steps]
         episode.is_correct = any(countdown_reward_fn(episode.task, step.action).is_correct for step in steps)
 
     def collect_metrics(self, episode: Any) -> None:
-        """`val/countdown/score`: the reward with that of the form."""
+        """Set `val/countdown/score`: the reward, reward of form included."""
         episode.metrics = {"score": sum(t.reward or 0.0 for t in episode.trajectories)}
 
 
 def reward(shaping: float, task: dict[str, Any], action: Any) -> Any:
-    """rLLM's, and `shaping` times what the form is worth; right is what rLLM says is right."""
+    """Return rLLM's reward plus `shaping` times the reward of form; correctness is rLLM's."""
     found = countdown_reward_fn(task, action)
     said = str(getattr(action, "action", action))
     shaped = float(found.reward) + shaping * form(said, list(task["nums"]))
