@@ -90,7 +90,7 @@ only reads a cartridge's header should not wait seconds for it."""
 
 
 def __getattr__(name: str) -> Any:
-    """The names of `WITH_WARP`; found once, they are the module's own."""
+    """Import a name of `WITH_WARP` on first use and keep it as the module's own."""
     if name not in WITH_WARP:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
