@@ -1,4 +1,4 @@
-"""Emulator: owns a batch of consoles, launches kernels, reads structured state back."""
+"""Emulator: a batch of consoles, with the launches of its kernels and the reading of its state."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ Buttons: TypeAlias = wp.array | np.ndarray | str | Sequence[int | str | Sequence
 class Emulator:
     """N Game Boys that run in lockstep launches, each with one of the given cartridges.
 
-    `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a
-    ROM; `rom_of_env` (int[N]) says which env gets which (default: round robin). All arrays handed
-    out live on `device` and stay valid; work is launched on Warp's current stream of that device,
-    and `run` allocates nothing. `shape`: how to spread launches over a GPU (default: the measured
-    one); it may be changed between them.
-    `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
-    `hot_code`: where threaded code runs, be it for the tail of launches, and on a CPU, have another
-    process find and compile what the ROMs spend their time in, and run that once it is there (ADR
-    17, 23); a number: begin in so many seconds.
-    `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
-    warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
-    (generated C++, the default on a cpu and for it only); results are the same.
+    `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM;
+    `rom_of_env` (int[N]) is the number of each env's cartridge (default: round robin). All arrays handed out
+    live on `device` and stay valid; work is launched on Warp's current stream of that device, and `run`
+    allocates nothing. `shape`: the spread of launches over a GPU (default: the measured one); it may be
+    changed between them.
+    `cuda_graphs`: replay repeated launches, which is faster for short ones; nothing on a CPU.
+    `hot_code`: where threaded code runs, also only for the tail of launches, and on a CPU, let another
+    process find and compile the most executed code of the ROMs, and run that once it is there (ADR 17, 23); a
+    number: begin in so many seconds.
+    `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each
+    console; a GPU's default for few, see `shape`) or `native` (generated C++, the default on a cpu and for it
+    only); results are the same.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Emulator:
     def close(self) -> None:
         """Give up the consoles, their memory and the search for hot code; every later use raises EmulatorError.
 
-        Arrays that were handed out stay valid while somebody holds them. A second call does nothing.
+        Arrays that were handed out stay valid as long as they are referenced. A second call does nothing.
         """
         vars(self).clear()
         object.__setattr__(self, "__class__", _ClosedEmulator)

@@ -119,7 +119,7 @@ class FrameLauncher:
         is_cuda = wp.get_device(device).is_cuda
         self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
         self.counts: wp.array | None = None
-        """Counts of what the data path of a CPU executes (`Emulator.count_places`)."""
+        """Execution counts of the data path of a CPU (`Emulator.count_places`)."""
         self._recorded = RecordedLaunches()
         self.launch: Callable[..., Any] = wp.launch if is_cuda else self._recorded.launch
         self._batch, self._num_envs, self._device = batch, num_envs, device

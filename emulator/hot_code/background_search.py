@@ -86,7 +86,7 @@ def search_arguments(
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Return the environment of a process that imports this package, wherever it lies."""
+    """Return the environment of a process that imports this package, from any folder."""
     package = str(Path(__file__).parents[2])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}

@@ -21,7 +21,7 @@ COMPILERS = ("build_cpu", "build_cuda")
 
 
 class CompileWatch:
-    """Counter of what this process compiles from now on."""
+    """Counter of this process's compilations from now on."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener

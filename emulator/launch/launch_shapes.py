@@ -108,7 +108,7 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
 TWO_PHASES = Shape(2, 4, 2, 512)
-"""For a thousand consoles whose hot code mostly waits to be fetched (HotCode.fetches_much)."""
+"""Shape for a thousand consoles whose hot code mostly waits to be fetched (HotCode.fetches_much)."""
 MANY_ALONE = 768
 """Most consoles for which ALONE is faster than TWO_PHASES (measured: 256 and 1,024)."""
 HOT_TAIL = 1024

@@ -243,7 +243,7 @@ def fuzz_files(inputs: int, seed: int, folder: Path) -> dict[str, dict[str, Any]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print what was tried as JSON; 1 with one line if a file was refused badly."""
+    """Print the counts of a run as JSON; return 1 with one line if a file was refused badly."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -237,7 +237,7 @@ def _constants(emulator: Emulator, fence: FencedBatch | None) -> list[int]:
 
 
 def fuzz_in_child(consoles: int, frames: int, seed: int, device: str, bounds_checks: bool) -> FuzzResult:
-    """Run `fuzz` in a process of its own; EmulatorError if it died or hung."""
+    """Run `fuzz` in a child process; raise EmulatorError if it died or hung."""
     if consoles < 1 or frames < 1:
         raise EmulatorError(f"{consoles} consoles, {frames} frames: give at least 1 of each")
     arguments = [consoles, frames, seed, device, int(bounds_checks)]

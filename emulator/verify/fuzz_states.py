@@ -1,9 +1,9 @@
 """Random states that pass the check: none may hang, and none may reach outside its own memory.
 
-`python -m emulator.verify.fuzz_states --states 20000` draws every field of a console from what
-state/console_check.py allows and fills the memory row with random bytes, puts the state in place as
-a reset does, and runs it for a few frames with its pictures drawn, memory fenced in (fuzz_roms.py).
-It runs in a child: what leaves its memory ends that, which is told of in one line.
+`python -m emulator.verify.fuzz_states --states 20000` draws every field of a console from the values that
+state/console_check.py allows and fills the memory row with random bytes, puts the state in place as a reset
+does, and runs it for a few frames with its pictures drawn, memory fenced in (fuzz_roms.py). It runs in a
+child: an access outside its memory ends the child, which is reported in one line.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def fuzz_states_in_child(states: int, seed: int) -> StatesResult:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print what was run as JSON; 1 with one line on stderr if a state left its memory."""
+    """Print the record of a run as JSON; return 1 with one line on stderr if a state left its memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0, help="odd: rows end at a fence")

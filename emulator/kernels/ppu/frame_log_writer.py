@@ -231,7 +231,7 @@ def add_undo(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
 
 @wp.func
 def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int) -> wp.bool:
-    """`keep_byte` of a byte of VRAM; False, and nothing done, if the log has no room."""
+    """Log the old byte of VRAM, like `keep_byte`; return False, with nothing done, if the log has no room."""
     in_picture = c.ppu_drafting != U(0) and line <= VBLANK_LINE
     room = I(c.ppu_log_count + c.ppu_undo_count) < LOG_CAPACITY
     if room and (in_picture or c.ppu_finished != U(0)):
@@ -243,7 +243,7 @@ def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int)
 
 @wp.func(inline=False)
 def keep_dma(c: wp.ref[Console], mem: Q, value: int, dot: int):
-    """Log what happens to an OAM DMA (R_DMA)."""
+    """Log a change of an OAM DMA (R_DMA)."""
     line = dot / LINE_DOTS
     if line < VBLANK_LINE:
         log_register(c, mem, R_DMA, value, line, dot)
@@ -268,7 +268,7 @@ def begin_draft(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def finish_picture(c: wp.ref[Console], mem: Q):
-    """VBlank begins: freeze the picture if it was logged, and decide about the next one."""
+    """Freeze the picture at the start of VBlank, if it was logged, and decide whether to log the next one."""
     seen = window_seen(c, mem, VBLANK_LINE * LINE_DOTS)
     carry = seen != 0 and (get8(mem, ROW_LCDC) & LCDC_WINDOW_ENABLE) != 0 and get8(mem, ROW_WX) == 166
     c.ppu_carry = U(wp.where(carry, 1, 0))
