@@ -367,7 +367,7 @@ class Emulator:
         self.snapshot(env).save(path)
 
     def load_state(self, path: str | os.PathLike[str], env: int | None = None) -> None:
-        """Read a state and put one console (None: all) into it; SnapshotError says why not."""
+        """Read a state and put one console (None: all) into it; raise SnapshotError if it does not fit."""
         try:
             self.restore(Snapshot.load(path), env)
         except SnapshotError as error:

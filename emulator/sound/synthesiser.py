@@ -79,7 +79,7 @@ class Synthesiser:
         self._charge = np.zeros(2)
 
     def frame(self, slices: Sequence[Slice], stretch: float = 1.0) -> np.ndarray:
-        """Return float32[n, 2], left and right in -1..1, for the slices of a frame.
+        """Synthesise the slices of a frame, float32[n, 2], left and right in -1..1.
 
         `stretch` times as long as on the console, and as much deeper: 2 at half speed.
         """
@@ -147,7 +147,7 @@ class Synthesiser:
                 self._voices[number].phase = 0.0
 
     def _play(self, tones: tuple[Tone, ...], mixing: bytes, length: float, stretch: float) -> np.ndarray:
-        """Return float64[n, 2] of `length` samples in which nothing changes; levels 0 to 1."""
+        """Synthesise `length` samples in which nothing changes, float64[n, 2], levels 0 to 1."""
         self._owed += length
         count = int(self._owed)
         self._owed -= count

@@ -77,7 +77,7 @@ def update_map(c: wp.ref[Console]):
 
 @wp.func
 def mbc1_write(c: wp.ref[Console], address: U, value: U):
-    """Write the registers at 4000 and 6000."""
+    """Write the registers of MBC1 at 4000 (upper bank bits) and 6000 (banking mode)."""
     group = address >> U(13)
     if group == U(2):
         c.ram_bank = value & U(3)
@@ -87,7 +87,7 @@ def mbc1_write(c: wp.ref[Console], address: U, value: U):
 
 @wp.func
 def mbc3_write(c: wp.ref[Console], address: U, value: U, t: U):
-    """Write the registers at 4000 and 6000."""
+    """Write the registers of MBC3 at 4000 (RAM bank or clock register) and 6000 (clock latch)."""
     group = address >> U(13)
     if group == U(2):
         c.ram_bank = value & U(15)

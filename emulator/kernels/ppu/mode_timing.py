@@ -262,7 +262,7 @@ def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, 
 
 @wp.func(inline=False)
 def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -> int:
-    """Return the end of mode 3 of an odd or written line."""
+    """Return the dot at which mode 3 of an odd or written line ends."""
     f = Fifo()
     replay_line(c, mem, line, short, window, f)
     return f.x
@@ -319,7 +319,7 @@ def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
 
 @wp.func(inline=False)
 def written_end(c: wp.ref[Console], mem: Q, line: int, odd: wp.bool) -> int:
-    """Return the end of mode 3 of a line with logged writes, or -1 if only the pixel pipeline can tell.
+    """Return the dot at which mode 3 of a line with logged writes ends, or -1 if only the pipeline can tell.
 
     Running the pipeline costs as much as dozens of calls, and games that split the screen write early in the
     line or in HBlank.
