@@ -1,9 +1,9 @@
 """Thousands of DMG Game Boys on one device, from one Warp source.
 
-A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors* run
-instructions: `uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each of few
-consoles (or of the last of a launch), on a GPU, and `native`, generated C++, on a CPU. All are generated from
-one datasheet and share all other code.
+A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors* run instructions:
+`uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each of few consoles (or of the last of a
+launch), on a GPU, and `native`, generated C++, on a CPU. All are generated from one datasheet and share all other
+code.
 
 Folders, lowest first; a file imports from its own folder and from those before it
 (tests/architecture/test_emulator_floors.py):
@@ -24,22 +24,20 @@ Folders, lowest first; a file imports from its own folder and from those before 
     sound               samples of a console's sound, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
 
-Inside kernels.ppu a launch only logs the inputs of the picture (`frame_log`, written by `frame_log_writer`,
-read by `frame_log_reader`); `render_parallel`, or `render_serial` on a CPU, draws it afterwards: a line by
-`pixel_fifo`, dot by dot, if registers are written while it is drawn, else 32 pixels at a time by `scanline`,
-`scanline_gpu` or `scanline_cpu`. `mode_timing` computes the position of the PPU, `lcd_registers` the values
-that the CPU reads.
+Inside kernels.ppu a launch only logs the inputs of the picture (`frame_log`, written by `frame_log_writer`, read by
+`frame_log_reader`); `render_parallel`, or `render_serial` on a CPU, draws it afterwards: a line by `pixel_fifo`, dot
+by dot, if registers are written while it is drawn, else 32 pixels at a time by `scanline`, `scanline_gpu` or
+`scanline_cpu`. `mode_timing` computes the position of the PPU, `lcd_registers` the values that the CPU reads.
 
 Inside kernels.sm83: `data_path` is the one of `uniform`; `cpp_instructions` writes the C++ of `native`,
-`ptx_threaded_code` the PTX of `threaded` and its code table, which names for each ROM byte the block of that
-code that executes it. Rare work is left to the service: `service_requests` defines requests and answers,
-`service` answers any, `service_quick` the two commonest, `service_inline` those that need no request;
-`idle_loops_stat` and `idle_loops_ram` skip turns of waiting loops.
+`ptx_threaded_code` the PTX of `threaded` and its code table, which names for each ROM byte the block of that code
+that executes it. Rare work is left to the service: `service_requests` defines requests and answers, `service` answers
+any, `service_quick` the two commonest, `service_inline` those that need no request; `idle_loops_stat` and
+`idle_loops_ram` skip turns of waiting loops.
 
-Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a ROM and
-counts its executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces;
-`ptx_superblocks` and `cpp_superblocks` write them as code, `compile_gpu` and `compile_cpu` make kernels of
-it, `adopt` goes over to these.
+Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a ROM and counts its
+executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces; `ptx_superblocks` and
+`cpp_superblocks` write them as code, `compile_gpu` and `compile_cpu` make kernels of it, `adopt` goes over to these.
 
 Files of a change:
 

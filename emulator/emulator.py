@@ -36,18 +36,17 @@ Buttons: TypeAlias = wp.array | np.ndarray | str | Sequence[int | str | Sequence
 class Emulator:
     """N Game Boys that run in lockstep launches, each with one of the given cartridges.
 
-    `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM;
-    `rom_of_env` (int[N]) is the number of each env's cartridge (default: round robin). All arrays handed out
-    live on `device` and stay valid; work is launched on Warp's current stream of that device, and `run`
-    allocates nothing. `shape`: the spread of launches over a GPU (default: the measured one); it may be
-    changed between them.
+    `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM; `rom_of_env`
+    (int[N]) is the number of each env's cartridge (default: round robin). All arrays handed out live on `device` and
+    stay valid; work is launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: the
+    spread of launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay repeated launches, which is faster for short ones; nothing on a CPU.
-    `hot_code`: where threaded code runs, also only for the tail of launches, and on a CPU, let another
-    process find and compile the most executed code of the ROMs, and run that once it is there (ADR 17, 23); a
-    number: begin in so many seconds.
-    `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each
-    console; a GPU's default for few, see `shape`) or `native` (generated C++, the default on a cpu and for it
-    only); results are the same.
+    `hot_code`: where threaded code runs, also only for the tail of launches, and on a CPU, let another process find
+    and compile the most executed code of the ROMs, and run that once it is there (ADR 17, 23); a number: begin in so
+    many seconds.
+    `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each console; a
+    GPU's default for few, see `shape`) or `native` (generated C++, the default on a cpu and for it only); results are
+    the same.
     """
 
     def __init__(
@@ -292,8 +291,7 @@ class Emulator:
     def joined_cache(self, caches: Sequence[StateCache], roms: Sequence[Cartridge]) -> StateCache:
         """Join the states of other emulators' caches, one after another.
 
-        All states of `caches[i]` are of the ROM `roms[i]`. Raises SnapshotError when that is none of this
-        emulator's.
+        All states of `caches[i]` are of the ROM `roms[i]`. Raises SnapshotError when that is none of this emulator's.
         """
         return self._cached(*joined(caches, roms, self.cartridges, self._row_bytes))
 

@@ -40,10 +40,7 @@ def threaded_module() -> wp.Module:
 
 
 def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
-    """Return `wanted`, or the faster executor on this device.
-
-    Raises EmulatorError if `wanted` cannot run there.
-    """
+    """Return `wanted`, or the faster executor on this device. Raises EmulatorError if `wanted` cannot run there."""
     is_cuda = wp.get_device(device).is_cuda
     if wanted not in (None, *EXECUTORS) or (is_cuda and wanted == "native"):
         raise EmulatorError(f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu")
@@ -98,8 +95,7 @@ def _fill_cache(module: Any, device: wp.Device, block: int) -> None:
 class FrameLauncher:
     """Launcher of the frames of `batch`, a `Batch`, whose consoles run `cartridges`.
 
-    `shape` (None: the measured one of this device) and the other public attributes may change between
-    launches.
+    `shape` (None: the measured one of this device) and the other public attributes may change between launches.
     """
 
     def __init__(

@@ -56,10 +56,7 @@ def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
 
 
 def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on_gpu: bool) -> HotCode | None:
-    """Load a ROM's hot code, or None if there is no usable file.
-
-    `words`, `plain`: as for `piece_finder.pieces`.
-    """
+    """Load a ROM's hot code, or None if there is no usable file. `words`, `plain`: as for `piece_finder.pieces`."""
     try:
         raw = json.loads(pieces_path(cartridge, on_gpu).read_text(encoding="utf-8"))
         if (raw["format"], raw["rom"], raw["kernels"]) != (FORMAT, cartridge.sha256, kernel_version()):
@@ -157,8 +154,7 @@ def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, ma
 def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
     """Wait until no other process works on these ROMs.
 
-    The trials of a sweep begin at the same time, and the second one finds the first one's results in the
-    caches.
+    The trials of a sweep begin at the same time, and the second one finds the first one's results in the caches.
     """
     names = "".join(cartridge.sha256 for cartridge in cartridges)
     name = hashlib.sha256(names.encode()).hexdigest()[:24]

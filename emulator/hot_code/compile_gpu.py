@@ -1,7 +1,6 @@
 """Threaded code with superblocks for the ROMs of one batch: a Warp module for each set.
 
-Its name, and so its place in Warp's kernel cache, is a hash of the blocks' text, which contains the ROM's
-bytes.
+Its name, and so its place in Warp's kernel cache, is a hash of the blocks' text, which contains the ROM's bytes.
 """
 
 from __future__ import annotations

@@ -76,8 +76,7 @@ class Superblocks:
     def add_rom(self, words: np.ndarray, pieces: Sequence[tuple[int, ...]]) -> dict[int, int]:
         """Make a superblock of each piece, as long as there are numbers.
 
-        Returns their numbers in the jump table by the place where they begin. `words`: the predecoded ROM,
-        marked.
+        Returns their numbers in the jump table by the place where they begin. `words`: the predecoded ROM, marked.
         """
         room = MOST - len(self.labels)
         numbers = {places[0]: FIRST + len(self.labels) + i for i, places in enumerate(pieces[:room])}
@@ -146,10 +145,9 @@ class _Writer:
     def _exit(self, place: int, own: int, k: int, spent: int) -> list[str]:
         """Return the exit to the block `own` of the k-th instruction, at a place.
 
-        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the M-cycles spent in
-        7 and those since the end of the last store, plus 1, in 5 (0: there was none). In front of the first
-        instruction nothing has to be updated, and the number holds its own block, since the table has the
-        superblock there.
+        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the M-cycles spent in 7 and
+        those since the end of the last store, plus 1, in 5 (0: there was none). In front of the first instruction
+        nothing has to be updated, and the number holds its own block, since the table has the superblock there.
         """
         number = address(place) | k << 15
         if k == 0:

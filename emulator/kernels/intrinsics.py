@@ -1,13 +1,12 @@
 """Intrinsics that Python lacks: memory access through raw addresses, the byte permute, warp votes.
 
-Warp arrays carry shape and strides into every function they are passed to; a raw address is one register
-pair. Each intrinsic is a line or two per device. Other native code is the board that warps share
-(executors/service_board.py) and the instructions of the native path (sm83/cpp_instructions.py). `U`, `I`, `Q`
-are the three machine types of every kernel here: literals must be wrapped, since Warp does not mix int32 and
-uint32.
+Warp arrays carry shape and strides into every function they are passed to; a raw address is one register pair. Each
+intrinsic is a line or two per device. Other native code is the board that warps share (executors/service_board.py)
+and the instructions of the native path (sm83/cpp_instructions.py). `U`, `I`, `Q` are the three machine types of every
+kernel here: literals must be wrapped, since Warp does not mix int32 and uint32.
 
-A function that is called, because it is large, has an inlined variant where a call would take longer: the
-variant's name ends in `_here`, and the called function only calls it.
+A function that is called, because it is large, has an inlined variant where a call would take longer: the variant's
+name ends in `_here`, and the called function only calls it.
 """
 
 import warp as wp

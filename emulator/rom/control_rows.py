@@ -265,10 +265,7 @@ the idle row, which then fetches them), and branches that may close a waiting lo
 
 @functools.cache  # a run makes five emulators or more; one table takes 40 ms
 def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
-    """Return the control table, uint32[ROWS * ROW_WORDS], read-only.
-
-    With `trap_ld_b_b` opcode 40 is a breakpoint.
-    """
+    """Return the control table, uint32[ROWS * ROW_WORDS], read-only. With `trap_ld_b_b` opcode 40 is a breakpoint."""
     table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
     table[IDLE] = IDLE_ROW
     if trap_ld_b_b:

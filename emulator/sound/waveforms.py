@@ -26,8 +26,7 @@ class Wave:
     def means(self, phase: float, pace: float, count: int) -> np.ndarray:
         """Return the mean level over each of `count` samples of `pace` table steps, float64[count].
 
-        The mean over a sample's time is a box filter: a tone above half the sample rate fades instead of
-        aliasing.
+        The mean over a sample's time is a box filter: a tone above half the sample rate fades instead of aliasing.
         """
         length = len(self.levels)
         if pace <= 0.0:

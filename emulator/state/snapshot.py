@@ -149,8 +149,7 @@ def load_snapshots(path: str | os.PathLike[str]) -> list[Snapshot]:
 def state_hashes(consoles: np.ndarray, rows: np.ndarray, ram_banks: Sequence[int]) -> list[str]:
     """Return a hash of 16 hex digits for each of `consoles` [N] of CONSOLE_DTYPE with its memory row.
 
-    `rows` uint8[N, bytes]; `ram_banks` by console, from its cartridge. Neither bookkeeping nor pictures
-    count.
+    `rows` uint8[N, bytes]; `ram_banks` by console, from its cartridge. Neither bookkeeping nor pictures count.
     """
     names = [name for name in CONSOLE_DTYPE.names or () if name not in BOOKKEEPING]
     hashes = []

@@ -131,10 +131,7 @@ def joined(
 
 
 def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> np.ndarray:
-    """Return the number of each snapshot's cartridge, int32[K]; each is checked against it.
-
-    Raises SnapshotError.
-    """
+    """Return the number of each snapshot's cartridge, int32[K]; each is checked against it. Raises SnapshotError."""
     if not snapshots:
         raise SnapshotError("no states; give at least one")
     known = rom_numbers(cartridges)

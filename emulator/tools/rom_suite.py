@@ -1,9 +1,8 @@
 """Test ROMs of a folder: run them and read the verdict of each.
 
-Recognised verdicts: serial text ("Passed", "Failed"), the signature DE B0 61 at A001 with a status at A000
-(blargg), Fibonacci registers at LD B,B (mooneye, AGE, SameSuite), a byte at FF82 (gbmicrotest), and the
-picture beside the ROM (acid, mealybug and others). All ROMs of one kind run as lanes of one batch; no ROM is
-known by name.
+Recognised verdicts: serial text ("Passed", "Failed"), the signature DE B0 61 at A001 with a status at A000 (blargg),
+Fibonacci registers at LD B,B (mooneye, AGE, SameSuite), a byte at FF82 (gbmicrotest), and the picture beside the ROM
+(acid, mealybug and others). All ROMs of one kind run as lanes of one batch; no ROM is known by name.
 """
 
 from __future__ import annotations

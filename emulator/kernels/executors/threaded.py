@@ -205,9 +205,8 @@ def _instruction_runner(run_threads: Any) -> Any:
     ):
         """Execute one instruction that is not plain, if the console goes on, and all plain ones behind it.
 
-        The first may be one that the service has fetched, so it comes from `r.word`; if `fresh` it may be
-        plain. The commonest have a short path. Branch targets in the table hold for bank 0 at 0000 and
-        another one at 4000.
+        The first may be one that the service has fetched, so it comes from `r.word`; if `fresh` it may be plain. The
+        commonest have a short path. Branch targets in the table hold for bank 0 at 0000 and another one at 4000.
         """
         quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
         if quick and fresh and r.given == U(0) and is_mapped(r, c) and r.pc < U(VRAM):

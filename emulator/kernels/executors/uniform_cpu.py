@@ -41,8 +41,7 @@ class Place:
 
 @wp.func(inline=True)
 def count_place(s: wp.ref[Place], r: wp.ref[Registers], rom_base: U, counts: wp.array2d[wp.uint32]):
-    """Count the instruction at PC, whose row is loaded, as executed, and as arrived at if not from the one in
-    front.
+    """Count the instruction at PC, whose row is loaded, as executed, and as arrived at if not from the one in front.
 
     One that restarts with its operand counts once.
     """

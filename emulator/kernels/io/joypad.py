@@ -1,9 +1,8 @@
 """P1: two rows of four buttons. https://gbdev.io/pandocs/Joypad_Input.html
 
-A row that is selected pulls its lines low at once. On a DMG the lines of a deselected row rise slowly: for
-some M-cycles a program still sees its pressed buttons (the reason why games read P1 several times). The byte
-in the memory row holds the selection that the lines follow; `joypad_target` the one that was written, until
-`joypad_settles`.
+A row that is selected pulls its lines low at once. On a DMG the lines of a deselected row rise slowly: for some
+M-cycles a program still sees its pressed buttons (the reason why games read P1 several times). The byte in the memory
+row holds the selection that the lines follow; `joypad_target` the one that was written, until `joypad_settles`.
 """
 
 import warp as wp

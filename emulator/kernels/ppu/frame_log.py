@@ -1,8 +1,8 @@
 """Log of a picture, from which it is drawn later, by another thread or kernel.
 
-A launch draws nothing. Writes to the picture registers append an entry to a register log, and while a picture
-that may be looked at is in the making (or finished but not yet drawn) every VRAM/OAM write appends the byte
-it replaces to an undo log. Drawing walks the undo log back.
+A launch draws nothing. Writes to the picture registers append an entry to a register log, and while a picture that
+may be looked at is in the making (or finished but not yet drawn) every VRAM/OAM write appends the byte it replaces to
+an undo log. Drawing walks the undo log back.
 
 Layout of the scratch part of the memory row (offsets from SCRATCH):
 
@@ -15,8 +15,7 @@ Layout of the scratch part of the memory row (offsets from SCRATCH):
     0x1E00 undo log, entries of 4 bytes, growing down
 
 Register entry: dot of the frame (17 bits) | register (4 bits) << 17 | value << 21.
-Undo entry: old byte | offset (14 bits: VRAM 0x0000, OAM 0x2000) << 8 | first line that sees the new byte <<
-22.
+Undo entry: old byte | offset (14 bits: VRAM 0x0000, OAM 0x2000) << 8 | first line that sees the new byte << 22.
 """
 
 import warp as wp

@@ -214,8 +214,7 @@ def corrupt_read(mem: Q, row: int):
 
 @wp.func(inline=False)
 def ppu_oam_bug(c: wp.ref[Console], mem: Q, t: U, kind: U):
-    """Corrupt OAM by a CPU access to FE00-FEFF at `t`: kind 0 write or increment, 1 read, 2 read while
-    adjusting.
+    """Corrupt OAM by a CPU access to FE00-FEFF at `t`: kind 0 write or increment, 1 read, 2 read while adjusting.
 
     The adjustment hides behind the read in the same M-cycle, so 1 and 2 corrupt alike.
     """

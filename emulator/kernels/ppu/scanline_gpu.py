@@ -1,8 +1,7 @@
-"""Plain line in a GPU kernel that only draws: `scanline.draw_plain` without calls, from VRAM before later
-writes.
+"""Plain line in a GPU kernel that only draws: `scanline.draw_plain` without calls, from VRAM before later writes.
 
-Without calls it needs few machine registers. The launch kernels use the version of scanline.py, since their
-registers belong to the consoles and rare work is called.
+Without calls it needs few machine registers. The launch kernels use the version of scanline.py, since their registers
+belong to the consoles and rare work is called.
 """
 
 import warp as wp

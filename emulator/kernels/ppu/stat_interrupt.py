@@ -275,8 +275,7 @@ class QuietLocals:
 
 @wp.func
 def is_quiet(c: wp.ref[Console], mem: Q, stat: int, lyc: int) -> wp.bool:
-    """Return whether only VBlank and a line's comparison can request an interrupt, and the line's level is
-    known.
+    """Return whether only VBlank and a line's comparison can request an interrupt, and the line's level is known.
 
     Each event then has one known effect, and none is late (`ppu_late`).
     """

@@ -124,12 +124,11 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
     """Return the last M-cycle up to which the CPU certainly reads and writes VRAM without side effects.
 
     At or after `t`; before `t` if access is blocked, if a picture must log the change, or during an OAM DMA.
-    `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory for writes
-    as well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
+    `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory for writes as
+    well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
 
-    `status`: the value of STAT just read, or 0. Mode 0 stays so to the line's end, mode 1 to the frame's, any
-    value while the LCD is off: until then FF41 in the row is STAT's read value, and `STATUS_PLAIN` is set in
-    `c.fast`.
+    `status`: the value of STAT just read, or 0. Mode 0 stays so to the line's end, mode 1 to the frame's, any value
+    while the LCD is off: until then FF41 in the row is STAT's read value, and `STATUS_PLAIN` is set in `c.fast`.
     """
     o = WindowLocals()
     o.until = t - U(1)

@@ -1,14 +1,13 @@
 """SM83 as one uniform data path steered by control rows (rom/control_rows.py).
 
 `execute` runs any instruction through the same sequence: address, read, operand select by byte permute, one
-adder/logic unit, branch and look-up of the next instruction, write-back, store. Lanes of a warp at different
-opcodes therefore run together, waiting ones with a row that does nothing. It has no branch: rare work is for
-`finish`, and an operand that was not plain memory is noticed after it, too. HALT and the like, and accesses
-that need the bus, leave a request for `attend` (sm83/service.py). Nothing here is a call: values that live
-across a call would live in memory.
+adder/logic unit, branch and look-up of the next instruction, write-back, store. Lanes of a warp at different opcodes
+therefore run together, waiting ones with a row that does nothing. It has no branch: rare work is for `finish`, and an
+operand that was not plain memory is noticed after it, too. HALT and the like, and accesses that need the bus, leave a
+request for `attend` (sm83/service.py). Nothing here is a call: values that live across a call would live in memory.
 
-Most of it is for one pipe of an SM, which takes an instruction every other cycle; multiplications go through
-another. Hence operands masked and inverted by products, and choices made by the table.
+Most of it is for one pipe of an SM, which takes an instruction every other cycle; multiplications go through another.
+Hence operands masked and inverted by products, and choices made by the table.
 """
 
 import warp as wp
@@ -117,12 +116,10 @@ class Turns:
 
 @wp.func(inline=True)
 def count_down(r: wp.ref[Registers], t: wp.ref[Turns], word: U, turns: U):
-    """Compute up to `turns` turns at once of a loop that only counts down, and has done so since the last
-    branch.
+    """Compute up to `turns` turns at once of a loop that only counts down, and has done so since the last branch.
 
-    `t.count` becomes their number, `t.lo` and `t.hi` the registers after them. The last turn is always
-    executed. F is the result of the last DEC: Z 0, N 1, H by the count; a pair is counted with A for a test
-    that leaves no flag.
+    `t.count` becomes their number, `t.lo` and `t.hi` the registers after them. The last turn is always executed. F is
+    the result of the last DEC: Z 0, N 1, H by the count; a pair is counted with A for a test that leaves no flag.
     """
     lower = r.seen_lo - r.lo
     upper = (r.seen_hi & U(NOT_F)) - (r.hi & U(NOT_F))

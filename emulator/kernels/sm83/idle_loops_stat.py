@@ -177,9 +177,8 @@ def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
     """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
 
-    `first` is the value read by the turn at `c.now`; returns the value read by the turn at the new `c.now`. A
-    turn may be skipped if its read falls before `c.stable`, and if no boundary in it comes at or after the
-    deadline.
+    `first` is the value read by the turn at `c.now`; returns the value read by the turn at the new `c.now`. A turn
+    may be skipped if its read falls before `c.stable`, and if no boundary in it comes at or after the deadline.
     """
     o = WaitLocals()
     o.code = wait_code(c, mem, rom, word)

@@ -282,9 +282,8 @@ def condition(row: Instruction) -> tuple[list[str], str, str]:
 def effects(row: Instruction, leave: str, found: list[str] | None = None) -> list[str]:
     """Return the lines of an instruction's effects at `pc` with `w0`, without time and the branch.
 
-    The branch's target is put into `to`. Nothing is changed if it goes to `leave`; "": it never does.
-    `found`: lines of a superblock that find its operand (sm83/ptx_operand_pages.py); the superblock then
-    updates `still` as well.
+    The branch's target is put into `to`. Nothing is changed if it goes to `leave`; "": it never does. `found`: lines
+    of a superblock that find its operand (sm83/ptx_operand_pages.py); the superblock then updates `still` as well.
     """
     access = row.access
     lines = []

@@ -1,8 +1,7 @@
 """Short answers to the two commonest requests: STAT, and a byte for open VRAM.
 
-Programs poll STAT before every byte they copy to VRAM. `attend` gives the same answers to the same requests,
-through code for every case; this is a tenth of it, without a call, and all lanes of a serving warp take it
-together.
+Programs poll STAT before every byte they copy to VRAM. `attend` gives the same answers to the same requests, through
+code for every case; this is a tenth of it, without a call, and all lanes of a serving warp take it together.
 """
 
 import warp as wp
