@@ -1,4 +1,4 @@
-"""`dmglab` and `dmglab-app`: programs of ours, in which our packages stand before all others."""
+"""Programs `dmglab` and `dmglab-app`, which put this distribution's packages first on `sys.path`."""
 
 from __future__ import annotations
 

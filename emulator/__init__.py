@@ -1,54 +1,51 @@
 """Thousands of DMG Game Boys on one device, from one Warp source.
 
-A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors*
-run instructions: `uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each
-of few consoles (or of the last of a launch), on a GPU, and `native`, generated C++, on a CPU. All
-come from one datasheet; everything else they share.
+A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors* run instructions:
+`uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each of few consoles (or of the last of a
+launch), on a GPU, and `native`, generated C++, on a CPU. All are generated from one datasheet and share all other
+code.
 
-Rooms, lowest first; a file imports from its own room and from those before it
+Folders, lowest first; a file imports from its own folder and from those before it
 (tests/architecture/test_emulator_floors.py):
 
     constants           clocks, addresses, register bits under their Pan Docs names; the memory row
     rom                 cartridge header; datasheet (isa), its control rows; disassembler; loops
     state               the batch's arrays; power-on; save states, PyBoy's too; the reset cache
-    launch              how the host launches: shapes, recorded launches, CUDA graphs
-    kernels.intrinsics  raw memory and what Python cannot say
+    launch              launches by the host: shapes, recorded launches, CUDA graphs
+    kernels.intrinsics  raw memory access and other instructions that Python lacks
     kernels.memory      address map, mappers and MBC3's clock, the page of I/O registers
     kernels.ppu         LCD registers, STAT, mode timing, access times; pictures, drawn from logs
-    kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; what happens when
-    kernels.sm83        instructions of all executors, interrupts, the service of what is rare
+    kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; hardware events
+    kernels.sm83        instructions of all executors, interrupts, the service of rare requests
     kernels.executors   the kernels: a launch of each executor, resets, sorting
-    hot_code            superblocks of what a ROM spends its time in: found, compiled, adopted
-    frame_launcher      which executor runs the frames of a batch, and how
+    hot_code            superblocks of a ROM's most executed code: found, compiled, adopted
+    frame_launcher      launches of a batch's frames by its executor
     emulator            `Emulator`, the batch with methods
-    sound               what a console sounds like, made beside it (ADR 15)
+    sound               samples of a console's sound, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
 
-Inside kernels.ppu a launch only logs what the picture depends on (`frame_log`, written by
-`frame_log_writer`, read by `frame_log_reader`); `render_parallel`, or `render_serial` on a CPU,
-draws it afterwards: a line by `pixel_fifo`, dot by dot, if registers are written while it is drawn,
-else 32 pixels at a time by `scanline`, `scanline_gpu` or `scanline_cpu`. `mode_timing` says where
-the PPU is, `lcd_registers` what the CPU sees of it.
+Inside kernels.ppu a launch only logs the inputs of the picture (`frame_log`, written by `frame_log_writer`, read by
+`frame_log_reader`); `render_parallel`, or `render_serial` on a CPU, draws it afterwards: a line by `pixel_fifo`, dot
+by dot, if registers are written while it is drawn, else 32 pixels at a time by `scanline`, `scanline_gpu` or
+`scanline_cpu`. `mode_timing` computes the position of the PPU, `lcd_registers` the values that the CPU reads.
 
-Inside kernels.sm83: `data_path` is the one of `uniform`; `cpp_instructions` writes the C++ of
-`native`, `ptx_threaded_code` the PTX of `threaded` and its code table, which says for each ROM byte
-which block of that code executes it. What is rare they leave to the service: `service_requests`
-says what is asked and answered, `service` answers anything, `service_quick` the two commonest
-requests, `service_inline` on the spot; `idle_loops_stat` and `idle_loops_ram` pass over the turns
-of loops that wait.
+Inside kernels.sm83: `data_path` is the one of `uniform`; `cpp_instructions` writes the C++ of `native`,
+`ptx_threaded_code` the PTX of `threaded` and its code table, which names for each ROM byte the block of that code
+that executes it. Rare work is left to the service: `service_requests` defines requests and answers, `service` answers
+any, `service_quick` the two commonest, `service_inline` those that need no request; `idle_loops_stat` and
+`idle_loops_ram` skip turns of waiting loops.
 
-Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a
-ROM and counts what it executes, so stands above `emulator`; `piece_finder` cuts it into pieces;
-`ptx_superblocks` and `cpp_superblocks` write them as code, `compile_gpu` and `compile_cpu` make
-kernels of it, `adopt` goes over to these.
+Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a ROM and counts its
+executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces; `ptx_superblocks` and
+`cpp_superblocks` write them as code, `compile_gpu` and `compile_cpu` make kernels of it, `adopt` goes over to these.
 
-What a change touches:
+Files of a change:
 
     an instruction         rom/isa.py
     a mapper               rom/cartridge.py (its header bytes), kernels/memory/mapper.py
     ... with state         also state/batch.py, a field of `Console`: snapshots, resets, files and
-                           hashes follow. What is not 0 at power-on stands in state/power_on.py, a
-                           time is moved along in kernels/executors/launch_boundary.py
+                           hashes follow. A value that is not 0 at power-on stands in
+                           state/power_on.py, a time is re-based in kernels/executors/launch_boundary.py
     an I/O register        kernels/io/bus.py and the file of its chip
     a request to service   kernels/sm83/service_requests.py, the hot paths, service.py
 """
@@ -85,12 +82,11 @@ WITH_WARP = {
     "SnapshotError": "emulator.state.snapshot",
     "StateCache": "emulator.state.state_cache",
 }
-"""Names that bring Warp, and where they are: it is loaded when one of them is asked for, since who
-only reads a cartridge's header should not wait seconds for it."""
+"""Names that import Warp, by module: Warp takes seconds to load, and reading a cartridge's header does not need it."""
 
 
 def __getattr__(name: str) -> Any:
-    """The names of `WITH_WARP`; found once, they are the module's own."""
+    """Import a name of `WITH_WARP` on first use and keep it as the module's own."""
     if name not in WITH_WARP:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)

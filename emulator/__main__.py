@@ -1,4 +1,4 @@
-"""`python -m emulator`: run ROMs, test ROMs and comparisons; disassemble, trace, import states."""
+"""Command line `python -m emulator`: run ROMs, test ROMs and comparisons; disassemble, trace, import states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import warp as wp
 
 if __name__ == "__main__":  # before the imports below read the texts of the kernels
     wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
-    gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: what that makes stays
+    gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: the objects made by that stay
 
 from emulator.emulator import MOST_ENVS
 from emulator.hot_code.background_search import end_with, one_at_a_time
@@ -114,7 +114,7 @@ def command_run(arguments: argparse.Namespace) -> None:
 
 
 def written(job: Job, out: Path) -> str:
-    """Return one line that says how far `job` ran and what lies in its folder now."""
+    """Return one line with the frames that `job` ran and the files in its folder."""
     result = read_json(out / "result.json")
     screens = (out / f"frame_{number}.png" for number in job.screens if number <= result["frames"])
     names = ["result.json", *(path.name for path in screens if path.exists())]
@@ -156,7 +156,7 @@ def command_warmup(arguments: argparse.Namespace) -> None:
 
 
 def command_hot_code(arguments: argparse.Namespace) -> None:
-    """Find and compile what ROMs spend their time in; print one JSON record."""
+    """Find and compile the hot code of ROMs; print one JSON record."""
     if arguments.owner:
         end_with(arguments.owner)
     roms = [Cartridge.from_file(rom) for rom in arguments.rom]
@@ -183,7 +183,7 @@ def command_tune(arguments: argparse.Namespace) -> None:
 
 
 def command_suite(arguments: argparse.Namespace) -> int:
-    """Run the test ROMs of a folder; 1 if one failed."""
+    """Run the test ROMs of a folder; return 1 if one failed."""
     verdicts = rom_suite.run_suite(
         arguments.folder, arguments.device, arguments.match, progress=lambda text: print(text, file=sys.stderr)
     )
@@ -201,7 +201,7 @@ def command_import_state(arguments: argparse.Namespace) -> None:
 
 
 def command_verify(arguments: argparse.Namespace) -> int:
-    """Compare with PyBoy; 1 if a picture differs."""
+    """Compare with PyBoy; return 1 if a picture differs."""
     check_numbers(arguments, frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     if arguments.soak is not None and not 0 < arguments.soak <= MOST_SOAK_S:
         raise EmulatorError(f"--soak {arguments.soak}: give seconds, up to {MOST_SOAK_S}")
@@ -214,7 +214,7 @@ def command_verify(arguments: argparse.Namespace) -> int:
 
 
 def command_fuzz(arguments: argparse.Namespace) -> None:
-    """Run random bytes as ROMs and print what was run as JSON."""
+    """Run random bytes as ROMs and print the record of the run as JSON."""
     check_numbers(arguments, consoles=(1, 1 << 14), frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     result = fuzz_in_child(
         arguments.consoles, arguments.frames, arguments.seed, arguments.device, arguments.bounds_checks
@@ -240,7 +240,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_runs(commands: Commands) -> None:
-    """Add what runs ROMs: `run`, `run-many`."""
+    """Add the commands that run ROMs: `run`, `run-many`."""
     run = commands.add_parser("run", help="run one ROM")
     run.add_argument("rom", type=Path)
     run.add_argument("--frames", type=int, required=True, help="frames of 70224 T-cycles")
@@ -259,7 +259,7 @@ def add_runs(commands: Commands) -> None:
 
 
 def add_views(commands: Commands) -> None:
-    """Add what looks into a ROM or a state: `disassemble`, `trace`, `import-state`."""
+    """Add the commands that inspect a ROM or a state: `disassemble`, `trace`, `import-state`."""
     listing = commands.add_parser("disassemble", help="print a ROM's instructions")
     listing.add_argument("rom", type=Path)
     listing.add_argument("--start", type=hex_address, default=0x100, help="hex")
@@ -281,7 +281,7 @@ def add_views(commands: Commands) -> None:
 
 
 def add_kernel_work(commands: Commands) -> None:
-    """Add what compiles and measures kernels: `warmup`, `hot-code`, `tune`."""
+    """Add the commands that compile and measure kernels: `warmup`, `hot-code`, `tune`."""
     warm = commands.add_parser("warmup", help="compile the kernels, print the seconds it took")
     warm.add_argument("--cold", action="store_true", help="also measure with an empty kernel cache")
     warm.set_defaults(action=command_warmup)
@@ -304,7 +304,7 @@ def add_kernel_work(commands: Commands) -> None:
 
 
 def add_checks(commands: Commands) -> None:
-    """Add what checks the emulator: `suite`, `verify`, `fuzz`."""
+    """Add the commands that check the emulator: `suite`, `verify`, `fuzz`."""
     tests = commands.add_parser("suite", help="run a folder of test ROMs and print their verdicts")
     tests.add_argument("folder", type=Path)
     tests.add_argument("--match", default="", metavar="REGEX", help="only ROMs named like this")
@@ -331,7 +331,7 @@ def add_checks(commands: Commands) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; 0 on success, 1 with one line on stderr for bad input."""
+    """Run the command line; return 0 on success, 1 with one line on stderr for bad input."""
     arguments = parser().parse_args(argv)
     try:
         _choose_device(getattr(arguments, "device", None))
@@ -366,7 +366,7 @@ def _choose_device(device: str | None) -> None:
 
 
 def main_with_streams() -> int:
-    """Run the command line as a process of its own: 1 where its output cannot be written."""
+    """Run the command line as a process of its own; return 1 where its output cannot be written."""
     closed = sys.stdout is None
     if closed:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115

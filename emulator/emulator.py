@@ -1,4 +1,4 @@
-"""Emulator: owns a batch of consoles, launches kernels, reads structured state back."""
+"""Emulator: a batch of consoles, with the launches of its kernels and the reading of its state."""
 
 from __future__ import annotations
 
@@ -26,28 +26,27 @@ from emulator.state.state_cache import StateCache, check_batch, gathered, joined
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
 STATES_AT_ONCE = 1024
-"""That `put_batch` holds on the device besides the batch: some 50 MiB."""
+"""States that `put_batch` holds on the device besides the batch: some 50 MiB."""
 MAX_FRAMES = 10_000
 """Longest launch; times are 32-bit M-cycles relative to its start."""
 Buttons: TypeAlias = wp.array | np.ndarray | str | Sequence[int | str | Sequence[str] | None]
-"""What `Emulator.run` takes as buttons."""
+"""Argument types that `Emulator.run` takes as buttons."""
 
 
 class Emulator:
     """N Game Boys that run in lockstep launches, each with one of the given cartridges.
 
-    `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a
-    ROM; `rom_of_env` (int[N]) says which env gets which (default: round robin). All arrays handed
-    out live on `device` and stay valid; work is launched on Warp's current stream of that device,
-    and `run` allocates nothing. `shape`: how to spread launches over a GPU (default: the measured
-    one); it may be changed between them.
-    `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
-    `hot_code`: where threaded code runs, be it for the tail of launches, and on a CPU, have another
-    process find and compile what the ROMs spend their time in, and run that once it is there (ADR
-    17, 23); a number: begin in so many seconds.
-    `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
-    warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
-    (generated C++, the default on a cpu and for it only); results are the same.
+    `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM; `rom_of_env`
+    (int[N]) is the number of each env's cartridge (default: round robin). All arrays handed out live on `device` and
+    stay valid; work is launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: the
+    spread of launches over a GPU (default: the measured one); it may be changed between them.
+    `cuda_graphs`: replay repeated launches, which is faster for short ones; nothing on a CPU.
+    `hot_code`: where threaded code runs, also only for the tail of launches, and on a CPU, let another process find
+    and compile the most executed code of the ROMs, and run that once it is there (ADR 17, 23); a number: begin in so
+    many seconds.
+    `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each console; a
+    GPU's default for few, see `shape`) or `native` (generated C++, the default on a cpu and for it only); results are
+    the same.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Emulator:
         self.executor = chosen_executor(device, executor, wanted)
         self._kernels = kernels_of(self.executor, wp.get_device(device).is_cuda)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
-        self._token = object()  # which state caches are this emulator's
+        self._token = object()  # identifies the state caches made by this emulator
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
         self._known_rom = self._same_roms[self.rom_of_env]
@@ -121,9 +120,9 @@ class Emulator:
         self.close()
 
     def close(self) -> None:
-        """Give up the consoles, their memory and the search for hot code; whatever is asked of it later is an error.
+        """Give up the consoles, their memory and the search for hot code; every later use raises EmulatorError.
 
-        Arrays that were handed out stay valid while somebody holds them. A second call does nothing.
+        Arrays that were handed out stay valid as long as they are referenced. A second call does nothing.
         """
         vars(self).clear()
         object.__setattr__(self, "__class__", _ClosedEmulator)
@@ -150,8 +149,10 @@ class Emulator:
         self._set_trap(kept)
 
     def trace(self, instructions: int, buttons: Buttons | None = None) -> np.ndarray:
-        """Run every console for so many instructions; return where in its ROM each then stood,
-        int64[instructions, N]: an index into the ROM's bytes, -1 outside of ROM."""
+        """Run every console for `instructions` instructions; return its place in its ROM after each.
+
+        int64[instructions, N]: an index into the ROM's bytes, -1 outside of ROM.
+        """
         kept = self._set_trap(TRAP_STEP)
         places = np.empty((instructions, self.num_envs), np.int64)
         for place in places:
@@ -165,11 +166,13 @@ class Emulator:
         return places
 
     def count_places(self) -> wp.array:
-        """From the next launch on count what is executed of the first ROM, turns of loops that are
-        passed over left out: uint32[2, bytes of the ROM + 1], how often each byte was executed as
-        an opcode, and how often control came there by anything but the instruction in front; in
-        the last column how often the service was asked. The data path of a CPU does that
-        (`executor="uniform"`)."""
+        """Count the executed instructions of the first ROM from the next launch on.
+
+        uint32[2, bytes of the ROM + 1]: how often each byte was executed as an opcode, and how often control
+        came there by anything but the instruction in front; in the last column how often the service was
+        asked. Turns of loops that are passed over do not count. Raises EmulatorError except on the data path
+        of a CPU (`executor="uniform"`).
+        """
         if self.executor != "uniform" or wp.get_device(self.device).is_cuda:
             raise EmulatorError(f"{self.executor} on {self.device} counts nothing: give uniform")
         counts = wp.zeros((2, len(self.cartridges[0].rom) + 1), wp.uint32, device=self.device)
@@ -177,7 +180,7 @@ class Emulator:
         return counts
 
     def _set_trap(self, value: int | np.ndarray) -> np.ndarray:
-        """Set `Console.trap` of all consoles, to uint32[N] or one value; what it was."""
+        """Set `Console.trap` of all consoles to uint32[N] or one value; return the old values."""
         consoles = self._consoles()
         kept = consoles["trap"].copy()
         consoles["trap"] = value
@@ -185,20 +188,22 @@ class Emulator:
         return kept
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
-        """From the next launch on execute these pieces of each ROM as one block each
-        (hot_code/ptx_superblocks.py, on a CPU cpp_superblocks.py). Compiles them first, unless
-        Warp's cache has them. `soon`: for a GPU in less time, to code that is slower."""
+        """Execute these pieces of each ROM as one block each from the next launch on.
+
+        Compiles them first (hot_code/ptx_superblocks.py, on a CPU cpp_superblocks.py), unless Warp's cache
+        has them. `soon`: for a GPU in less time, to slower code.
+        """
         self._frames.adopt(pieces, soon)
 
     def freeze(self, env: int) -> None:
-        """Let one console stand still until it is reset: launches pass it by."""
+        """Freeze one console until it is reset: launches pass it by."""
         record = self._console_record(self._checked(env))
         record["stopped"] = 1
         self.batch.console[env : env + 1].assign(record)
 
     @property
     def shape(self) -> Shape | None:
-        """How launches are spread over the device; None until the measured one is looked up."""
+        """Spread of launches over the device; None until the measured shape is looked up."""
         return self._frames.shape
 
     @shape.setter
@@ -206,7 +211,7 @@ class Emulator:
         self._frames.use(shape)
 
     def wait_for_kernels(self) -> None:
-        """Return once launches of this shape need not do without anything: for measurements."""
+        """Block until every kernel of this shape is compiled (for measurements)."""
         self._frames.wait_for_kernels()
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
@@ -253,10 +258,10 @@ class Emulator:
             if mask is not None and known is not None:
                 known = np.asarray(mask) != 0
             source = states.choose(index, known, self._known_rom)
-        # On a GPU a warp for each console, which has next to nothing to do where nothing is reset.
+        # A warp for each console: most of them are not reset and end at once.
         on_gpu = wp.get_device(self.device).is_cuda
         threads = 32 if on_gpu else 1
-        # As the frames: one compile.
+        # The block size of the frames, so that Warp compiles the module once.
         how = {"block_dim": self._frames.found_shape().block} if on_gpu else {}
         self._frames.launch(
             self._kernels.reset_envs,
@@ -284,8 +289,10 @@ class Emulator:
         return self._cache(snapshots, roms_of(snapshots, self.cartridges))
 
     def joined_cache(self, caches: Sequence[StateCache], roms: Sequence[Cartridge]) -> StateCache:
-        """The states of other emulators' caches, one after another: all of `caches[i]` are of the
-        ROM `roms[i]`, one of this emulator's. Raises SnapshotError when it is not."""
+        """Join the states of other emulators' caches, one after another.
+
+        All states of `caches[i]` are of the ROM `roms[i]`. Raises SnapshotError when that is none of this emulator's.
+        """
         return self._cached(*joined(caches, roms, self.cartridges, self._row_bytes))
 
     def _cache(self, snapshots: Sequence[Snapshot], roms: np.ndarray) -> StateCache:
@@ -316,8 +323,11 @@ class Emulator:
 
     @property
     def refused_resets(self) -> int:
-        """How many envs a reset left as they were, because the index on the device was of no
-        state or of another ROM's. Reading it waits for the device."""
+        """Number of envs that resets left unchanged, because the index on the device was of no state or of
+        another ROM's.
+
+        Reading it waits for the device.
+        """
         return int(self._refused.numpy()[0])
 
     def snapshot(self, env: int = 0) -> Snapshot:
@@ -325,7 +335,7 @@ class Emulator:
         return self.snapshots([env])[0]
 
     def snapshots(self, envs: Sequence[int]) -> list[Snapshot]:
-        """As `snapshot`, of each of `envs`; two copies from the device, however many they are."""
+        """Copy the whole state of each of `envs` to the host, in two copies from the device."""
         chosen = [self._checked(env) for env in envs]
         index: Any = wp.array(chosen, dtype=wp.int32, device=self.device)
         rows = wp.indexedarray(self.batch.ram, [index, None]).numpy()  # type: ignore[arg-type]
@@ -355,7 +365,7 @@ class Emulator:
         self.snapshot(env).save(path)
 
     def load_state(self, path: str | os.PathLike[str], env: int | None = None) -> None:
-        """Read a state and put one console (None: all) into it; SnapshotError says why not."""
+        """Read a state and put one console (None: all) into it; raise SnapshotError if it does not fit."""
         try:
             self.restore(Snapshot.load(path), env)
         except SnapshotError as error:
@@ -373,13 +383,15 @@ class Emulator:
         return self._pictures.screens()
 
     def first_screens(self, count: int) -> wp.array:
-        """`screens` of the first `count` envs only, uint8[count, 144, 160], with memory for as
-        many: 22.5 KiB an env. The array is the same one until another count is asked for.
+        """Return `screens` of the first `count` envs only, uint8[count, 144, 160].
+
+        Takes memory for `count` envs only: 22.5 KiB an env. The array is the same one until another count is
+        asked for.
         """
         return self._pictures.first_screens(whole_number("count", count, 1, self.num_envs))
 
     def observations(self, out: wp.array | None = None) -> wp.array:
-        """Downsampled pictures, uint8[N, 72, 80]: (a + b + c + d + 2) >> 2 of each 2x2 block.
+        """Return downsampled pictures, uint8[N, 72, 80]: (a + b + c + d + 2) >> 2 of each 2x2 block.
 
         `out`: where to put them (no allocation, no copy); None uses an array of the emulator's.
         """
@@ -394,7 +406,7 @@ class Emulator:
     # ---- looking in ------------------------------------------------------------------------
 
     def registers(self, env: int = 0) -> dict[str, int]:
-        """CPU registers a f b c d e h l sp pc, and ime."""
+        """Return the CPU registers a f b c d e h l sp pc, and ime."""
         record = self._console_record(self._checked(env))
         lo, hi = int(record["lo"][0]), int(record["hi"][0])
         packed = {
@@ -412,7 +424,7 @@ class Emulator:
         return values | {"ime": int(record["ime"][0] == 1)}
 
     def hung(self, env: int = 0) -> str:
-        """Why the CPU will never run again, in words; empty while it may."""
+        """Return why the CPU will never run again, in words; empty while it may."""
         record = self._console_record(self._checked(env))
         state, pc = int(record["run_state"][0]), int(record["pc"][0]) & 0xFFFF
         if state == LOCKED:
@@ -422,7 +434,7 @@ class Emulator:
         return ""
 
     def peek(self, env: int, address: int, n: int = 1) -> np.ndarray:
-        """Bytes as the CPU would see them, uint8[n], without side effects or access blocking."""
+        """Return bytes as the CPU would see them, uint8[n], without side effects or access blocking."""
         n = whole_number("bytes", n, 1, 0x10000)
         address = whole_number("address", address, 0, 0xFFFF)
         out = wp.zeros(n, dtype=wp.uint8, device=self.device)
@@ -431,37 +443,37 @@ class Emulator:
             dim=1,
             inputs=[self.batch, self.batch.console, self._checked(env), address, n, out],
             device=self.device,
-            block_dim=self._frames.found_shape().block,  # as the frames: one compile
+            block_dim=self._frames.found_shape().block,  # the frames' block size: one compile
         )
         return out.numpy()
 
     def serial_output(self, env: int = 0) -> bytes:
-        """Bytes sent with the internal clock (as many as `serial_capacity` holds)."""
+        """Return the bytes sent with the internal clock (as many as `serial_capacity` holds)."""
         record = self._console_record(self._checked(env))
         begin = int(record["serial_log"][0])
         count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
         return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
     def arrays_per_env(self) -> list[wp.array]:
-        """Every device array that grows with the number of envs and exists by now."""
+        """List the existing device arrays that grow with the number of envs."""
         owned = [*vars(self).values(), *vars(self._pictures).values()]
         owned += [self._power_on.first, self._power_on.index]
         shared = (self.batch.console, self.batch.ram, self.batch.order)
         return [*shared, *(array for array in owned if isinstance(array, wp.array))]
 
     def stopped(self) -> np.ndarray:
-        """Whether each env stands at a trapped LD B,B, bool[N]."""
+        """Return whether each env stands at a trapped LD B,B, bool[N]."""
         return self._consoles()["stopped"] != 0
 
     def work(self) -> np.ndarray:
-        """Instructions each env executed in the last launch, uint32[N]."""
+        """Return the instructions each env executed in the last launch, uint32[N]."""
         return self._consoles()["work"].copy()
 
     def state_hash(self) -> list[str]:
-        """Digest of each console's state (no screens, no bookkeeping): equal state, equal hash.
+        """Return a digest of each console's state (no screens, no bookkeeping): equal state, equal hash.
 
-        It does not depend on N, on how runs were cut into launches, on idle skipping, on the device
-        or on whether pictures were drawn.
+        It does not depend on N, on how runs were cut into launches, on idle skipping, on the device or on
+        whether pictures were drawn.
         """
         banks = [self.cartridges[rom].ram_banks for rom in self.rom_of_env]
         return state_hashes(self._consoles(), self.batch.ram.numpy(), banks)
@@ -502,7 +514,7 @@ class Emulator:
             dim=len(snapshots),
             inputs=[self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]],
             device=self.device,
-            block_dim=self._frames.found_shape().block,  # as the frames: one compile
+            block_dim=self._frames.found_shape().block,  # the frames' block size: one compile
         )
         consoles = np.zeros(self.num_envs, dtype=CONSOLE_DTYPE)
         consoles["rom_base"] = np.array(self._rom_bases, dtype=np.uint32)[self.rom_of_env]
@@ -522,7 +534,7 @@ class Emulator:
         return self._records(env, 1)
 
     def _records(self, first: int, count: int) -> np.ndarray:
-        """Records as words on their way: Warp takes 3 ms to find out what NumPy calls a struct."""
+        """Copy console records to the host as bytes: for a struct Warp takes 3 ms to find its NumPy type."""
         size = CONSOLE_DTYPE.itemsize
         at = self.batch.console.ptr + first * size
         data = wp.array(ptr=at, dtype=wp.uint8, shape=(count * size,), device=self.device)
@@ -530,7 +542,7 @@ class Emulator:
 
 
 class _ClosedEmulator(Emulator):
-    """What `Emulator.close` leaves: every use of it is an error in one line."""
+    """Closed emulator: every use of it raises EmulatorError."""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "close" or name.startswith("__"):

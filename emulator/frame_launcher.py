@@ -1,6 +1,5 @@
-"""How the frames of a batch are launched: by which executor (ADR 8, 16), spread over the device
-how, in which order, and again from a recording where that pays.
-"""
+"""Launches of a batch's frames: their executor (ADR 8, 16), their spread over the device, the order of the
+consoles, and replay from a recording."""
 
 from __future__ import annotations
 
@@ -26,22 +25,22 @@ EXECUTORS = ("uniform", "native", "threaded")
 
 
 def kernels_of(executor: Executor, is_cuda: bool = True) -> Any:
-    """The module of an executor's kernels: the data path of a CPU is `uniform_cpu`.
+    """Return the module of an executor's kernels: `uniform_cpu` for the data path on a CPU.
 
-    Loaded when first asked for: Warp reads the text of every function, and a process needs those
-    of one executor."""
+    It is imported on first use: Warp reads the text of every kernel, and a process needs one executor's.
+    """
     name = "uniform_cpu" if executor == "uniform" and not is_cuda else executor
     return importlib.import_module(f"emulator.kernels.executors.{name}")
 
 
 def threaded_module() -> wp.Module:
-    """The Warp module of threaded code, to be compiled before it is needed."""
+    """Return the Warp module of threaded code, to be compiled before it is needed."""
     module: wp.Module = kernels_of("threaded").run_frames_threaded.module
     return module
 
 
 def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
-    """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
+    """Return `wanted`, or the faster executor on this device. Raises EmulatorError if `wanted` cannot run there."""
     is_cuda = wp.get_device(device).is_cuda
     if wanted not in (None, *EXECUTORS) or (is_cuda and wanted == "native"):
         raise EmulatorError(f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu")
@@ -49,17 +48,17 @@ def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Execu
 
 
 class CompiledBeside:
-    """Compiles one module for one device and one number of threads a block, on a thread.
+    """Background compiler of one module, for one device and one number of threads a block.
 
-    A GPU's first launch of a module compiles it, which takes seconds and once a machine. What only
-    makes launches faster can wait for that without stopping them. Nothing here touches the device:
-    the thread fills Warp's cache on disk, and the first launch after it loads from there.
+    A GPU's first launch of a module compiles it, which takes seconds and once a machine. Kernels that only
+    make launches faster can wait for that without stopping them. Nothing here touches the device: the thread
+    fills Warp's cache on disk, and the first launch after it loads from there.
     """
 
     def __init__(self, find: Callable[[], Any], device: str, block: int) -> None:
-        """`find` imports and returns the Warp module, on the thread as well."""
+        """Start the thread; on it, `find` imports and returns the Warp module."""
         self.ready = False
-        """Whether the next launch of its kernels will not have to wait for a compiler."""
+        """True once the next launch of its kernels will not have to wait for a compiler."""
         self._work = (find, wp.get_device(device), block)
         self._thread = threading.Thread(target=self._compile, name="compile-beside")
         self._thread.start()
@@ -74,18 +73,18 @@ class CompiledBeside:
             self.ready = True
 
     def wait(self) -> None:
-        """Return when it has ended."""
+        """Block until the compilation has ended."""
         self._thread.join()
 
 
 @functools.cache
 def compiled_beside(find: Callable[[], Any], device: str, block: int) -> CompiledBeside:
-    """The one of this process; the first call starts it."""
+    """Return this process's compilation of a module; the first call starts it."""
     return CompiledBeside(find, device, block)
 
 
 def _fill_cache(module: Any, device: wp.Device, block: int) -> None:
-    """Compile as `wp.Module.load` does, but load nothing."""
+    """Compile a module as `wp.Module.load` does, but load nothing."""
     module.get_module_hash(block)
     folder = os.path.join(str(wp.config.kernel_cache_dir), module.get_module_identifier(block))
     name = module._get_compile_output_name(device, block_dim=block)
@@ -94,8 +93,10 @@ def _fill_cache(module: Any, device: wp.Device, block: int) -> None:
 
 
 class FrameLauncher:
-    """Of `batch`, a `Batch`, whose consoles run `cartridges`; `shape` and what else is public may
-    be changed between launches. None as `shape`: the measured one of this device."""
+    """Launcher of the frames of `batch`, a `Batch`, whose consoles run `cartridges`.
+
+    `shape` (None: the measured one of this device) and the other public attributes may change between launches.
+    """
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class FrameLauncher:
         is_cuda = wp.get_device(device).is_cuda
         self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
         self.counts: wp.array | None = None
-        """Of what the data path of a CPU executes (`Emulator.count_places`)."""
+        """Execution counts of the data path of a CPU (`Emulator.count_places`)."""
         self._recorded = RecordedLaunches()
         self.launch: Callable[..., Any] = wp.launch if is_cuda else self._recorded.launch
         self._batch, self._num_envs, self._device = batch, num_envs, device
@@ -124,8 +125,10 @@ class FrameLauncher:
         self._last_frames = 0
 
     def run(self, held: wp.array, frames: int, release_after: int) -> None:
-        """Run every console for `frames` frames with the joypad masks `held`, uint8[N] on the
-        device, let go after `release_after` frames (0: held to the end)."""
+        """Run every console for `frames` frames with the joypad masks `held`, uint8[N] on the device.
+
+        The buttons are let go after `release_after` frames (0: held to the end).
+        """
         if self._executor == "native":
             if self.code.is_searching:
                 self.code.adopt_found(block=1)
@@ -137,7 +140,7 @@ class FrameLauncher:
             self.code.adopt_found((self.threaded_shape() or shape).block)
         if self._is_free and self.code.hot:
             shape = with_hot_code(shape, self._num_envs, self.code.fetches_much)
-        # One CPU thread runs them one after another, in whichever order.
+        # A single CPU thread runs the consoles in turn: their order does not matter.
         sorts = self._is_cuda and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
         has_tail = self._has_tail(shape)
@@ -162,18 +165,18 @@ class FrameLauncher:
         self._last_frames = frames
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
-        """Launch kernels, or replay those that `key` stands for (cuda_graphs.Recorder)."""
+        """Launch kernels, or replay the graph recorded for `key` (cuda_graphs.Recorder)."""
         if self.recorder is None:
             launch()
         else:
             self.recorder.play(key, launch)
 
     def forget_recorded(self) -> None:
-        """The batch's addresses have changed: launches of before would use the old ones."""
+        """Forget recorded launches: the batch's addresses have changed."""
         self._recorded.forget()
 
     def found_shape(self) -> Shape:
-        """How a launch of this batch is spread over the device."""
+        """Return how a launch of this batch is spread over the device."""
         if self.shape is None:
             self.shape = find_shape(self._num_envs, self._device)
             if (self.shape.serving == 0) != (self._executor == "threaded"):
@@ -181,19 +184,19 @@ class FrameLauncher:
         return self.shape
 
     def use(self, shape: Shape) -> None:
-        """Launch with this shape from now on, as it is."""
+        """Launch with exactly this shape from now on."""
         self.shape = shape
         self._is_free = False
 
     def threaded_shape(self) -> Shape | None:
-        """How launches of threaded code are spread, of all consoles or of the tail; None: none."""
+        """Return the shape of threaded launches, of all consoles or of the tail; None if there are none."""
         shape = self.found_shape()
         if shape.serving == 0:
             return shape
         return ALONE if shape.tail and self._is_cuda else None
 
     def search_hot_code(self, after: float) -> None:
-        """Where threaded or native code runs, look for hot code in `after` seconds (ADR 17, 23)."""
+        """Start a search for hot code in `after` seconds, where threaded or native code runs (ADR 17, 23)."""
         shape = self.threaded_shape()
         if self._executor == "native":
             self.code.search(ALONE.running, after)
@@ -201,26 +204,31 @@ class FrameLauncher:
             self.code.search(shape.running, after, self._is_free and self._num_envs > MANY_ALONE)
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
-        """As `Emulator.adopt`; EmulatorError where neither threaded nor native code runs."""
+        """Execute these pieces as blocks, as `Emulator.adopt` does.
+
+        Raises EmulatorError where neither threaded nor native code runs.
+        """
         shape = ALONE if self._executor == "native" else self.threaded_shape()
         if shape is None:
             raise EmulatorError(f"executor {self._executor!r} has no superblocks: give threaded")
         self.code.adopt(pieces, shape.block, soon)
 
     def wait_for_kernels(self) -> None:
-        """Return once launches of this shape need not do without anything: for measurements."""
+        """Block until every kernel of this shape is compiled (for measurements)."""
         shape = self.found_shape()
         if shape.tail and self._is_cuda:
             compiled_beside(threaded_module, self._device, ALONE.block).wait()
 
     def _has_tail(self, shape: Shape) -> bool:
-        """Whether the last consoles of a launch on the data path go over to threaded code: a GPU
-        does without while that is being compiled."""
+        """Return whether the last consoles of a launch on the data path go over to threaded code.
+
+        A GPU does without while that code is being compiled.
+        """
         if not shape.tail or not self._is_cuda:
             return bool(shape.tail)
         return compiled_beside(threaded_module, self._device, ALONE.block).ready
 
     def _run_tail(self, most: int) -> None:
-        """Run what the data path has left, `most` consoles at most."""
+        """Run the consoles that the data path has left, `most` at most."""
         how = (most, self._idle_skip, *self.code.frames)
         kernels_of("threaded").launch_tail(self._batch, self.code.table(), *how)

@@ -1,7 +1,7 @@
-"""Go over to hot code between two launches, once a search has found and compiled it.
+"""Adoption of hot code between two launches, once a search has found and compiled it.
 
-`RomCode` is what threaded and native code need of the ROMs of one batch: the code table, and
-superblocks if there are any. Made when first asked for: most launches never come to threaded code.
+`RomCode` is the code of one batch's ROMs for threaded or native execution: the code table, and superblocks if
+there are any. It is made on first use: most launches never come to threaded code.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ NOTHING_FOUND = HotCode([], 0.0)
 
 
 class RomCode:
-    """Of `cartridges`, whose ROMs lie one after another on `device`."""
+    """Code of `cartridges`, whose ROMs lie one after another on `device`."""
 
     def __init__(self, cartridges: Sequence[Cartridge], device: str, native: bool = False) -> None:
-        """`native`: superblocks for generated C++, else for threaded code."""
+        """Start without superblocks; `native`: they are to be generated C++, else threaded code."""
         self.hot: wp.Kernel | None = None
-        """The kernel with superblocks, in place of the plain one."""
+        """Kernel with superblocks, in place of the plain one."""
         self.cpu_hot: CpuHotCode | None = None
-        """Those of native code."""
+        """Superblocks of native code."""
         self.fetches_much = False
-        """Whether a search has found that of one of the ROMs (`HotCode.fetches_much`)."""
+        """True once a search has found one of the ROMs to fetch much (`HotCode.fetches_much`)."""
         self._cartridges = cartridges
         self._device = device
         self._native = native
         self._table: wp.array | None = None
         self._search: Search | None = None
         self._begin: float | None = None
-        """When to start a search; of what kind, the next three say."""
+        """Time at which to start a search; the next three are its arguments."""
         self._running = 0
         self._many = False
         self._soon = False
-        """Whether what is searched for is to be there soon rather than as fast as can be."""
+        """True while code is wanted soon rather than as fast as possible."""
 
     @property
     def frames(self) -> tuple[wp.Kernel, ...]:
-        """The kernel that a launch names; nothing for the plain one."""
+        """Kernel that a launch names; empty for the plain one."""
         return (self.hot,) if self.hot else ()
 
     def table(self) -> wp.array:
-        """What threaded code walks along, uint32[bytes of all ROMs, 2]."""
+        """Return the code table of threaded code, uint32[bytes of all ROMs, 2]."""
         if self._table is None:
             roms = [cartridge.rom for cartridge in self._cartridges]
             tables = [code_table(rom, marked_words(rom, ends=True)) for rom in roms]
@@ -65,13 +65,14 @@ class RomCode:
 
     @property
     def is_searching(self) -> bool:
-        """Whether a search was asked for whose end `adopt_found` has not seen."""
+        """True while a requested search has not been seen to end by `adopt_found`."""
         return self._search is not None or self._begin is not None
 
     def search(self, running: int, after: float = 0.0, many: bool = False) -> None:
-        """Have another process find superblocks in `after` seconds, and compile them for `running`
-        consoles a block of threads; `adopt_found` starts it and looks for what it left. `many`:
-        the data path as well, if one of the ROMs fetches much.
+        """Start a search for superblocks by another process in `after` seconds.
+
+        It compiles them for `running` consoles a block of threads; `adopt_found` starts it and adopts its
+        results. `many`: the data path as well, if one of the ROMs fetches much.
 
         A GPU's are compiled soon, and where a ROM asks often once more, to faster code.
         """
@@ -79,9 +80,11 @@ class RomCode:
         self._running, self._many, self._soon = running, many, not self._native
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False) -> None:
-        """From the next launch on execute these pieces of each ROM as one block each
-        (hot_code/ptx_superblocks.py, cpp_superblocks.py). Compiles them first, for `block`
-        threads a block of a GPU, unless Warp's cache has them. `soon`: as `gpu_hot_code`."""
+        """Execute these pieces of each ROM as one block each from the next launch on.
+
+        Compiles them first (hot_code/ptx_superblocks.py, cpp_superblocks.py), for `block` threads a block of
+        a GPU, unless Warp's cache has them. `soon`: as `gpu_hot_code`.
+        """
         roms = [cartridge.rom for cartridge in self._cartridges]
         words = [marked_words(rom, ends=True) for rom in roms]
         if self._native:
@@ -98,10 +101,12 @@ class RomCode:
         self.hot = frames
 
     def adopt_found(self, block: int) -> None:
-        """Start a search when it is time. Once it has ended, adopt what it left in the cache; what
-        it has not is run as before."""
+        """Start a search when it is time; once it has ended, adopt the pieces it left in the cache.
+
+        A ROM without any runs as before.
+        """
         if self._begin is not None and time.monotonic() >= self._begin:
-            with contextlib.suppress(OSError):  # then it goes on as before
+            with contextlib.suppress(OSError):  # without a search, launches go on as before
                 self._search = shared_search(self._cartridges, self._device, self._running, self._many, self._soon)
             self._begin = None
         if self._search is None or not self._search.ended():
@@ -119,11 +124,11 @@ class RomCode:
             self.adopt([hot.pieces for hot in found], block, self._soon)
             if self._soon and any(hot.asks_often for hot in found):
                 self._begin = time.monotonic()
-                self._many = self._soon = False  # the data path is there
+                self._many = self._soon = False  # the data path has been compiled
 
 
 def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:
-    """Which may be in a superblock; `words` predecoded with `ends` and marked."""
+    """Return which instructions may be in a superblock, bool; `words` predecoded with `ends` and marked."""
     if on_gpu:
         return own_numbers(words) != 0
     return native_plain(words)

@@ -1,8 +1,7 @@
-"""Start the process that finds and compiles hot code (search.py), in the background; and keep the
-pieces that it found in the user's cache folder.
+"""Background process that finds and compiles hot code (search.py), and its results in the user's cache folder.
 
-A file holds for one ROM and one version of the kernels. One that cannot be used is none: it is made
-anew. What it says is checked against the ROM, so it can only cost time.
+A file holds for one ROM and one version of the kernels. An unusable file is ignored and made anew. Its pieces
+are checked against the ROM, so a wrong one can only cost time.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from emulator.rom.cartridge import Cartridge
 
 FORMAT = 1
 NICE = 10
-"""Of the process: what runs meanwhile comes first."""
+"""Priority of the process: all other work comes first."""
 OWNER_S = 1.0
-"""Between two looks whether the process that wants a search is there."""
+"""Seconds between two checks that the process that wants a search still runs."""
 
 
 def pieces_path(cartridge: Cartridge, on_gpu: bool) -> Path:
-    """Where those of a ROM lie, whether they are there or not."""
+    """Return the path of a ROM's pieces, whether the file exists or not."""
     kind = "" if on_gpu else ".cpu"
     return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}{kind}.json"
 
 
 def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
-    """Put that of a ROM into its file, in place of an older one; returns the file."""
+    """Store a ROM's hot code in its file, in place of an older one; return the file's path."""
     path = pieces_path(cartridge, on_gpu)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
@@ -57,8 +56,7 @@ def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
 
 
 def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on_gpu: bool) -> HotCode | None:
-    """That of a ROM, or None if there is none that could be used. `words`, `plain`: as for
-    `piece_finder.pieces`."""
+    """Load a ROM's hot code, or None if there is no usable file. `words`, `plain`: as for `piece_finder.pieces`."""
     try:
         raw = json.loads(pieces_path(cartridge, on_gpu).read_text(encoding="utf-8"))
         if (raw["format"], raw["rom"], raw["kernels"]) != (FORMAT, cartridge.sha256, kernel_version()):
@@ -75,25 +73,27 @@ def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on
 def search_arguments(
     roms: Sequence[Path], device: str, running: int, many: bool = False, soon: bool = False
 ) -> list[str]:
-    """Of `python -m emulator`: what a search does. `many`: consoles beyond MANY_ALONE; `soon`: as
-    `compile_gpu.gpu_hot_code`."""
+    """Return the arguments of `python -m emulator` for a search.
+
+    `many`: more consoles than MANY_ALONE; `soon`: as `compile_gpu.gpu_hot_code`.
+    """
     files = [part for rom in roms for part in ("--rom", str(rom))]
     flags = [*["--many"] * many, *["--soon"] * soon]
     return ["hot-code", "--device", device, "--running", str(running), *flags, *files]
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Return the environment of a process that imports this package, wherever it lies."""
+    """Return the environment of a process that imports this package, from any folder."""
     package = str(Path(__file__).parents[2])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
 
 
 class Search:
-    """A process that finds and compiles the pieces of some ROMs for a device, in the background.
-    Raises OSError where none can be started, or there is no room for the ROMs.
+    """Background process that finds and compiles the pieces of some ROMs for a device.
 
-    It ends with whoever holds this object, and within OWNER_S of a process that was killed.
+    Raises OSError where none can be started, or there is no room for the ROMs. It ends when this object is
+    released, and within OWNER_S of the death of its parent.
     """
 
     def __init__(
@@ -125,11 +125,11 @@ class Search:
         self._end = weakref.finalize(self, _end, self._process)
 
     def ended(self) -> bool:
-        """Whether it is done, well or not."""
+        """Return whether the process has ended, successfully or not."""
         return self._process.poll() is not None
 
     def went_well(self) -> bool:
-        """Whether it has ended and left in the caches what it was asked for."""
+        """Return whether it has ended and left its results in the caches."""
         return self._process.poll() == 0
 
 
@@ -138,8 +138,10 @@ _starting = threading.Lock()
 
 
 def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False) -> Search:
-    """One that somebody of this process still holds, ended or not, else a new one: the parts of a
-    batch have the same ROMs, and come here by threads of their own."""
+    """Return a search with these arguments that this process still holds, ended or not, else a new one.
+
+    The parts of a batch have the same ROMs, and call this from threads of their own.
+    """
     key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many, soon)
     with _starting:
         search = _searches.get(key)
@@ -150,15 +152,17 @@ def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, ma
 
 @contextlib.contextmanager
 def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
-    """No other process is at work on these ROMs: the trials of a sweep begin at the same time, and
-    the second one finds in the caches what the first one has made."""
+    """Wait until no other process works on these ROMs.
+
+    The trials of a sweep begin at the same time, and the second one finds the first one's results in the caches.
+    """
     names = "".join(cartridge.sha256 for cartridge in cartridges)
     name = hashlib.sha256(names.encode()).hexdigest()[:24]
     path = pieces_path(cartridges[0], False).with_name(f"{name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "w", encoding="utf-8")  # noqa: SIM115
-    except OSError:  # what a folder has that can only be read may be used; nothing is made in it
+    except OSError:  # a read-only folder may be used, but nothing is written to it
         yield
         return
     with file:
@@ -167,7 +171,7 @@ def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
 
 
 def end_with(owner: int) -> None:
-    """Leave this process once its parent is not `owner` any more."""
+    """End this process once its parent is not `owner` any more."""
 
     def watch() -> None:
         while os.getppid() == owner:

@@ -1,8 +1,8 @@
-"""Hot pieces for a CPU: a Warp module of its own for each set of ROMs, and what leads there.
+"""Hot pieces for a CPU: a Warp module for each set of ROMs, and the words that lead to it.
 
-It holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays
-as it is and calls them by its table. Its name and so Warp's kernel cache go by its text, which the
-ROM's bytes are in.
+It holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays as it is
+and calls them by its table. Its name, and so its place in Warp's kernel cache, is a hash of its text, which
+contains the ROM's bytes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from emulator.rom import control_rows
 from emulator.state.batch import Console
 
 _kernels: dict[str, wp.Kernel] = {}
-"""By module. Never let go: its functions are called by their addresses."""
+"""Kernels by module; never released, since their functions are called by address."""
 
 
 def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHotCode:
-    """Those for ROMs that lie one after another. Compiles them, unless Warp's cache has them.
-    `words`: of each, predecoded with `ends` and marked."""
+    """Compile the superblocks of ROMs that lie one after another, unless Warp's cache has them.
+
+    `words`: of each ROM, predecoded with `ends` and marked.
+    """
     blocks = NativeSuperblocks()
     walked = [
         _with_numbers(decoded, blocks.add_rom(decoded, some)) for decoded, some in zip(words, pieces, strict=True)
@@ -51,7 +53,7 @@ def _with_numbers(words: np.ndarray, numbers: dict[int, int]) -> np.ndarray:
 
 
 def _module(text: str, name: str) -> wp.Kernel:
-    """A kernel that writes the addresses of the functions of `text` to `out`."""
+    """Return a kernel that writes the addresses of the functions of `text` to `out`."""
 
     @wp.func_native(text)
     def put_superblocks(h: wp.ref[NativeState], c: wp.ref[Console], out: wp.uint64) -> wp.uint32: ...

@@ -1,6 +1,6 @@
-"""Threaded code with superblocks for the ROMs of one batch: a Warp module of its own for each set.
+"""Threaded code with superblocks for the ROMs of one batch: a Warp module for each set.
 
-Its name and so Warp's kernel cache go by the text of the blocks, which the ROM's bytes are in.
+Its name, and so its place in Warp's kernel cache, is a hash of the blocks' text, which contains the ROM's bytes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ to 0.77 of the time of Warp's usual one, whose code takes 6 to 15 % less
 
 
 class GpuHotCode(NamedTuple):
-    """What replaces plain threaded code."""
+    """Replacement of plain threaded code."""
 
     frames: wp.Kernel
     table: np.ndarray
-    """uint32[bytes of all ROMs, 2]"""
+    """Code table, uint32[bytes of all ROMs, 2]."""
 
 
 _made: dict[tuple[More, bool], wp.Kernel] = {}
@@ -37,9 +37,11 @@ _made: dict[tuple[More, bool], wp.Kernel] = {}
 def gpu_hot_code(
     roms: Sequence[np.ndarray], words: Sequence[np.ndarray], pieces: Sequence[Pieces], soon: bool = False
 ) -> GpuHotCode:
-    """The kernel and the table for ROMs that lie one after another. `words`: those of each,
-    predecoded with `ends` and marked. What has no number left stays as it is. `soon`: compiled in
-    less time, to code that is slower."""
+    """Return the kernel and the table for ROMs that lie one after another.
+
+    `words`: those of each, predecoded with `ends` and marked. Pieces beyond the last free number stay plain
+    code. `soon`: compiled in less time, to slower code.
+    """
     blocks = Superblocks()
     tables = [
         code_table(rom, decoded, blocks.add_rom(decoded, some))

@@ -1,16 +1,15 @@
 """C++ text of a ROM's hot pieces for a CPU: a row of instructions without a jump between them.
 
-A superblock is a function like those of single instructions (sm83/cpp_instructions.py), is called
-like them and made of the same lines, but what these look up is constant in it: the instruction's
-word, PC, where its operand's page stands, what comes next. Time, count, PC and `stable_t` are
-brought up to date only where it is left; SP and H, C and N where they are read and where it is
-left. It runs only if its last instruction begins before the deadline; else the first one's own
-function does.
+A superblock is a function like those of single instructions (sm83/cpp_instructions.py), is called like them
+and made of the same lines, but their variables are constants in it: the instruction's word, PC, the page of
+its operand, the next instruction. Time, count, PC and `stable_t` are updated only at its exits; SP and H, C
+and N where they are read and at its exits. It runs only if its last instruction begins before the deadline;
+else the first one's own function does.
 
-An instruction whose operand is not plain memory leaves it, with nothing of it done, to its own
-function, and so does a branch that may close a loop that waits, if it is taken. `native_plain` says
-which are in none. The words that lead here (`hot_code/compile_cpu.py`) are walked along only while
-bank 0 lies at 0000, another one at 4000, and WRAM and HRAM are plain memory.
+An instruction whose operand is not plain memory leaves the superblock, without any effect, for its own
+function, and so does a branch that may close a waiting loop, if it is taken. `native_plain` tells which
+instructions no superblock contains. The words that lead here (`hot_code/compile_cpu.py`) are followed only
+while bank 0 lies at 0000, another one at 4000, and WRAM and HRAM are plain memory.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ from emulator.rom.idle_loops import BANK
 from emulator.rom.isa import Instruction
 
 FIRST = 513
-"""Number of the first superblock in the table: where single instructions have SLOW_FETCH, of which
-one entry is enough."""
+"""Number of the first superblock in the table, where single instructions have SLOW_FETCH, of which one entry is
+enough."""
 MOST = 1024 - FIRST
 _TRAP = 0x40  # LD B,B may be a breakpoint
 _LDH_A_N8, _LD_N16_A = 0xF0, 0xEA
@@ -81,7 +80,7 @@ MACROS = """
 
 
 def native_plain(words: np.ndarray) -> np.ndarray:
-    """Which instructions may be in a superblock; `words` predecoded with `ends` and marked."""
+    """Return which instructions may be in a superblock; `words` predecoded with `ends` and marked."""
     row, immediate = words & 511, words >> 16
     # From bank 0, where execution goes on
     bank = (row == _LD_N16_A) & (immediate >> 13 == 1) & (np.arange(len(words)) < BANK)
@@ -91,8 +90,11 @@ def native_plain(words: np.ndarray) -> np.ndarray:
 
 
 def cut(places: Sequence[int], words: np.ndarray, plain: np.ndarray) -> list[tuple[int, ...]]:
-    """The parts of a piece between what is not plain here. Another begins behind the first store by
-    a pointer after a loop that waits: mostly it has waited for VRAM, and that store leaves."""
+    """Split a piece at the instructions that are not plain here.
+
+    Another part begins after the first store through a pointer after a waiting loop: mostly the loop waited
+    for VRAM, and that store leaves the superblock.
+    """
     parts: list[list[int]] = [[]]
     waited = False
     for at in places:
@@ -106,14 +108,16 @@ def cut(places: Sequence[int], words: np.ndarray, plain: np.ndarray) -> list[tup
 
 
 class NativeSuperblocks:
-    """Those of one ROM, or of several in a batch."""
+    """Superblocks of one ROM, or of several in a batch, as C++ text."""
 
     def __init__(self) -> None:
         self._functions: list[str] = []
 
     def add_rom(self, words: np.ndarray, pieces: Sequence[tuple[int, ...]]) -> dict[int, int]:
-        """Make a superblock of each piece, as long as there are numbers; return their numbers by
-        the place where they begin. `words`: the predecoded ROM, marked."""
+        """Make a superblock of each piece, as long as there are numbers.
+
+        Returns their numbers by the place where they begin. `words`: the predecoded ROM, marked.
+        """
         plain = native_plain(words)
         parts = {part[0]: part for places in pieces for part in cut(places, words, plain)}
         first = len(self._functions)
@@ -124,8 +128,10 @@ class NativeSuperblocks:
         return numbers
 
     def source(self, constants: Mapping[str, int]) -> str:
-        """Body of a native function that puts their addresses into `out`, in order. `constants`:
-        as of `cpp_instructions.source`."""
+        """Return the body of a native function that writes their addresses to `out`, in order.
+
+        `constants`: as of `cpp_instructions.source`.
+        """
         names = ", ".join(f"(const void*)Hot::sb{i}" for i in range(len(self._functions)))
         text = "".join(self._functions)
         return native_body(
@@ -139,7 +145,7 @@ class NativeSuperblocks:
 
 
 class _Writer:
-    """Text of one superblock."""
+    """Writer of one superblock's text."""
 
     def __init__(self, name: str, words: np.ndarray, numbers: Mapping[int, int]) -> None:
         self.name = name
@@ -149,19 +155,20 @@ class _Writer:
         self.at = 0
         """Place of the instruction."""
         self.k = 0
-        """Its number, and the M-cycles up to it."""
+        """Number of the instruction, and the M-cycles up to it."""
         self.spent = 0
         self.stored: int | None = None
         """M-cycles from the beginning to the end of the last store."""
         self.flags = ""
-        """Statements that make `fl` what it is: nobody has asked yet."""
+        """Pending statements that compute `fl`, which has not been read since."""
         self.sp_changed = False
         self.pages: dict[str, tuple[str, str]] = {}
-        """By a pair that points to plain memory: the variable that has its page, and whether of
-        reads or of writes."""
+        """Variable with the page, and whether it is of reads or of writes, by a pair that points to plain memory."""
         self.below_e000: set[str] = set()
-        """Pairs that have pointed to plain memory, and changed by one at most for each instruction
-        since. INC and DEC of any other must see whether it points into OAM."""
+        """Pairs that have pointed to plain memory, and changed by one at most for each instruction since.
+
+        INC and DEC of any other pair must check whether it points into OAM.
+        """
 
     def write(self, places: Sequence[int]) -> str:
         rows = [isa.INSTRUCTIONS[self.words[at] & 511] for at in places]
@@ -185,7 +192,7 @@ class _Writer:
         return "\n".join([*lines, f"}} late: {late}GO_TO(look)", "END\n"])
 
     def _books(self, at: int, cycles: int, instructions: int) -> str:
-        """Bring up to date what is kept no books on within the superblock; on at `at`."""
+        """Return the statements that write back `fl`, SP, `stable_t`, time, count and `ip` before an exit to `at`."""
         text = self.flags
         if self.sp_changed:
             text += " h->sp = sp;"
@@ -198,12 +205,12 @@ class _Writer:
         return text
 
     def _leave(self) -> str:
-        """Leave to the instruction's own function."""
+        """Return the exit to the instruction's own function."""
         word = int(self.words[self.at])
         return f"{{ {self._books(self.at, self.spent, self.k)} LEAVE_TO({word}u) }}"
 
     def _go(self, place: int) -> str:
-        """On at a place in the same 16 KiB, behind the k instructions of before."""
+        """Return the exit to a place in the same 16 KiB, after the k instructions before."""
         return f"{{ {self._books(place, self.spent, self.k)} {self._walk(place)} }}"
 
     def _walk(self, place: int) -> str:
@@ -233,7 +240,7 @@ class _Writer:
         return f"{made} if ({test}) {{ {taken} }}"
 
     def _effects(self, row: Instruction, word: int) -> str:
-        """All that the instruction does, if it is a branch the taken one."""
+        """Return all effects of the instruction; of a branch, as a taken one."""
         if row.operation in ("ei", "di"):
             now = f"(u32)((t + {_passed(self.spent + row.m_cycles, 0)}) >> 24)"
             return self._unless(f"switch_interrupts(h, {row.operation.upper()}, {now})", row)
@@ -273,13 +280,13 @@ class _Writer:
         return _OWN.sub(lambda found: found[0] + n, " ".join(lines)).replace("*)at ", f"*)at{n} ")
 
     def _unless(self, done: str, row: Instruction) -> str:
-        """Leave, unless that did all of it. It counts as a store."""
+        """Return the exit unless `done`, a C++ condition, holds: it executed the instruction. It counts as a store."""
         text = f"if (__builtin_expect(!{done}, 0)) {self._leave()}"
         self.stored = self.spent + row.m_cycles
         return text
 
     def _operate(self, row: Instruction, word: int, operation: str) -> str:
-        """The result and where it goes; of `fl` only what must be now."""
+        """Return the statements of the result and its destination; those of `fl` only as far as needed now."""
         x, y = (_constants(VALUES[name], word) for name in (row.x, row.y))
         text = f"u32 v; const u32 x = {x}, y = {y}; "
         fl = flags(row.flags)
@@ -307,7 +314,7 @@ class _Writer:
         return text + result.replace("h->sp", "sp")
 
     def _operand(self, row: Instruction, word: int) -> str:
-        """Find the operand, or leave; its address in `at`, and what is read in m."""
+        """Return the statements that find the operand, or leave; its address in `at`, a value read in m."""
         access = row.access
         n = str(self.k)
         if access is None:
@@ -333,7 +340,7 @@ class _Writer:
         return text
 
     def _known(self, at: int, access: isa.Access) -> str:
-        """An address that the word holds."""
+        """Return the statements for an address that the word holds."""
         n, last = str(self.k), at + access.size - 1
         table = "reads" if access.kind == "read" else "writes"
         page = f"h->{table}.c[{at >> 13}]"
@@ -350,7 +357,7 @@ class _Writer:
         return f"{self._leave()} const u64 at{n} = 0;"
 
     def _pointed(self, access: isa.Access) -> str:
-        """An address in registers."""
+        """Return the statements for an address in registers."""
         n = str(self.k)
         a = ADDRESSES[access.address]
         pair = access.address[:2]
@@ -359,7 +366,7 @@ class _Writer:
             page = f"h->{kind}.c[(BC & 255) - 0x80 < 0x7F ? 8 : 7]"
         else:
             known, of = self.pages.get(pair, ("", ""))
-            if known and of in (kind, "writes"):  # what may be written may be read there
+            if known and of in (kind, "writes"):  # writable memory is readable there
                 return f"const u64 at{n} = {known} + {a};"
             page = f"h->{kind}.c[{a} >> 13]"
             self.pages[pair] = (f"page{n}", kind)
@@ -369,7 +376,7 @@ class _Writer:
         return f"const u64 page{n} = {page}; {test} const u64 at{n} = page{n} + {a};"
 
     def _branch(self, row: Instruction, word: int) -> str:
-        """On at the target."""
+        """Return the statements that continue at the branch's target."""
         immediate = word >> 16
         behind = address(self.at) + row.length
         cycles, count = self.spent + row.m_cycles + row.taken_extra, self.k + 1
@@ -396,10 +403,10 @@ class _Writer:
 
 
 def _passed(cycles: int, instructions: int) -> str:
-    """What `t` grows by."""
+    """Return the increment of `t`."""
     return f"{(cycles << 24) + instructions}ll"
 
 
 def _constants(text: str, word: int) -> str:
-    """`text` of a single instruction for this word alone."""
+    """Return the text of a single instruction with this word as a constant."""
     return re.sub(r"\bword\b", f"{word}u", text).replace("h->sp", "sp")

@@ -1,9 +1,9 @@
-"""Find the hot straight pieces of a ROM, from a count of what was executed.
+"""Hot straight pieces of a ROM, found from a count of the executed instructions.
 
-A piece is a row of instructions that follow each other in memory. It begins where control was seen
-to arrive by anything but the instruction in front, and ends with a jump that is always taken, in
-front of another beginning, of what is no plain instruction, or of what was never executed. So
-branches by condition leave it on the way, and it is entered at its beginning only.
+A piece is a row of instructions that follow each other in memory. It begins where control was seen to arrive
+by anything but the instruction in front. It ends with a jump that is always taken, or in front of another
+beginning, of an instruction that is not plain, or of one that was never executed. So conditional branches
+leave it on the way, and it is entered at its beginning only.
 """
 
 from __future__ import annotations
@@ -18,63 +18,73 @@ from emulator.rom import isa
 MOST_PIECES = 640
 MOST_INSTRUCTIONS = 4000
 LONGEST_PIECE = 20
-"""Instructions. All of a piece must fit before the next deadline, or none of it is taken."""
+"""Most instructions of a piece. All of it must fit before the next deadline, or none of it is executed."""
 RARELY = 1e-5
-"""Of all that is executed: what is rarer is not worth a piece."""
+"""Share of all executions below which an instruction is not worth a piece."""
 SELDOM = 32
-"""Of so many executions one must have come by a jump to make a beginning of a place. Who comes
-there otherwise executes one instruction after another up to the next beginning."""
+"""Most executions per arrival by a jump for a place to begin a piece.
+
+Control that arrives elsewhere executes single instructions up to the next beginning.
+"""
 MANY_INSTRUCTIONS, OFTEN = 2400, 0.006
-"""From so many instructions in pieces on, and so many requests to the service for an instruction
-executed, eight consoles an SM wait mostly for code to be fetched (`fetches_much`): of eight games
-measured deseo (3,432; 0.009), dusky (3,988; 0.012) and genesis (2,643; 0.013). The others gain
-nothing by the data path or lose up to three quarters: carazu has 2,082 and 0.0035, maresia 3,880
-and 0.003, speedfinger 430 and 0.016."""
+"""Instructions in pieces, and service requests per executed instruction, from which code `fetches_much`.
+
+Eight consoles an SM then wait mostly for code to be fetched: of eight games measured deseo (3,432; 0.009),
+dusky (3,988; 0.012) and genesis (2,643; 0.013). The others gain nothing by the data path or lose up to three
+quarters: carazu has 2,082 and 0.0035, maresia 3,880 and 0.003, speedfinger 430 and 0.016.
+"""
 JR = 0x18
 _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
 
 
 Pieces = Sequence[tuple[int, ...]]
-"""Of one ROM: the places of each one's instructions."""
+"""Pieces of one ROM: the places of each one's instructions."""
 
 
 class Counts(NamedTuple):
-    """What was seen of a ROM: how often each byte was executed as an opcode, and how often control
-    came there by anything but the instruction in front. uint32[bytes of the ROM] each."""
+    """Counts of a ROM's execution, uint32[bytes of the ROM] each.
+
+    `executed`: how often each byte was executed as an opcode; `arrived`: how often control came there by
+    anything but the instruction in front.
+    """
 
     executed: np.ndarray
     arrived: np.ndarray
 
 
 class HotCode(NamedTuple):
-    """What a search finds of a ROM."""
+    """Result of a search of a ROM."""
 
     pieces: list[tuple[int, ...]]
-    """As `pieces` returns them."""
+    """Pieces as the function `pieces` returns them."""
     asks: float
-    """Requests to the service for an instruction executed."""
+    """Service requests per executed instruction."""
 
     @property
     def asks_often(self) -> bool:
-        """Whether superblocks are left so often that compiling them for longer pays on a GPU (of
-        twelve games and tasks measured the six that gain most do, and one that loses)."""
+        """True if superblocks are left so often that compiling them for longer pays on a GPU.
+
+        Of twelve games and tasks measured, it is true of the six that gain most, and of one that loses.
+        """
         return self.asks >= OFTEN
 
     @property
     def fetches_much(self) -> bool:
-        """Whether a thousand consoles run this ROM sooner on the data path up to a launch's tail:
-        its hot code fills the instruction caches, and what is rare empties them."""
+        """True if a thousand consoles run this ROM sooner on the data path up to a launch's tail.
+
+        Its hot code fills the instruction caches, and rare code empties them.
+        """
         return sum(map(len, self.pieces)) >= MANY_INSTRUCTIONS and self.asks_often
 
 
 def always_jumps(word: int) -> bool:
-    """Whether nothing behind the instruction follows it."""
+    """Return whether the instruction behind is never the next one."""
     row = isa.INSTRUCTIONS[word & 511]
     return row.destination in ("pc", "vector") and not row.condition and not only_waits(word)
 
 
 def only_waits(word: int) -> bool:
-    """JR to the instruction behind it, a way to let three M-cycles pass."""
+    """Return whether the word is a JR to the instruction behind it, a way to let three M-cycles pass."""
     return word & 511 == JR and word >> 16 & 255 == 0
 
 
@@ -83,16 +93,16 @@ def pieces(
 ) -> list[tuple[int, ...]]:
     """Return the places of each piece's instructions, most often executed piece first.
 
-    `words`: uint32, the predecoded ROM; `plain`: bool, which of its instructions may be in one;
-    `last`: bool, which end theirs.
+    `words`: uint32, the predecoded ROM; `plain`: bool, which of its instructions may be in a piece; `last`:
+    bool, which instructions end their piece.
     """
     if last is None:
         last = np.zeros(len(words), bool)
     executed, arrived = (np.asarray(column, np.int64) for column in counts)
     least = max(2.0, RARELY * float(executed.sum()))
-    often = arrived * SELDOM >= executed  # interrupts come back to anywhere
+    often = arrived * SELDOM >= executed  # interrupts return to any place
     starts = set(np.flatnonzero(often & (executed >= least) & plain).tolist())
-    # Behind what is not plain control arrives as well, though from the instruction in front.
+    # Control also arrives behind an instruction that is not plain, though from the instruction in front.
     for at in np.flatnonzero((executed >= least) & (~plain | last)).tolist():
         behind = at + int(_LENGTH[words[at] & 511])
         if behind < len(words) and plain[behind] and executed[behind] >= least:
@@ -131,8 +141,11 @@ def _piece(start: int, starts: set[int], words: np.ndarray, usable: np.ndarray) 
 
 
 def is_piece(places: tuple[int, ...], words: np.ndarray, plain: np.ndarray) -> bool:
-    """Whether these are plain instructions that follow each other in one bank, the last of which
-    alone may always jump. Only then is one block of them what they are."""
+    """Return whether these are plain instructions that follow each other in one bank, of which only the last may
+    always jump.
+
+    Only then does one block have the same effect as they.
+    """
     if not 1 <= len(places) <= LONGEST_PIECE:
         return False
     if not all(type(at) is int and 0 <= at < len(words) and plain[at] for at in places):

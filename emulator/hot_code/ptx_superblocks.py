@@ -1,12 +1,11 @@
 """Threaded code of a ROM's own hot pieces: a row of instructions without a jump between them.
 
-A superblock is text like the blocks of sm83/ptx_threaded_code.py and made of the same lines, but
-what they look up is constant in it: the instruction's word, PC, the block that comes next. So the
-assembler folds it away, and flags that are overwritten unread. Time, count and PC are brought up to
-date only where it is left. It is entered only if its last instruction begins before the deadline;
-else its first one's own block runs. An instruction that is not plain leaves it as it leaves its own
-block, and so does the branch that closes a loop that waits, if it is taken. Whatever writes a ROM
-bank is not plain, so the bank stays the same from beginning to end.
+A superblock is text like the blocks of sm83/ptx_threaded_code.py and made of the same lines, but their
+variables are constants in it: the instruction's word, PC, the next block. So the assembler folds them away,
+and flags that are overwritten unread. Time, count and PC are updated only at its exits. It is entered only if
+its last instruction begins before the deadline; else its first one's own block runs. An instruction that is
+not plain leaves it as it leaves its own block, and so does the branch that closes a waiting loop, if it is
+taken. Instructions that write a ROM bank are not plain, so the bank stays the same from beginning to end.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from emulator.rom import control_rows, isa
 FIRST = len(BLOCKS) + 1
 """Number of the first superblock in the jump table."""
 MOST = 1023 - len(BLOCKS)
-"""Superblocks: block numbers have ten bits."""
-CODE_END = 0x8000  # of ROM in the address space
+"""Most superblocks: block numbers have ten bits."""
+CODE_END = 0x8000  # end of ROM in the address space
 
 _TO_EXIT = "brx.idx.uni one, TO_EXIT;"
-"""A jump that ptxas does not know: a branch to so short a text it would make predicated
-instructions of, in the way of what does not leave."""
+"""Jump that ptxas does not analyse: a branch to so short a text it would turn into predicated instructions,
+which would slow the path that does not leave."""
 SHARED = [
     # Go on at `pc`, in ROM, by the table.
     "AT_PC:",
     "setp.ge.u32 p, pc, 32768; @p bra.uni LEAVE;",
     "bra.uni START;",
-    # Bring up to date what `_exit` says in x, and go on with the block of the instruction that
-    # left. There is no jump to START here: for one ptxas puts a BREAK in front of every exit.
+    # Update the state from x, as `_exit` packs it, and go on with the block of the instruction that left. There is no
+    # jump to START here: for one ptxas puts a BREAK in front of every exit.
     "EXIT:",
     "and.b32 pc, x, 32767; shr.u32 t0, x, 15; and.b32 t0, t0, 31; add.u32 work, work, t0;",
     "setp.eq.u32 p, t0, 0; shr.u32 ix, x, 20; and.b32 t1, ix, 127; selp.b32 t1, 0, t1, p;",
@@ -58,12 +57,12 @@ SHARED = [
 
 
 def reads_status(words: np.ndarray) -> np.ndarray:
-    """Which instructions are LDH A,(41): they leave most superblocks that go on behind them."""
+    """Return which instructions are LDH A,(41): they leave most superblocks that go on behind them."""
     return (words & 511 == LDH_A_N8) & (words >> 16 & 0xFF == STAT & 0xFF)
 
 
 class Superblocks:
-    """Those of one ROM, or of several in a batch."""
+    """Superblocks of one ROM, or of several in a batch, as PTX text."""
 
     def __init__(self) -> None:
         self.labels: list[str] = []
@@ -71,12 +70,14 @@ class Superblocks:
         self._rare: list[str] = []
 
     def more(self) -> More:
-        """The text of all that were added."""
+        """Return the text of all superblocks that were added."""
         return More(tuple(self.labels), (*self._lines, *SHARED, *self._rare))
 
     def add_rom(self, words: np.ndarray, pieces: Sequence[tuple[int, ...]]) -> dict[int, int]:
-        """Make a superblock of each piece, as long as there are numbers; return their numbers in
-        the jump table by the place where they begin. `words`: the predecoded ROM, marked."""
+        """Make a superblock of each piece, as long as there are numbers.
+
+        Returns their numbers in the jump table by the place where they begin. `words`: the predecoded ROM, marked.
+        """
         room = MOST - len(self.labels)
         numbers = {places[0]: FIRST + len(self.labels) + i for i, places in enumerate(pieces[:room])}
         for places in pieces[:room]:
@@ -89,7 +90,7 @@ class Superblocks:
 
 
 class _Writer:
-    """Lines of one superblock."""
+    """Writer of one superblock's lines."""
 
     def __init__(self, label: str, words: np.ndarray, numbers: dict[int, int]) -> None:
         self.label = label
@@ -99,15 +100,19 @@ class _Writer:
         self.taken: list[str] = []
         self.rare: list[str] = []
         self.stored: int | None = None
-        """M-cycles from the beginning to the end of the last store: `still` is not brought up to
-        date before it is wanted."""
+        """M-cycles from the beginning to the end of the last store: `still` is updated only where it is needed."""
         self.plain: set[str] = set()
-        """Pairs that have pointed to plain memory, so below E000, and changed by one at most for
-        each instruction since. INC and DEC of any other must see whether it points into OAM."""
+        """Pairs that have pointed to plain memory, so below E000, and changed by one at most for each
+        instruction since.
+
+        INC and DEC of any other pair must check whether it points into OAM.
+        """
 
     def write(self, places: Sequence[int]) -> tuple[list[str], list[str]]:
-        """Text of the superblock, and what is rare in it: that lies behind all superblocks, so that
-        it takes no room in the instruction caches."""
+        """Return the lines of the superblock, and its rare ones.
+
+        The rare ones lie behind all superblocks, so that they take no room in the instruction caches.
+        """
         rows = [isa.INSTRUCTIONS[self.words[at] & 511] for at in places]
         own = own_numbers(self.words[list(places)]).tolist()
         limit = sum(row.m_cycles for row in rows[:-1])
@@ -131,20 +136,18 @@ class _Writer:
         return self.lines + self.taken, self.rare
 
     def _passed(self, cycles: int, instructions: int) -> list[str]:
-        """Bring up to date what is kept no books on within the superblock."""
+        """Return the lines that update cycle count, instruction count and `still`, which are only updated at exits."""
         if not instructions:
             return []
         still = [f"sub.u32 still, left, {self.stored};"] if self.stored is not None else []
         return [*still, f"sub.u32 left, left, {cycles}; add.u32 work, work, {instructions};"]
 
     def _exit(self, place: int, own: int, k: int, spent: int) -> list[str]:
-        """Go on with the block `own` of the k-th instruction, at a place, with the books brought up
-        to date.
+        """Return the exit to the block `own` of the k-th instruction, at a place.
 
-        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the
-        M-cycles spent in 7 and those since the end of the last store, plus 1, in 5 (0: there was
-        none). In front of the first instruction there are no books, and its own block stands there:
-        in the table stands the superblock.
+        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the M-cycles spent in 7 and
+        those since the end of the last store, plus 1, in 5 (0: there was none). In front of the first instruction
+        nothing has to be updated, and the number holds its own block, since the table has the superblock there.
         """
         number = address(place) | k << 15
         if k == 0:
@@ -166,10 +169,10 @@ class _Writer:
             return
         stored = self.stored
         self.taken += self._branch(at, row, own, k, spent)
-        self.stored = stored  # where it is not taken nothing is
+        self.stored = stored  # where the branch is not taken it stores nothing
 
     def _effects(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
-        """Of an instruction, up to the target of a branch."""
+        """Return the lines of an instruction, up to the target of a branch."""
         word = int(self.words[at])
         setting = f"mov.b32 w0, {word};"
         steps = row.operation in ("inc", "dec") and row.y in isa.R16
@@ -199,20 +202,22 @@ class _Writer:
         return [setting, *effects(row, leave, find)]
 
     def _set(self, row: isa.Instruction, steps: bool) -> None:
-        """Keep the books on `plain`."""
+        """Update `plain` for an instruction's destination."""
         if not steps:
             self.plain -= {pair for pair in ("bc", "de", "hl") if row.destination in {*pair, pair}}
 
     def _branch(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
-        """The taken branch and all it does."""
+        """Return the lines of the taken branch."""
         lines = [f"mov.b32 pc, {address(at)};", *self._effects(at, row, own, k, spent)]
         lines += self._passed(spent + row.m_cycles + row.taken_extra, k + 1)
         to = self._target(at, row)
         return [*lines, *(["mov.b32 pc, to;", "bra.uni AT_PC;"] if to is None else self._go(*to))]
 
     def _target(self, at: int, row: isa.Instruction) -> tuple[int, int] | None:
-        """Place in the ROM, -1 if that depends on the bank, and address of a branch's target; None
-        if only the run can tell."""
+        """Return a branch's target as a place in the ROM and an address; None if only known at run time.
+
+        The place is -1 if it depends on the bank.
+        """
         immediate = int(self.words[at]) >> 16
         if row.destination == "vector" or row.y == "n16":
             to = immediate
@@ -234,5 +239,5 @@ class _Writer:
 
 
 def address(place: int) -> int:
-    """Of a place in the ROM, when its bank is mapped."""
+    """Return the address of a place in the ROM, when its bank is mapped."""
     return place if place < 0x4000 else 0x4000 | place & 0x3FFF

@@ -1,4 +1,4 @@
-"""Find what a ROM spends its time in, and compile it: what the background process does.
+"""Search for a ROM's hot code, and its compilation: the work of the background process.
 
 Some consoles play the ROM with random buttons on the CPU, and every instruction is counted.
 """
@@ -21,13 +21,15 @@ from emulator.rom.cartridge import Cartridge
 from emulator.rom.idle_loops import marked_words
 
 CONSOLES, LAUNCHES = {True: 32, False: 8}, {True: 48, False: 192}
-"""For a GPU, or for a CPU, where fewer consoles play for longer: of five games' instructions on one
-console in 150 s, 96 % of the first's were found so instead of 90."""
+"""Consoles and launches by GPU (True) or CPU (False), where fewer consoles play for longer.
+
+Of five games' instructions on one console in 150 s, 96 % of the first's were found so instead of 90.
+"""
 FRAMES, RELEASE_AFTER = 24, 8
 
 
 def find_hot_code(cartridge: Cartridge, on_gpu: bool) -> piece_finder.HotCode:
-    """Search a ROM; always with the same result. Takes 2 to 9 s."""
+    """Search a ROM, deterministically. Takes 2 to 9 s."""
     consoles = CONSOLES[on_gpu]
     emulator = Emulator(cartridge, consoles, "cpu", executor="uniform")
     words = marked_words(cartridge.rom, ends=True)
@@ -46,9 +48,11 @@ def find_hot_code(cartridge: Cartridge, on_gpu: bool) -> piece_finder.HotCode:
 def compile_hot_code(
     cartridges: Sequence[Cartridge], device: str, running: int = ALONE.running, many: bool = False, soon: bool = False
 ) -> dict[str, object]:
-    """Find the pieces of ROMs that run in one batch, unless the cache has them, and compile them
-    for `device` into Warp's cache. `running`: consoles a block of the launch shape; `many`: for a
-    ROM that fetches much the data path as well; `soon`: as `compile_gpu.gpu_hot_code`."""
+    """Compile the pieces of ROMs that run in one batch for `device` into Warp's cache.
+
+    The pieces are searched for unless the cache has them. `running`: consoles a block of the launch shape;
+    `many`: for a ROM that fetches much the data path as well; `soon`: as `compile_gpu.gpu_hot_code`.
+    """
     begun = time.perf_counter()
     on_gpu = wp.get_device(device).is_cuda
     found = []

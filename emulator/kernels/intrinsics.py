@@ -1,13 +1,12 @@
-"""What Python cannot say: memory access through raw addresses, the byte permute, warp votes.
+"""Intrinsics that Python lacks: memory access through raw addresses, the byte permute, warp votes.
 
-Warp arrays carry shape and strides into every function they are passed to; a raw address is one
-register pair. Each intrinsic is a line or two per device. Other native code is the board that warps
-share (executors/service_board.py) and the instructions of the native path
-(sm83/cpp_instructions.py). `U`, `I`, `Q` are the three machine types of every kernel here: literals
-must be wrapped, since Warp does not mix int32 and uint32.
+Warp arrays carry shape and strides into every function they are passed to; a raw address is one register pair. Each
+intrinsic is a line or two per device. Other native code is the board that warps share (executors/service_board.py)
+and the instructions of the native path (sm83/cpp_instructions.py). `U`, `I`, `Q` are the three machine types of every
+kernel here: literals must be wrapped, since Warp does not mix int32 and uint32.
 
-A function that is called, because it is large, has an inlined twin where a call would take longer:
-the twin's name ends in `_here`, and the called one does nothing but call it.
+A function that is called, because it is large, has an inlined variant where a call would take longer: the variant's
+name ends in `_here`, and the called function only calls it.
 """
 
 import warp as wp
@@ -17,7 +16,7 @@ I = wp.int32  # noqa: E741 - reads as the type it is
 Q = wp.uint64
 
 FAR = wp.constant(wp.uint32(0x3FFFFFFF))
-"""A time span longer than any launch, and short enough for signed comparison."""
+"""Time span longer than any launch, and short enough for signed comparison."""
 
 ALL_ONES = wp.constant(wp.uint32(0xFFFFFFFF))
 WORD = wp.constant(wp.uint32(0xFFFF))
@@ -129,8 +128,8 @@ return false;
 def on_gpu() -> wp.bool: ...
 
 
-# Predicated accesses, of one byte or of two if the sign of `wide` is set: no branch, so no point
-# where the lanes of a warp must meet again.
+# Predicated accesses, of one byte or of two if the sign of `wide` is set: without a branch, the lanes of a warp need
+# not reconverge.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int m = old; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
@@ -146,8 +145,10 @@ return m;
 #endif
 """)
 def ld_operand_if(p: Q, old: U, wanted: U, wide: U, crosses: U) -> U:
-    """The operand at `p` if `wanted` is not 0, else `old`. A second byte that `crosses` a page may
-    lie behind the end of the ROM: it is not read."""
+    """Return the operand at `p` if `wanted` is not 0, else `old`.
+
+    A second byte that `crosses` a page may lie behind the end of the ROM: it is not read.
+    """
     ...
 
 
@@ -172,7 +173,7 @@ return v ^ (a & b);
 #endif
 """)
 def xor_both(v: U, a: U, b: U) -> U:
-    """`v` with the bits toggled that are set in `a` and `b`; the compiler knows nothing of it."""
+    """Return `v` with the bits toggled that are set in both `a` and `b`, opaque to the compiler."""
     ...
 
 
@@ -184,11 +185,11 @@ return n > 31 ? 0 : v >> n;
 #endif
 """)
 def shift_out(v: U, n: U) -> U:
-    """`v` >> `n`: 0 if `n` is above 31."""
+    """Return `v` >> `n`: 0 if `n` is above 31."""
     ...
 
 
-# No short circuit, which would make a branch or a number of what is one machine instruction.
+# Without short-circuit evaluation, which would turn a single machine instruction into a branch or a number.
 @wp.func_native("return a & b;")
 def both(a: wp.bool, b: wp.bool) -> wp.bool: ...
 
@@ -224,7 +225,7 @@ return d;
 #endif
 """)
 def prmt(a: U, b: U, s: U) -> U:
-    """Bytes of b:a picked by the four nibbles of s (CUDA `prmt.b32`)."""
+    """Return the bytes of b:a picked by the four nibbles of s (CUDA `prmt.b32`)."""
     ...
 
 
@@ -236,7 +237,7 @@ return __builtin_popcount(v);
 #endif
 """)
 def popcount(v: U) -> U:
-    """Number of set bits."""
+    """Return the number of set bits."""
     ...
 
 
@@ -255,9 +256,9 @@ for (int i = 0; i < 160; i++) ((unsigned char*)dst)[i] = ((const unsigned char*)
 def copy160(dst: Q, src: Q): ...
 
 
-# Asynchronous copies of a word each to where nobody looks: unlike a load they need no register and
-# nobody waits for them, and unlike a prefetch they certainly fill the cache. Thirteen of them cover
-# a record (tests/emulator/test_batch.py); behind the last one there may be nothing.
+# Asynchronous copies of a word each to an unused place: unlike a load they need no register and no wait, and unlike a
+# prefetch they certainly fill the cache. Thirteen of them cover a record (tests/emulator/test_batch.py); the last one
+# may end exactly at the record's end.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 __shared__ unsigned int nowhere[4];
@@ -275,8 +276,10 @@ fetch(io); fetch(io + 0x20); fetch(io + 0x40); fetch(io + 0x80); fetch(io + 0xE0
 #endif
 """)
 def gather(first: wp.ref[U], mem: Q, scratch: Q):
-    """Bring a console's record (`first`: its first field), the I/O page of its row and the scratch
-    bytes to the nearest cache, all at once: what comes next would miss them one after another."""
+    """Fetch a console's record, the I/O page of its row and its scratch bytes to the nearest cache, all at once.
+
+    The accesses that follow would miss them one after another. `first`: the record's first field.
+    """
     ...
 
 
@@ -286,11 +289,11 @@ asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 """)
 def gathered():
-    """Wait for what `gather` has begun: before the thread ends."""
+    """Wait for the copies that `gather` has begun: before the thread ends."""
     ...
 
 
-# All 32 lanes must arrive: they go on together, which the end of a branch alone does not ensure.
+# All 32 lanes must arrive: they then continue together, which the end of a branch alone does not ensure.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 return __any_sync(0xffffffffu, here) ? 1u : 0u;
@@ -299,12 +302,12 @@ return here ? 1u : 0u;
 #endif
 """)
 def meet(here: U) -> U:
-    """1 if `here` is not 0 in any lane of the warp (on a CPU: in this thread)."""
+    """Return 1 if `here` is not 0 in any lane of the warp (on a CPU: in this thread)."""
     ...
 
 
-# A warp barrier that the compiler believes it can do without is left out, and after calls that
-# branch it believes so wrongly: lanes come back one by one. Behind an unknown condition it stays.
+# The compiler removes a warp barrier that it considers redundant, and after calls that branch it is wrong: lanes come
+# back one by one. Behind an unknown condition the barrier stays.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 if (threadIdx.x < unknown) asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
@@ -317,5 +320,5 @@ def converge(unknown: U):
 
 @wp.func
 def earlier(a: U, b: U) -> U:
-    """The earlier of two times (wrap-around safe)."""
+    """Return the earlier of two times (wrap-around safe)."""
     return wp.where(I(b - a) < I(0), b, a)

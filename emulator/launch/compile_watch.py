@@ -1,7 +1,7 @@
-"""Tell when Warp compiles a module: on a fresh computer that is most of the first start.
+"""Notice of Warp's compilations: on a fresh computer they are most of the first start.
 
-Warp says so only afterwards and only in its log, so its two calls of the compiler are wrapped.
-They are no public interface: a Warp without them compiles as ever, and nothing is told.
+Warp reports a compilation only afterwards and only in its log, so its two calls of the compiler are wrapped.
+They are no public interface: a Warp without them compiles as ever, unreported.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 Listener = Callable[[int, str, float], None]
-"""Gets the number of the part from 1, the kernel module's name, and the seconds that it took,
--1 before it is compiled."""
+"""Callback that gets the number of the part from 1, the kernel module's name, and the seconds that it took, -1
+before it is compiled."""
 COMPILERS = ("build_cpu", "build_cuda")
 
 
 class CompileWatch:
-    """Counts what this process compiles from now on."""
+    """Counter of this process's compilations from now on."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -30,7 +30,7 @@ class CompileWatch:
         self._lock = threading.Lock()
 
     def install(self) -> bool:
-        """Whether this Warp can be watched. Idempotent."""
+        """Wrap Warp's compilers, once; return whether this Warp can be watched."""
         if self._installed:
             return True
         with contextlib.suppress(ImportError):
@@ -60,7 +60,7 @@ class CompileWatch:
 
 
 def _module_name(args: tuple[Any, ...]) -> str:
-    """`executors.native` of the source `wp_emulator.kernels.executors.native_18aad9f.cpp`."""
+    """Return `executors.native` of the source `wp_emulator.kernels.executors.native_18aad9f.cpp`."""
     sources = [Path(one).name for one in args if isinstance(one, str) and one.endswith(_SOURCES)]
     stem = sources[0].rpartition(".")[0].rpartition("_")[0] if sources else ""
     return stem.removeprefix("wp_").replace("emulator.kernels.", "")

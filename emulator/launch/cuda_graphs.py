@@ -1,5 +1,6 @@
-"""Launches captured once as a CUDA graph and replayed: a step of few consoles or few frames ends
-sooner than Python can launch its ten kernels one by one.
+"""Launches captured once as a CUDA graph and replayed.
+
+A step of few consoles or few frames ends sooner than Python can launch its ten kernels one by one.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ MOST_GRAPHS = 32
 
 
 class Recorder:
-    """Replays work that is launched again and again with the same arrays.
+    """Recorder of work that is launched again and again with the same arrays.
 
-    The first time, work is launched as it is, which compiles and allocates what it needs; the
-    second time it is captured. A graph holds addresses, so `key` must name every array and number
-    that the launches get; the arrays' contents may change.
+    The first time, work is launched directly, which compiles and allocates what it needs; the second time it
+    is captured. A graph holds addresses, so `key` must name every array and number that the launches get; the
+    arrays' contents may change.
     """
 
     def __init__(self, device: str) -> None:
@@ -27,7 +28,7 @@ class Recorder:
         self._stream = wp.Stream(self.device) if self.device.is_cuda else None
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
-        """Do what `launch` does, which must neither allocate nor look at the host's state."""
+        """Run `launch`, or replay its graph; `launch` must neither allocate nor look at the host's state."""
         if key not in self._graphs:
             if len(self._graphs) >= MOST_GRAPHS:
                 self._graphs.clear()

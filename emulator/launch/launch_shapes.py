@@ -1,8 +1,8 @@
-"""Launch shapes: how a batch is spread over a GPU's warps. The built-in table, and a tuned one.
+"""Launch shapes: the spread of a batch over a GPU's warps. The built-in table, and a tuned one.
 
-`python -m emulator tune` measures this machine's device and writes the tuned table into the user's
-cache folder. Its entries hold for one device and one version of the kernels; what cannot be read is
-ignored with a warning, and the built-in table is used.
+`python -m emulator tune` measures this machine's device and writes the tuned table into the user's cache
+folder. Its entries hold for one device and one version of the kernels; an unreadable table is ignored with a
+warning, and the built-in table is used.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ except ImportError:  # an emulator on its own
     user_cache_path = None
 
 FORMAT = 1
-"""Raised whenever the file changes its meaning."""
+"""Version, raised whenever the file changes its meaning."""
 DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What reading a table raises that is none."""
+"""Errors of reading a file that is no table."""
 MOST_ENTRIES = 32
 FILE_NAME = "launch_shapes.json"
 SOURCES = ("kernels/**/*.py", "hot_code/*.py", "state/batch.py", "rom/isa.py", "rom/control_rows.py", "constants.py")
-"""What the kernels are compiled from; a changed byte may change which shape is best."""
+"""Sources of the kernels; a changed byte may change which shape is best."""
 
 
 class Shape(NamedTuple):
-    """How one launch of `run_frames` is laid out; it changes the time only, never the result."""
+    """Layout of one launch of `run_frames`; it changes the time only, never the result."""
 
     lanes: int
     """Consoles per running warp of 32 threads."""
     running: int
     """Warps per block that run consoles."""
     serving: int
-    """Warps per block that do the rare work for them; 0: each console is served in its own lane,
+    """Warps per block that serve the running warps' rare requests; 0: each console is served in its own lane,
     which executes threaded code (kernels/executors/threaded.py)."""
     tail: int = 0
-    """Consoles left at which the launch goes over from the data path to threaded code, each then
-    alone in its warp (kernels/executors/launch_tail.py); 0: never."""
+    """Number of consoles left at which the launch goes over from the data path to threaded code, each then alone
+    in its warp (kernels/executors/launch_tail.py); 0: never."""
 
     @property
     def block(self) -> int:
@@ -57,15 +57,15 @@ class Shape(NamedTuple):
         return 32 * (self.running + self.serving)
 
 
-# Warps for which a block's board has room (kernels/executors/service_board.py)
+# Most warps that a block's board has room for (kernels/executors/service_board.py)
 MOST_RUNNING = 16
 MOST_SERVING = 8
 MOST_ALONE = 8
-"""Warps of a block of threaded code: more would leave each thread fewer machine registers."""
+"""Most warps of a block of threaded code: more would leave each thread fewer machine registers."""
 
 
 def impossible(shape: Shape) -> str:
-    """Say what is wrong with a shape, or nothing: a launch of such a shape would never end."""
+    """Return the fault of a shape, or an empty text: a launch of a faulty shape would never end."""
     if not 1 <= shape.lanes <= 32:
         return f"lanes={shape.lanes}: a warp has 1 to 32"
     if shape.serving == 0 and shape.lanes != 1:
@@ -87,7 +87,7 @@ CANDIDATES: dict[str, tuple[int, ...]] = {
     "serving": (0, 1, 2, 4),
     "tail": (0, 64, 128, 256, 512, 1024),
 }
-"""What `tune` may put into each field of a Shape, in order of size.
+"""Values that `tune` tries for each field of a Shape, in order of size.
 
 More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine registers.
 """
@@ -97,7 +97,7 @@ ALONE = Shape(1, 2, 0)
 SERVED = Shape(1, 8, 4)
 """The data path, for few consoles."""
 MIXED = SERVED._replace(tail=512)
-"""The data path for the many that end soon, threaded code for the rest: for some games faster."""
+"""The data path while many consoles are left, threaded code for the rest: for some games faster."""
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (1024, ALONE),
     (4096, Shape(8, 4, 2, 512)),
@@ -108,14 +108,14 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
 TWO_PHASES = Shape(2, 4, 2, 512)
-"""For a thousand consoles whose hot code mostly waits to be fetched (HotCode.fetches_much)."""
+"""Shape for a thousand consoles whose hot code mostly waits to be fetched (HotCode.fetches_much)."""
 MANY_ALONE = 768
-"""Consoles beyond which it is used: 1,024 were measured, and 256, where each alone is faster."""
+"""Most consoles for which ALONE is faster than TWO_PHASES (measured: 256 and 1,024)."""
 HOT_TAIL = 1024
 ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]
-"""Shape by the number of consoles it was measured with."""
+"""Shape by the number of consoles that it was measured with."""
 
 
 def find_shape(num_envs: int, device: str) -> Shape:
@@ -136,7 +136,7 @@ def gpu_name(device: str) -> str:
 
 
 def built_in(num_envs: int) -> Shape:
-    """Return the shape for a GPU that nobody has measured."""
+    """Return the shape for a GPU without a tuned table."""
     for most, shape in BUILT_IN:
         if num_envs <= most:
             return shape
@@ -144,8 +144,10 @@ def built_in(num_envs: int) -> Shape:
 
 
 def with_hot_code(shape: Shape, num_envs: int, fetches_much: bool = False) -> Shape:
-    """Return the shape for a batch whose ROMs' hot code is there: more consoles go over to it in
-    the end, or, if it `fetches_much`, only those of the end."""
+    """Return the shape for a batch whose hot code has been compiled.
+
+    More consoles then go over to threaded code in the end or, if the code `fetches_much`, only the last ones.
+    """
     if shape.tail:
         return shape._replace(tail=max(shape.tail, HOT_TAIL))
     return TWO_PHASES if shape == ALONE and fetches_much and num_envs > MANY_ALONE else shape
@@ -176,7 +178,7 @@ def _tuned(device_name: str, path: Path) -> Table:
 
 
 def store(device_name: str, table: Table, path: Path | None = None) -> Path:
-    """Put a device's table into the file, in place of its older one; returns the file."""
+    """Store a device's table in the file, in place of its older one; return the file's path."""
     path = path or table_path()
     key = {"device": device_name, "kernels": kernel_version()}
     rows = [{"num_envs": n} | shape._asdict() for n, shape in sorted(table.items())]
@@ -194,7 +196,7 @@ def store(device_name: str, table: Table, path: Path | None = None) -> Path:
 
 
 def table_path() -> Path:
-    """Return where the tuned table lies, whether it is there or not."""
+    """Return the path of the tuned table, whether the file exists or not."""
     if user_cache_path is None:
         return Path(os.path.expanduser("~/.cache/dmglab"), FILE_NAME)  # raises nothing
     return user_cache_path("dmglab", appauthor=False) / FILE_NAME
@@ -212,7 +214,7 @@ def kernel_version() -> str:
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
-    """Read what the file holds, devices and versions of others included; nothing if it is not."""
+    """Read the file's entries, also of other devices and versions; none if there is no file."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -226,7 +228,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 
 
 def _row(raw: Mapping[str, Any]) -> tuple[int, Shape]:
-    """Check one row; raises ValueError for a shape that `tune` would not have written."""
+    """Return the batch size and shape of one row; raise ValueError for a shape that `tune` would not have written."""
     values = dict(raw)
     num_envs = values.pop("num_envs")
     if type(num_envs) is not int or num_envs < 1:

@@ -1,4 +1,4 @@
-"""Launches that are prepared once: on a CPU, Warp's preparation costs more than the call itself."""
+"""Launches prepared once: on a CPU, Warp's preparation costs more than the call itself."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 
 import warp as wp
 
-# A kernel's first launch loads its module. Two threads that do so at once load it twice, and the
-# second load frees the code that the first thread is about to run.
+# A kernel's first launch loads its module. Two threads that do so at once load it twice, and the second load frees
+# the code that the first thread is about to run.
 preparing = threading.Lock()
 
 
 class RecordedLaunches:
-    """Takes the place of `wp.launch` for kernels that one object launches again and again.
+    """Replacement of `wp.launch` for kernels that one object launches again and again.
 
-    A launch is recorded at its first call; later calls pass on only the inputs that are other
-    objects or numbers than before. A struct must not be changed after its first launch.
+    A launch is recorded at its first call; later calls pass on only the inputs that are other objects or
+    numbers than before. A struct must not be changed after its first launch.
     """
 
     def __init__(self) -> None:
         self._prepared: dict[Any, _Prepared] = {}
 
     def forget(self) -> None:
-        """Record anew: a struct that launches were given has changed."""
+        """Forget the recorded launches, because a struct among their inputs has changed."""
         self._prepared.clear()
 
     def launch(self, kernel: wp.Kernel, dim: Any, inputs: list[Any], device: Any) -> None:
@@ -41,9 +41,11 @@ class RecordedLaunches:
 
 
 class _Prepared:
-    """A recorded launch. Warp packs the arguments of one anew every time it runs, which takes four
-    times as long as the call; here they stay packed. A Warp that keeps its parts elsewhere, or a
-    launch in blocks, runs by its own method."""
+    """Recorded launch whose arguments stay packed.
+
+    Warp would pack them anew every time, which takes four times as long as the call. A Warp that keeps its
+    parts elsewhere, or a launch in blocks, runs by its own method.
+    """
 
     def __init__(self, command: Any, inputs: list[Any]) -> None:
         self._command = command
@@ -54,7 +56,7 @@ class _Prepared:
                 self._pack()
 
     def launch(self, inputs: list[Any]) -> None:
-        """Run it with these inputs."""
+        """Run the recorded launch with these inputs."""
         before = self._inputs
         for i, value in enumerate(inputs):
             if value is not before[i] and (not isinstance(value, int) or value != before[i]):

@@ -1,4 +1,4 @@
-"""Start Warp without its greeting, and without its complaint about a GPU that is not there."""
+"""Start of Warp without its banner, and without its complaint about a missing GPU."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ DRIVER_FILES = ("/proc/driver/nvidia/version", "/usr/lib/wsl/lib/libcuda.so.1")
 
 
 def start_warp() -> None:
-    """Idempotent. Warp's banner would land on standard output, where results belong."""
+    """Start Warp, once; its banner would land on standard output, where results belong."""
     wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)
     with contextlib.nullcontext() if has_driver() else _silent_stderr():
         wp.init()
 
 
 def has_driver() -> bool:
-    """Whether an NVIDIA driver is installed; anything Warp says about CUDA then matters."""
+    """Return whether an NVIDIA driver is installed; Warp's messages about CUDA matter only then."""
     return not sys.platform.startswith("linux") or any(map(os.path.exists, DRIVER_FILES))
 
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """The native library writes to file descriptor 2 itself and knows no switch for it."""
+    """Redirect file descriptor 2 to the null device: the native library writes to it, without a switch."""
     sys.stderr.flush()
     kept = os.dup(2)
     null = os.open(Path(os.devnull), os.O_WRONLY)

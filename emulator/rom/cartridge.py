@@ -1,7 +1,5 @@
-"""Cartridge files: header, mapper kind, sizes; nothing of the device.
-
-https://gbdev.io/pandocs/The_Cartridge_Header.html
-"""
+"""Cartridge files: header, mapper kind, sizes; independent of the device.
+https://gbdev.io/pandocs/The_Cartridge_Header.html"""
 
 from __future__ import annotations
 
@@ -21,11 +19,11 @@ RAM_SIZES = {0: 0, 1: 0x800, 2: 0x2000, 3: 0x8000, 4: 0x20000, 5: 0x10000}
 
 
 class EmulatorError(Exception):
-    """Root of this package's errors: one line with what, value and remedy."""
+    """Base of this package's errors: one line that names problem, value and remedy."""
 
 
 class CartridgeError(EmulatorError):
-    """A file that cannot be run as a Game Boy cartridge."""
+    """File that cannot be run as a Game Boy cartridge."""
 
 
 class MapperKind(enum.IntEnum):
@@ -67,7 +65,7 @@ UNSUPPORTED = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CartridgeHeader:
-    """What the header at 0100-014F says."""
+    """Fields of the header at 0100-014F."""
 
     title: str
     mapper: MapperKind
@@ -101,7 +99,7 @@ class Cartridge:
 
     @classmethod
     def of(cls, given: Rom) -> Cartridge:
-        """Return `given` itself, or read what it names or holds; raise CartridgeError for what is no ROM."""
+        """Return `given` itself, or read the ROM that it names or holds; raise CartridgeError if there is none."""
         if isinstance(given, Cartridge):
             return given
         if isinstance(given, (str, os.PathLike)):
@@ -154,7 +152,7 @@ class Cartridge:
 
 
 Rom = Cartridge | str | os.PathLike[str] | bytes
-"""A cartridge, or the path or the bytes of one."""
+"""Cartridge, or the path or the bytes of one."""
 
 
 def parse_header(data: bytes, name: str = "ROM") -> CartridgeHeader:
@@ -200,5 +198,5 @@ def parse_header(data: bytes, name: str = "ROM") -> CartridgeHeader:
 
 
 def _is_multicart(data: bytes) -> bool:
-    """Whether a 1 MiB MBC1 image holds several games (a logo at the start of bank 10 hex)."""
+    """Return whether a 1 MiB MBC1 image holds several games (a logo at the start of bank 10 hex)."""
     return len(data) == 0x100000 and data[0x40104:0x40134] == LOGO

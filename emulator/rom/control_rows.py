@@ -1,8 +1,8 @@
-"""The encoding of the datasheet: control rows for the uniform data path, and words for a ROM.
+"""Encoding of the datasheet: control rows for the uniform data path, and words for a ROM.
 
-An instruction is twelve uint32 that steer one sequence of steps (sm83/data_path.py), so that lanes
-of a warp at different opcodes run together. A predecoded word names the row of the instruction at a
-ROM byte and carries its immediate.
+An instruction is twelve uint32 that steer one sequence of steps (sm83/data_path.py), so that lanes of a warp
+at different opcodes run together. A predecoded word names the row of the instruction at a ROM byte and
+carries its immediate.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ NEVER_SET = 1 << 8
 READ_CYCLE_SHIFT, WRITE_CYCLE_SHIFT = 12, 21
 ASCENDING = 1 << 18
 INC_DEC_PAIR = 1 << 19
-CONTROL = 1 << 20  # kinds behind daa: what `attend` has to do
-WATCH = 8  # a backward branch that may close a loop that waits
+CONTROL = 1 << 20  # operations after daa: `attend` executes them
+WATCH = 8  # backward branch that may close a waiting loop
 FETCH = 1 << 10  # no instruction yet
 CYCLES_SHIFT = 28
-# What a branch that is not taken must not do.
+# Control bits that do not apply to a branch that is not taken.
 TAKEN_ONLY = READ | READ16 | WRITE | WRITE16 | SP_FROM_ADDRESS | BRANCH | WATCH | 7 << CYCLES_SHIFT
 
 # Slow kinds, word 6 bits 24-27. The first eight are the rotates and shifts.
@@ -43,11 +43,11 @@ SLOW_KINDS = {
 _FLAG_BITS = (8, 4, 2, 1)  # Z N H C, as a nibble
 _SUM, _AND, _OR, _XOR = (1, 1, 1), (1, 0, 0), (1, 1, 0), (0, 1, 0)
 _TERMS = {"and": _AND, "bit": _AND, "res": _AND, "or": _OR, "set": _OR, "xor": _XOR, "cpl": _XOR}
-"""Which terms of x + y an operation takes: and-term, xor-term, carries; all of them if not named."""
+"""Terms of x + y by operation: and-term, xor-term, carries; `_SUM` for the others."""
 
 
 def _flag_masks(flags: str) -> tuple[int, int, int]:
-    """Keep, computed and toggle nibbles of a flags column."""
+    """Return the keep, computed and toggle nibbles of a flags column."""
     keep = computed = toggle = 0
     for letter, bit in zip(flags, _FLAG_BITS, strict=True):
         keep |= bit * (letter in "-~")
@@ -57,7 +57,7 @@ def _flag_masks(flags: str) -> tuple[int, int, int]:
 
 
 def _select_y(y: str) -> tuple[int, int]:
-    """Register selector and operand selector of y."""
+    """Return the register selector and operand selector of y."""
     if y in _BYTE:
         return _BYTE[y] * 0x11, 0x10
     if y in _PAIR:
@@ -66,7 +66,7 @@ def _select_y(y: str) -> tuple[int, int]:
 
 
 def _select_address(address: str) -> tuple[int, int, int, int]:
-    """Register pair, address selector, constant and adjustment of a memory operand."""
+    """Return register pair, address selector, constant and adjustment of a memory operand."""
     base = address.removeprefix("ff00+").rstrip("+-").split("+")[0].split("-")[0]
     constant = 0xFF00 if address.startswith("ff00+") else 0
     adjust = {"hl+": 1, "hl-": -1, "sp+2": 2, "sp-2": -2}.get(address, 0)
@@ -78,7 +78,7 @@ def _select_address(address: str) -> tuple[int, int, int, int]:
 
 
 def _destination_selectors(destination: str) -> tuple[int, int]:
-    """Byte selectors that write the result (bytes 4, 5) into lo and hi."""
+    """Return the byte selectors that write the result (bytes 4, 5) into lo and hi."""
     file = list(range(8))
     if destination in _BYTE:
         file[_BYTE[destination]] = 8
@@ -91,10 +91,10 @@ def _destination_selectors(destination: str) -> tuple[int, int]:
     )
 
 
-# Rotates on the uniform path: the operand times the first, shifted right by the second, has the
-# result in byte 0 and, before it is shifted, the carry in bit 16. Byte 1 of the operand: the
-# register once more, 0 (of the immediate that such an instruction has not), or the sign. RR has F
-# in bytes 0 and 2 and the register in byte 1: times 1001 has C, bit 4 of F, right above it as well.
+# Rotates on the uniform path: (multiplier, right shift, byte 1 of the operand). The product shifted right
+# has the result in byte 0; before the shift it has the carry in bit 16. Byte 1 of the operand is the
+# register once more, 0 (from the unused immediate), or the sign. For RR, bytes 0 and 2 are F and byte 1
+# is the register: times 1001 puts C, bit 4 of F, right above the register as well.
 TURNS = {
     "rlc": (2, 8, "twice"),
     "rrc": (0x10000, 17, "twice"),
@@ -108,7 +108,7 @@ TURNS = {
 
 
 def _turn(row: Instruction) -> tuple[int, int, int] | None:
-    """Multiplier, shift and operand selector of a rotate on the uniform path."""
+    """Return multiplier, shift and operand selector of a rotate on the uniform path."""
     if row.operation not in TURNS or (row.operation == "rl" and row.opcode < 256):
         return None  # rla is adc a, a
     times, shift, upper = TURNS[row.operation]
@@ -119,7 +119,7 @@ def _turn(row: Instruction) -> tuple[int, int, int] | None:
 
 
 def slow_bits(operation: str) -> int:
-    """Control bits of an operation off the uniform path."""
+    """Return the control bits of an operation off the uniform path."""
     kind = SLOW_KINDS[operation]
     return (SLOW if kind <= SLOW_KINDS["daa"] else CONTROL) | kind << 24
 
@@ -145,14 +145,14 @@ def _control_bits(row: Instruction) -> int:
 
 
 class _Operand(NamedTuple):
-    """One side of the sum that every instruction is."""
+    """Operand of the sum that every instruction is: x or y."""
 
     select: int
     """Operand selector."""
     times: int
-    """What it is multiplied by: 1, 0, -1, or by `TURNS`."""
+    """Multiplier: 1, 0, -1, or one of `TURNS`."""
     plus: int
-    """What is added to it."""
+    """Addend."""
     register: int = 0
     """Register selector; of y only."""
 
@@ -191,7 +191,7 @@ def _operand_y(row: Instruction) -> _Operand:
 
 
 def _branch_words(row: Instruction) -> tuple[int, int]:
-    """Word 6, and what the condition adds to word 5: its flag, and the bits that change if that is set."""
+    """Return word 6, and the condition's part of word 5: its flag, and the bits that change if that is set."""
     taken = _control_bits(row) | (row.m_cycles + row.taken_extra) << CYCLES_SHIFT
     not_taken = taken & ~TAKEN_ONLY | row.m_cycles << CYCLES_SHIFT
     changes = taken ^ not_taken if row.condition else 0
@@ -200,7 +200,7 @@ def _branch_words(row: Instruction) -> tuple[int, int]:
 
 
 def _term_words(row: Instruction, carry_toggle: int) -> tuple[int, int]:
-    """Word 4, and what the terms of the sum give to word 5."""
+    """Return word 4, and the terms' part of word 5."""
     and_term, xor_term, carry_term = _TERMS.get(row.operation, _SUM)
     target = 0x32 if row.destination == "vector" else 0x54
     wide = int(row.access is not None and row.access.size == 2) << 31
@@ -212,14 +212,14 @@ def _term_words(row: Instruction, carry_toggle: int) -> tuple[int, int]:
 
 
 def encode(row: Instruction) -> tuple[int, ...]:
-    """Twelve control words of one instruction (layout read by sm83/data_path.py).
+    """Encode one instruction as twelve control words (layout read by sm83/data_path.py).
 
     Word 0  operand register bytes 0-15; address constant 16-31
     Word 1  lo selector 0-15; computed flags 20-23; address adjustment 24-31
     Word 2  hi selector 0-15; toggled flags 20-23; length 30-31
     Word 3  x selector 0-7; y selector 8-15; kept flags 20-23
-    Word 4  selector of the branch's target 0-15; carry-in toggle 20; and-term times 30-31; of a rotate nothing
-            but the shift, less than 32
+    Word 4  selector of the branch's target 0-15; carry-in toggle 20; and-term times 30-31; of a rotate only
+            the shift, less than 32
     Word 5  sign bit of byte 0: xor-term on; selector of the carries 8-15; flag of the condition 20-23; 16-bit
             access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
     Word 6  control bits (if the flag is clear); kind of a slow instruction 24-27; M-cycles 28-30
@@ -254,20 +254,18 @@ def encode(row: Instruction) -> tuple[int, ...]:
 
 
 IDLE = 0xCB
-"""Row of no instruction: it takes no time and changes nothing."""
+"""Row that stands for no instruction: it takes no time and changes nothing."""
 IDLE_LO, IDLE_HI, IDLE_FLAGS = 0x3210, 0x3210, 0xF00000
 IDLE_ROW = (0, IDLE_LO, IDLE_HI, IDLE_FLAGS, *[0] * 8)
 ROW_WORDS = 16  # twelve used
 ROWS = 2048
-"""Rows of the control table: of the instructions, of those not to be found in the predecoded ROM
-(`SLOW_FETCH`: the idle row, which then looks for them), and of branches that may close a loop that
-waits (`WAITS`)."""
+"""Number of rows of the control table: instructions, instructions missing from the predecoded ROM (`SLOW_FETCH`:
+the idle row, which then fetches them), and branches that may close a waiting loop (`WAITS`)."""
 
 
 @functools.cache  # a run makes five emulators or more; one table takes 40 ms
 def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
-    """Control table, uint32[ROWS * ROW_WORDS], read-only; with `trap_ld_b_b` opcode 40 is a
-    breakpoint."""
+    """Return the control table, uint32[ROWS * ROW_WORDS], read-only. With `trap_ld_b_b` opcode 40 is a breakpoint."""
     table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
     table[IDLE] = IDLE_ROW
     if trap_ld_b_b:
@@ -275,7 +273,7 @@ def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
     fetch = np.array(IDLE_ROW, np.uint32)
     fetch[6] = FETCH
     waits = table.copy()
-    for word in (5, 6):  # a branch by condition has its bits in both
+    for word in (5, 6):  # a conditional branch has its bits in both words
         waits[table[:, word] & BRANCH != 0, word] |= WATCH
     rows = np.tile(fetch, (ROWS, 1))
     rows[:512], rows[WAITS : WAITS + 512] = table, waits
@@ -287,22 +285,21 @@ def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
 SLOW_FETCH = 0x200
 """Bit of a predecoded word: the instruction crosses the end of its bank."""
 WAITS = 0x400
-"""Bit of a predecoded word: a backward branch that may close a loop that waits."""
+"""Bit of a predecoded word: a backward branch that may close a waiting loop."""
 COUNTS_8, COUNTS_16 = 0x800, 0x1000
 """Bits of such a word: the loop only counts a register, or a pair, down to zero."""
 LEAVES_BANK = 0x2000
-"""Bit of a predecoded word: a JR to another 16 KiB; only for who walks along the words."""
+"""Bit of a predecoded word: a JR to another 16 KiB; read only by code that follows the words."""
 JR = (0x18, 0x20, 0x28, 0x30, 0x38)
 _LENGTH = np.array([instruction.length for instruction in INSTRUCTIONS], np.uint32)
 
 
 def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
-    """Control row | immediate << 16 for each byte of `rom` taken as an opcode, uint32.
+    """Return control row | immediate << 16 for each byte of `rom` taken as an opcode, uint32.
 
-    The immediate of rst is its vector. An instruction that crosses a 16 KiB boundary carries
-    `SLOW_FETCH`: what follows depends on the bank mapped behind it. With `ends` so does one that
-    touches the boundary, and `LEAVES_BANK` is set: whoever walks along the words then never leaves
-    the bank.
+    The immediate of rst is its vector. An instruction that crosses a 16 KiB boundary carries `SLOW_FETCH`:
+    its remaining bytes depend on the bank mapped behind it. With `ends` so does one that touches the
+    boundary, and `LEAVES_BANK` is set: code that follows the words then never leaves the bank.
     """
     opcode = rom.astype(np.uint32)
     first = np.append(opcode[1:], 0).astype(np.uint32)

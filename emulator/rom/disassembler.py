@@ -10,7 +10,7 @@ from emulator.rom.isa import INSTRUCTIONS
 
 
 def instruction_text(code: bytes, address: int = 0) -> tuple[str, int]:
-    """Mnemonic with its operands filled in, and the length; `code` holds at least 3 bytes."""
+    """Return the mnemonic with its operands filled in, and the length; `code` holds at least 3 bytes."""
     row = INSTRUCTIONS[256 + code[1] if code[0] == 0xCB else code[0]]
     text = row.mnemonic
     if "n16" in text:
@@ -28,7 +28,7 @@ def instruction_text(code: bytes, address: int = 0) -> tuple[str, int]:
 
 
 def disassemble(rom: np.ndarray, start: int, count: int, bank: int = 1) -> Iterator[str]:
-    """Lines `bank:address  bytes  text`, at most `count`, from CPU address `start` (below 8000)."""
+    """Yield lines `bank:address  bytes  text`, at most `count`, from CPU address `start` (below 8000)."""
     address = start
     for _ in range(count):
         if address > 0x7FFF:

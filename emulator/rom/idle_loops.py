@@ -1,13 +1,11 @@
-"""Which backward branches of a ROM may close a loop that only waits.
+"""Backward branches of a ROM that may close a loop that only waits.
 
-A loop that waits for something repeats itself: no instruction between the branch and its target
-stores anything, calls, returns or stops the CPU, and none makes a register depend on what the last
-turn has left in it. That is a reading of the bytes as code, front to back; bytes that are data may
-look alike. It decides nothing: what is skipped has been seen to repeat (sm83/data_path.py). It only
-says where that is worth a look.
+A waiting loop repeats itself: no instruction between the branch and its target stores anything, calls, returns or
+stops the CPU, and none makes a register depend on its value of the last turn. The bytes are read as code, front to
+back; data may look alike. A mark is only a candidate: a loop is skipped once it has been seen to repeat
+(sm83/data_path.py).
 
-A loop that waits for a while counts down and does nothing else. What it leaves after any number of
-turns is known.
+A loop that waits for a fixed time counts down and does nothing else. Its result after any number of turns is known.
 """
 
 import numpy as np
@@ -16,17 +14,17 @@ from emulator.rom import control_rows, isa
 
 LONGEST_BODY = 48  # bytes
 DEC_R8 = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)
-LD_R_R = (0x40, 0x49, 0x52, 0x5B, 0x64, 0x6D, 0x7F)  # which change nothing
+LD_R_R = (0x40, 0x49, 0x52, 0x5B, 0x64, 0x6D, 0x7F)  # without effect
 # dec rr; ld a, one half; or the other, in both orders
 DEC_R16 = {0x0B: ((0x78, 0xB1), (0x79, 0xB0)), 0x1B: ((0x7A, 0xB3), (0x7B, 0xB2)), 0x2B: ((0x7C, 0xB5), (0x7D, 0xB4))}
 BANK = 0x4000
 JP = (0xC3, 0xC2, 0xCA, 0xD2, 0xDA)
 REGISTERS = "bcdehla"
-REPEATABLE = ("", "and", "or", "bit", "set", "res")  # the second time nothing changes any more
+REPEATABLE = ("", "and", "or", "bit", "set", "res")  # repeating them changes nothing
 
 
 def _bits(operand: str) -> int:
-    """A bit for each 8-bit register of an operand; SP counts as one."""
+    """Return a bit for each 8-bit register of an operand; SP counts as one."""
     if operand == "sp":
         return 0x80
     if operand not in (*isa.R8, *isa.R16):
@@ -35,8 +33,11 @@ def _bits(operand: str) -> int:
 
 
 def _effects(row: isa.Instruction) -> tuple[bool, int, int]:
-    """Whether it cannot be part of such a loop; registers that it changes by what they were, and
-    those that it sets whatever they were."""
+    """Return the effect of an instruction on a waiting loop.
+
+    The values: whether it rules such a loop out; the registers that it changes depending on their old value;
+    and the registers that it sets.
+    """
     access = row.access
     acts = row.operation in control_rows.SLOW_KINDS and bool(
         control_rows.slow_bits(row.operation) & control_rows.CONTROL
@@ -58,7 +59,7 @@ _JUMPS = np.isin(np.arange(256), (*control_rows.JR, *JP))
 
 
 def mark_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """`words` of `rom`, as `predecode` makes them, with such branches marked (WAITS, COUNTS_*)."""
+    """Return a copy of `words` of `rom`, from `predecode`, with these branches marked (WAITS, COUNTS_*)."""
     branch, target = _backward_branches(rom)
     marked = words.copy()
     marked[branch[_repeat(words & 511, branch, target)]] |= control_rows.WAITS
@@ -70,12 +71,12 @@ def mark_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
 
 
 def marked_words(rom: np.ndarray, ends: bool = False) -> np.ndarray:
-    """What the executors read of a ROM: `predecode`d words, uint32[bytes], loops marked."""
+    """Return the words of a ROM that the executors read: `predecode`d, uint32[bytes], loops marked."""
     return mark_loops(rom, control_rows.predecode(rom, ends))
 
 
 def _counts_down(code: bytes, begin: int, end: int) -> int:
-    """The mark of a loop that counts down and does nothing else, or 0."""
+    """Return the mark of a loop that counts down and does nothing else, or 0."""
     steps = []
     place = begin
     while place < end:
@@ -99,7 +100,7 @@ def _counts_down(code: bytes, begin: int, end: int) -> int:
 
 
 def _repeat(rows: np.ndarray, branch: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """For each branch, whether all from its target on may repeat itself; `rows` by ROM byte."""
+    """Return for each branch whether all instructions from its target on may repeat themselves; `rows` by ROM byte."""
     place, fresh = target.copy(), np.zeros(len(target), np.uint8)
     waits = np.ones(len(target), bool)
     while True:
@@ -113,9 +114,9 @@ def _repeat(rows: np.ndarray, branch: np.ndarray, target: np.ndarray) -> np.ndar
 
 
 def _backward_branches(rom: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of JR and JP to at most LONGEST_BODY bytes before, and those they lead to.
+    """Return the places of JR and JP to at most LONGEST_BODY bytes before, and of their targets.
 
-    Code of bank 0 runs at 0000, that of the others at 4000.
+    Code of bank 0 runs at 0000, code of the others at 4000.
     """
     places = np.flatnonzero(_JUMPS[rom[:-2]])
     first, second, third = (rom[places + k].astype(np.int64) for k in range(3))

@@ -1,4 +1,4 @@
-"""Regular files only: read up to a size, so that reading always ends, and replaced whole."""
+"""Access to regular files only: size-limited reads, and atomic replacement."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import BinaryIO
 
 
 class FileRefusedError(OSError):
-    """A path that is not read: no regular file, too large, or no path at all."""
+    """Path that is not read: no regular file, too large, or no path at all."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(errno.EINVAL, reason)
 
 
 def open_regular(path: str | os.PathLike[str], most_bytes: int) -> BinaryIO:
-    """Open a regular file of at most `most_bytes` for reading; nothing blocks.
+    """Open a regular file of at most `most_bytes` for reading, without blocking.
 
     Raises OSError; `reason` says in a few words why.
     """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened: devices react to that
+        if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened: opening a device may have effects
             raise FileRefusedError("not a regular file")
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError as error:  # a NUL, or characters that no path can have
@@ -40,20 +40,20 @@ def open_regular(path: str | os.PathLike[str], most_bytes: int) -> BinaryIO:
 
 
 def read_regular(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """The bytes of a regular file of at most `most_bytes`; raises OSError."""
+    """Read a regular file of at most `most_bytes`; raise OSError if it cannot be read."""
     with open_regular(path, most_bytes) as file:
         data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:  # it grew, or says nothing about its size
+    if len(data) > most_bytes:  # it grew, or its size is unknown
         raise FileRefusedError(f"more than {most_bytes} bytes")
     return data
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file, open for writing, that takes the place of `path` once all is written.
+    """Open a new file for writing, which replaces `path` once all is written.
 
-    Raises OSError; before anything is written where `path` is a folder, or a device or pipe, which
-    a rename would take away.
+    Raises OSError; before anything is written where `path` is a folder, or a device or pipe, which a rename
+    would take away.
     """
     path = Path(path)
     with contextlib.suppress(FileNotFoundError):
@@ -71,5 +71,5 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def reason(error: OSError) -> str:
-    """Why a file could not be read, in a few words."""
+    """Return why a file could not be read, in a few words."""
     return (error.strerror or str(error)).lower()

@@ -1,13 +1,12 @@
-"""A console that is run in slices of a frame, to see its sound registers change within it.
+"""Slices of a frame, which show a console's sound registers as they change within it.
 
-A launch runs whole frames. A console whose times are all `n` M-cycles later reaches the launch's
-end `n` M-cycles sooner, so that a launch of one frame runs the rest only: that is `kernels/
-executors/launch_boundary.py: launch_end` by another length, written on the host.
+A launch runs whole frames. A console whose times are all `n` M-cycles later reaches the launch's end `n` M-cycles
+sooner, so that a launch of one frame runs the rest only: the shift is that of
+`kernels/executors/launch_boundary.py: launch_end` with another length, written on the host.
 
-The console is a shadow of the one that is played: it is given the same state and the same buttons.
-Bit 7 of NRx4 (the trigger), which no program can read, is cleared here before each slice: set after
-it, the channel was triggered in it. So the shadow's memory differs from the player's in these four
-bits, its course in nothing.
+The console is a copy of the played one: it gets the same state and the same buttons. Bit 7 of NRx4 (the trigger),
+which no program can read, is cleared here before each slice: if it is set afterwards, the channel was triggered in
+it. So the copy differs from the played console in these four bits of memory only, and executes the same instructions.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from emulator.state.batch import CONSOLE_DTYPE, RUNNING, STOPPED
 from emulator.state.snapshot import Snapshot
 
 SLICES = 8
-"""A frame: 2.1 ms each. A music driver runs once a frame or by the timer, some 60 to 240 Hz."""
+"""Slices of a frame, 2.1 ms each. A music driver runs once a frame or by the timer, some 60 to 240 Hz."""
 FIRST = k.NR10 - k.IO
 REGISTERS = 0x30
-"""FF10-FF3F."""
+"""Number of bytes FF10-FF3F."""
 CONTROLS = tuple(register - k.NR10 for register in (k.NR14, k.NR24, k.NR34, k.NR44))
 TRIGGER = 0x80
 LCDC = k.ROW_IO + 0x40
@@ -37,24 +36,24 @@ PLACES = {name: place for place, name in enumerate(NAMES)}
 
 
 class Slice(NamedTuple):
-    """What the sound registers held at the end of a slice."""
+    """Sound registers at the end of a slice."""
 
     m_cycles: int
     registers: bytes
-    """FF10-FF3F as they were written; the sweep's new frequency is in NR13 and NR14."""
+    """FF10-FF3F as written; the sweep's new frequency is in NR13 and NR14."""
     on: int
-    """Bits 0-3: channel sounds."""
+    """Bits 0-3: channel is on."""
     triggered: int
     """Bits 0-3: channel was triggered in this slice."""
     envelope_clocks: int
-    """Of the 64 Hz that move envelopes: 0 or 1."""
+    """Number of 64 Hz envelope clocks in the slice: 0 or 1."""
 
 
 class SlicedConsole:
-    """One console on the CPU."""
+    """One console on the CPU, run in slices."""
 
     def __init__(self, cartridge: Cartridge) -> None:
-        """At power-on."""
+        """Make the console at power-on."""
         self._emulator = Emulator(cartridge, 1, "cpu")
         self._buttons = np.zeros(1, np.uint8)
         # Both are views: on a CPU they are the batch's own memory.
@@ -65,15 +64,15 @@ class SlicedConsole:
         self._lengths = np.diff([0, *ends]).tolist()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Be in the state `snapshot` from now on."""
+        """Put the console into the state `snapshot`."""
         self._emulator.restore(snapshot)
 
     def registers(self) -> bytes:
-        """FF10-FF3F as they are now."""
+        """Return the current FF10-FF3F."""
         return self._sound.tobytes()
 
     def state_hash(self) -> str:
-        """Of the state with the triggers cleared."""
+        """Return the hash of the state with the triggers cleared."""
         self._clear_triggers()
         return self._emulator.state_hash()[0]
 
@@ -94,7 +93,7 @@ class SlicedConsole:
         return Slice(m_cycles, registers, on, triggered, clocks)
 
     def _step(self) -> int:
-        """Of the frame sequencer: the eighth one, number 7, clocks the envelopes."""
+        """Return the frame sequencer's step; step 7 clocks the envelopes."""
         return int(self._words[PLACES["apu_step"]])
 
     def _clear_triggers(self) -> None:

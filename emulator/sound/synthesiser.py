@@ -1,7 +1,7 @@
-"""Sound registers to samples: four channels, their mixer, the capacitor behind it.
+"""Synthesis of samples from sound registers: four channels, their mixer, its capacitor.
 
-https://gbdev.io/pandocs/Audio_details.html. Which channels sound, their lengths and the sweep are
-the emulator's own (kernels/io/sound_registers.py); the envelopes and what is heard are made here.
+https://gbdev.io/pandocs/Audio_details.html. The emulator computes which channels are on, their lengths and
+the sweep (kernels/io/sound_registers.py); the envelopes and the samples are made here.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ ALL_CHANNELS = 0xF
 LEAK = 0.999958
 """Share of the capacitor's charge that is left after a T-cycle, on a DMG."""
 WAVE_SHIFTS = (4, 0, 1, 2)
-"""NR32 bits 5-6: silent, all, half, a quarter."""
+"""Right shift by NR32 bits 5-6: silent, all, half, a quarter."""
 SWEPT = 0x07
 
 
 def at(register: int) -> int:
-    """Where a register lies in `Slice.registers`."""
+    """Return the index of a register in `Slice.registers`."""
     return register - k.NR10
 
 
 class Tone(NamedTuple):
-    """What one channel plays for a while."""
+    """Output of one channel while nothing changes."""
 
     wave: waveforms.Wave
     clock: float
     """Steps of the wave's table a second."""
     level: float
-    """Of a full wave, 0 to 1."""
+    """Share of a full wave, 0 to 1."""
 
 
 @dataclass
@@ -48,11 +48,11 @@ class _Channel:
     rises: bool = False
     period: int = 0
     left: int = 0
-    """64 Hz clocks to the envelope's next move."""
+    """Number of 64 Hz clocks to the envelope's next step."""
     phase: float = 0.0
 
     def trigger(self, envelope: int) -> None:
-        """`envelope` is NRx2."""
+        """Start the envelope; `envelope` is NRx2."""
         self.volume, self.rises, self.period = envelope >> 4, bool(envelope & 8), envelope & 7
         self.left = self.period
 
@@ -66,20 +66,20 @@ class _Channel:
 
 
 class Synthesiser:
-    """Keeps the channels' phases and envelopes between frames."""
+    """Sample generator that keeps the channels' phases and envelopes between frames."""
 
     def __init__(self, rate: int = 48_000) -> None:
-        """`rate` samples a second."""
+        """Start in silence, with `rate` samples a second."""
         self.rate = rate
         self.channels = ALL_CHANNELS
-        """Bit per channel that is heard."""
+        """Bit per audible channel."""
         self._voices = [_Channel() for _ in CHANNELS]
         self._owed = 0.0
-        """Part of a sample that the last frame left over."""
+        """Fraction of a sample left over from the last frame."""
         self._charge = np.zeros(2)
 
     def frame(self, slices: Sequence[Slice], stretch: float = 1.0) -> np.ndarray:
-        """float32[n, 2], left and right in -1..1, for the slices of a frame.
+        """Synthesise the slices of a frame, float32[n, 2], left and right in -1..1.
 
         `stretch` times as long as on the console, and as much deeper: 2 at half speed.
         """
@@ -92,7 +92,7 @@ class Synthesiser:
                 parts.append(self._play(tones, mixing, length, stretch))
                 length = 0.0
             if piece.triggered & 0b1100:
-                # Wave and noise begin anew; what was due before them is already played.
+                # Wave and noise restart; the time before that is played first.
                 if length:
                     parts.append(self._play(tones, mixing, length, stretch))
                     length = 0.0
@@ -104,9 +104,9 @@ class Synthesiser:
         return self._without_offset(np.concatenate(parts), stretch)
 
     def resume(self, registers: bytes) -> None:
-        """The console was put into a state in which its sound registers are `registers`.
+        """Restart the envelopes after a state with the sound registers `registers` was loaded.
 
-        How far the envelopes had come is not among them: they begin anew.
+        The registers do not hold the envelopes' progress.
         """
         for number, voice in enumerate(self._voices):
             if number != 2:
@@ -115,7 +115,7 @@ class Synthesiser:
     # -- inside ---------------------------------------------------------------------------------
 
     def _tones(self, piece: Slice) -> tuple[Tone, ...]:
-        """What the channels play in a slice; their envelopes move."""
+        """Return the channels' tones in a slice, and move their envelopes."""
         registers, tones = piece.registers, []
         for number, voice in enumerate(self._voices):
             if number != 2:
@@ -147,7 +147,7 @@ class Synthesiser:
                 self._voices[number].phase = 0.0
 
     def _play(self, tones: tuple[Tone, ...], mixing: bytes, length: float, stretch: float) -> np.ndarray:
-        """float64[n, 2] of `length` samples in which nothing changes; levels 0 to 1."""
+        """Synthesise `length` samples in which nothing changes, float64[n, 2], levels 0 to 1."""
         self._owed += length
         count = int(self._owed)
         self._owed -= count
@@ -166,7 +166,7 @@ class Synthesiser:
         return mixed
 
     def _without_offset(self, mixed: np.ndarray, stretch: float) -> np.ndarray:
-        """Through the high-pass filter of the console's output: charge' = f * charge + (1-f) * x.
+        """Apply the high-pass filter of the console's output: charge' = f * charge + (1-f) * x.
 
         Solved for all samples at once: charge_n = f^n * (charge_0 + (1-f) * sum of x_k f^-k).
         """
@@ -182,7 +182,7 @@ class Synthesiser:
 
 
 def pcm(samples: np.ndarray, volume: float = 1.0) -> bytes:
-    """float32[n, 2] in -1..1 as little-endian 16-bit frames; what is louder is cut."""
+    """Convert float32[n, 2] in -1..1 to little-endian 16-bit frames, clipped."""
     return (np.clip(samples * volume, -1.0, 1.0) * 32767).astype("<i2").tobytes()
 
 

@@ -1,8 +1,8 @@
-"""What the four channels play: tables of levels, and their exact mean over a sample's time.
+"""Waveforms of the four channels: tables of levels, and their exact mean over a sample's time.
 
-https://gbdev.io/pandocs/Audio_Registers.html: a square wave goes through 8 levels at
-8 * 131072 / (2048 - x) Hz, the wave channel through 32 at 32 * 65536 / (2048 - x) Hz, the noise
-channel through its shift register's bits at 262144 / (r * 2^s) Hz, r = 0 counting as 0.5.
+https://gbdev.io/pandocs/Audio_Registers.html: a square wave goes through 8 levels at 8 * 131072 / (2048 - x)
+Hz, the wave channel through 32 at 32 * 65536 / (2048 - x) Hz, the noise channel through its shift register's
+bits at 262144 / (r * 2^s) Hz, r = 0 counting as 0.5.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ from functools import cache
 import numpy as np
 
 DUTIES = ("00000001", "10000001", "10000111", "01111110")
-"""NRx1 bits 6-7: 12.5, 25, 50 and 75 %."""
+"""Levels by NRx1 bits 6-7: 12.5, 25, 50 and 75 %."""
 
 
 class Wave:
-    """A table of levels that is gone through again and again."""
+    """Periodic table of levels."""
 
     def __init__(self, levels: np.ndarray) -> None:
-        """`levels` float64[L]."""
+        """Make a wave of `levels`, float64[L]."""
         self.levels = levels
         self._sums = np.concatenate([[0.0], np.cumsum(levels)])
 
     def means(self, phase: float, pace: float, count: int) -> np.ndarray:
-        """float64[count]: mean level over each of `count` samples of `pace` table steps.
+        """Return the mean level over each of `count` samples of `pace` table steps, float64[count].
 
-        The mean of what passes within a sample is a box filter: a tone above half the sample rate
-        fades instead of coming back as another tone.
+        The mean over a sample's time is a box filter: a tone above half the sample rate fades instead of aliasing.
         """
         length = len(self.levels)
         if pace <= 0.0:
@@ -41,13 +40,13 @@ class Wave:
 
 @cache
 def square(duty: int) -> Wave:
-    """The wave of duty 0 to 3, levels 0 and 1."""
+    """Return the wave of duty 0 to 3, levels 0 and 1."""
     return Wave(np.array([float(bit) for bit in DUTIES[duty]]))
 
 
 @cache
 def noise(is_short: bool) -> Wave:
-    """The bits of the linear feedback shift register since its trigger: 32,767, short 127."""
+    """Return the bits of the linear feedback shift register since its trigger: 32,767, short 127."""
     state, bits = 0, []
     for _ in range(127 if is_short else 32767):
         bits.append(state & 1)
@@ -59,22 +58,22 @@ def noise(is_short: bool) -> Wave:
 
 @cache
 def wave_ram(data: bytes, shift: int) -> Wave:
-    """The 32 samples of wave RAM, upper nibble first, `shift` bits quieter; levels 0 to 15."""
+    """Return the 32 samples of wave RAM, upper nibble first, `shift` bits quieter; levels 0 to 15."""
     nibbles = [nibble >> shift for byte in data for nibble in (byte >> 4, byte & 15)]
     return Wave(np.array(nibbles, np.float64))
 
 
 def square_frequency(x: int) -> float:
-    """Hz of channels 1 and 2 for the 11-bit value of NRx3 and NRx4."""
+    """Return the frequency in Hz of channels 1 and 2 for the 11-bit value of NRx3 and NRx4."""
     return 131072 / (2048 - x)
 
 
 def wave_frequency(x: int) -> float:
-    """Hz of channel 3."""
+    """Return the frequency of channel 3 in Hz."""
     return 65536 / (2048 - x)
 
 
 def noise_clock(register: int) -> float:
-    """Hz at which NR43 clocks the shift register; shifts 14 and 15 do not clock it."""
+    """Return the frequency in Hz at which NR43 clocks the shift register; shifts 14 and 15 do not clock it."""
     shift, divider = register >> 4, register & 7
     return 0.0 if shift >= 14 else 262144 / (divider or 0.5) / 2**shift

@@ -1,4 +1,4 @@
-"""Arguments from callers, checked before they reach the device."""
+"""Checks of callers' arguments, before they reach the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emulator.rom.cartridge import EmulatorError
 
 
 def whole_number(name: str, value: Any, low: int, high: int) -> int:
-    """`value` as an int from `low` to `high`; EmulatorError names what it is otherwise."""
+    """Return `value` as an int from `low` to `high`; raise EmulatorError, naming it, if it is none."""
     equals = " " if name.startswith("--") else "="
     try:
         number = operator.index(value)
@@ -26,7 +26,7 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
 
 
 def checked_roms(given: Any, num_envs: int, cartridges: int) -> np.ndarray:
-    """Number of each env's cartridge, int32[N]; round robin if none is given."""
+    """Return the number of each env's cartridge, int32[N]; round robin if none is given."""
     if given is None:
         return (np.arange(num_envs) % cartridges).astype(np.int32)
     roms = np.asarray(given)
@@ -38,7 +38,7 @@ def checked_roms(given: Any, num_envs: int, cartridges: int) -> np.ndarray:
 
 
 def checked_bytes(given: Any, num_envs: int) -> np.ndarray:
-    """A mask or joypad masks as uint8[N]: whole numbers from 0 to 255, or bool."""
+    """Return a mask or joypad masks as uint8[N]: whole numbers from 0 to 255, or bool."""
     values = np.asarray(given)
     if values.shape != (num_envs,):
         raise EmulatorError(f"shape {values.shape}: give one value per env ({num_envs},)")
@@ -50,7 +50,10 @@ def checked_bytes(given: Any, num_envs: int) -> np.ndarray:
 
 
 def button_mask(names: str | Sequence[str] | None) -> int:
-    """Joypad mask of button names in any case, `a` or `a+up` or a list of them; EmulatorError names an unknown one."""
+    """Return the joypad mask of button names in any case, `a` or `a+up` or a list of them.
+
+    Raises EmulatorError for an unknown name.
+    """
     mask = 0
     for name in names.split("+") if isinstance(names, str) and names else names or ():
         if not isinstance(name, str) or name.strip().lower() not in BUTTON_NAMES:
@@ -60,9 +63,10 @@ def button_mask(names: str | Sequence[str] | None) -> int:
 
 
 def button_masks(given: Any, num_envs: int) -> Any:
-    """Joypad masks, uint8[N], of one name for all envs or of one entry for each: a name, a list of names, a mask, None.
+    """Return joypad masks, uint8[N], from one name for all envs or from one entry for each.
 
-    What NumPy takes for an array is returned as it is. EmulatorError names what is neither.
+    An entry is a name, a list of names, a mask or None. Input that NumPy takes for an array is returned
+    unchanged. Raises EmulatorError for other input.
     """
     if isinstance(given, str):
         return np.full(num_envs, button_mask(given), np.uint8)

@@ -1,9 +1,9 @@
-"""Device layout: the only place that knows how a batch of consoles lies in memory.
+"""Device layout: the memory layout of a batch of consoles, known only here.
 
-`Console` is one array-of-structs record per env with everything small that a DMG remembers; the
-memory row (`constants.ROW_*`) holds its RAM. Snapshot, reset cache and save file are copies of
-those two. Times are uint32 M-cycles relative to the start of the current launch; every time mark
-is re-based when a launch ends. All fields of `Console` are uint32.
+`Console` is one array-of-structs record per env with all of a DMG's state but its RAM, which the memory row
+(`constants.ROW_*`) holds. Snapshot, reset cache and save file are copies of those two. Times are uint32
+M-cycles relative to the start of the current launch; every time mark is re-based when a launch ends. All
+fields of `Console` are uint32.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ import warp as wp
 from emulator import constants as k
 
 MEANINGS = 1
-"""Raised when a field of `Console`, or a place in the row, keeps its name and changes meaning."""
+"""Version, raised when a field of `Console`, or a place in the row, keeps its name and changes meaning."""
 
 
 # Values of Console.run_state
@@ -33,7 +33,7 @@ TRAP_STEPPED = 3
 
 @wp.struct
 class Console:
-    """One DMG without its memory row."""
+    """State of one DMG without its memory row."""
 
     # ---- CPU: registers packed as the data path uses them (byte 0 first)
     lo: wp.uint32  # C, B, E, D
@@ -41,7 +41,7 @@ class Console:
     sp: wp.uint32
     pc: wp.uint32
     now: wp.uint32  # time of the instruction boundary
-    deadline: wp.uint32  # next time at which anything but the CPU may act
+    deadline: wp.uint32  # next time at which the PPU, timer or another device may act
     ime: wp.uint32  # 0 off, 1 on, 2 = EI executed, on after the next instruction
     ei_time: wp.uint32  # boundary after that EI
     run_state: wp.uint32  # RUNNING, HALTED, STOPPED, LOCKED (by an undefined opcode)
@@ -63,7 +63,7 @@ class Console:
     ram_bank: wp.uint32
     bank_mode: wp.uint32
     ram_enabled: wp.uint32
-    open_bus: wp.uint32  # what a read of closed cartridge RAM finds on the data bus
+    open_bus: wp.uint32  # value that a read of closed cartridge RAM finds on the data bus
     rtc_zero: wp.uint32  # time at which the running RTC second began
     rtc_seconds: wp.uint32
     rtc_minutes: wp.uint32
@@ -116,7 +116,7 @@ class Console:
     stable: wp.uint32  # time until which the last slow read stays the same
     env: wp.uint32
 
-    # ==== PPU SECTION (owner: kernels/ppu*.py, kernels/picture*.py); every name begins with ppu_
+    # ==== PPU SECTION (used by kernels/ppu); every name begins with ppu_
     ppu_next: wp.uint32  # time of the next PPU event that can raise an interrupt or needs work
     ppu_vram_fast: wp.uint32  # bits of `fast` that let VRAM accesses pass without a call
     ppu_origin: wp.uint32  # time at which line 0 of the current frame began
@@ -142,7 +142,7 @@ class Console:
     ppu_finished: wp.uint32  # 1: a finished picture waits to be drawn
     ppu_drafting: wp.uint32  # 1: the picture in the making is logged
     ppu_front: wp.uint32  # which of the row's two screens is shown
-    ppu_blank: wp.uint32  # 1: what is shown is blank
+    ppu_blank: wp.uint32  # 1: the shown picture is blank
     ppu_frames: wp.uint32  # frames of this launch
     # ==== end of PPU SECTION
 
@@ -152,11 +152,11 @@ CONSOLE_DTYPE = np.dtype([(name, np.uint32) for name in Console.vars])
 Console.numpy_dtype = lambda: CONSOLE_DTYPE  # Warp works it out anew, for 3 ms, at every copy
 
 NUMBERED_LAYOUTS = {0xA4E589E4: 1}
-"""Layouts whose files carry a number from before the layout was a hash."""
+"""Numbers of older layouts, whose files carry a number and no hash."""
 
 
 def layout_version(fields: Sequence[str]) -> int:
-    """Number of a state's layout: it changes with the fields of `Console` and places in the row."""
+    """Return the number of a state's layout: it changes with the fields of `Console` and places in the row."""
     places = sorted((name, place) for name, place in vars(k).items() if name.startswith("ROW_"))
     text = f"{MEANINGS} {' '.join(fields)} {places}"
     version = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
@@ -164,10 +164,10 @@ def layout_version(fields: Sequence[str]) -> int:
 
 
 LAYOUT_VERSION = layout_version(CONSOLE_DTYPE.names or ())
-"""The layout that this version writes and reads."""
+"""Layout that this version writes and reads."""
 
 FAR_TIME = 0x3FFFFFFF
-"""A time that never comes within a launch."""
+"""Time that never comes within a launch."""
 
 BOOKKEEPING = frozenset(
     """
@@ -177,12 +177,12 @@ BOOKKEEPING = frozenset(
     ppu_draft_undo ppu_finished ppu_drafting ppu_vram_fast ppu_front ppu_blank ppu_frames
     """.split()  # noqa: SIM905 - a list of words
 )
-"""Fields of `Console` that say nothing about the console's future, or derive from others."""
+"""Fields of `Console` that do not affect the console's future, or derive from others."""
 
 
 @wp.struct
 class Batch:
-    """N consoles and what they share: what every kernel gets. N = num_envs."""
+    """N consoles and their shared arrays, as every kernel gets them. N = num_envs."""
 
     console: wp.array[Console]  # [N]
     ram: wp.array2d[wp.uint8]  # [N, row_stride]
@@ -190,14 +190,14 @@ class Batch:
     words: wp.array[wp.uint32]  # per ROM byte: control row and marks | immediate << 16
     control: wp.array[wp.uint32]  # control rows (isa.py): ROWS of ROW_WORDS words
     order: wp.array[wp.int32]  # [N] env by launch slot
-    tail: wp.array[wp.uint32]  # [2 + N] who is left (kernels/executors/launch_tail.py); 0 between launches
+    tail: wp.array[wp.uint32]  # [2 + N] consoles that are left (kernels/executors/launch_tail.py); 0 between launches
     ram_base: wp.uint64  # the same arrays as raw addresses
     rom_base: wp.uint64
     words_base: wp.uint64
     control_base: wp.uint64
     tail_base: wp.uint64
     row_stride: wp.uint32
-    scratch: wp.uint32  # row offset of 128 bytes of padding: what the CPU kernel keeps for itself
+    scratch: wp.uint32  # row offset of 128 bytes of padding, used by the CPU kernel
     num_envs: wp.uint32
 
 
@@ -205,7 +205,7 @@ PADDING = 128
 
 
 def row_stride(ram_banks: int, serial_capacity: int = 0) -> int:
-    """Bytes from one env's memory row to the next.
+    """Return the bytes from one env's memory row to the next.
 
     The padding keeps equal addresses of neighbouring envs out of the same cache set.
     """
@@ -213,7 +213,7 @@ def row_stride(ram_banks: int, serial_capacity: int = 0) -> int:
 
 
 def row_bytes(ram_banks: int) -> int:
-    """Bytes of a memory row that are a console's state (all but log and padding)."""
+    """Return the bytes of a memory row that are a console's state (all but log and padding)."""
     return k.ROW_CART_RAM_BANK_1 + max(0, ram_banks - 1) * k.RAM_BANK_SIZE
 
 

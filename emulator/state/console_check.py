@@ -1,8 +1,8 @@
-"""Which values the fields of a console may have: what comes from outside is checked before it runs.
+"""Allowed values of the fields of a console: a record from outside is checked before it runs.
 
-The kernels trust a record: an index beyond its log reaches memory that is not the console's, and a
-time far away makes a launch last for ever. Bytes of a memory row need no check: the kernels mask
-what they take from there (`python -m emulator.verify.fuzz_states` proves both).
+The kernels trust a record: an index beyond its log reaches memory that is not the console's, and a time far
+away makes a launch last for ever. Bytes of a memory row need no check: the kernels mask them (`python -m
+emulator.verify.fuzz_states` proves both).
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from emulator.rom.cartridge import RAM_SIZES, Cartridge, MapperKind
 from emulator.state.batch import CONSOLE_DTYPE, FAR_TIME, HALTED, LOCKED, STOPPED, row_bytes
 
 LOG_CAPACITY = (k.ROW_UNDO_TOP - k.ROW_REGISTER_LOG) // 4
-"""Register entries and undo entries of a row together."""
+"""Most register entries and undo entries of a row together."""
 FRAME = k.M_CYCLES_PER_FRAME
 LATEST = FRAME
-"""`now` at rest is a few M-cycles; single steps let it grow, which no launch moves back."""
+"""Greatest `now`: a few M-cycles at rest; single steps let it grow, which no launch moves back."""
 
 
 class Range(NamedTuple):
-    """A whole number from `low` to `high`."""
+    """Whole number from `low` to `high`."""
 
     low: int
     high: int
 
 
 class Bits(NamedTuple):
-    """No other bits than those of `mask`."""
+    """Number with no other bits than those of `mask`."""
 
     mask: int
 
 
 class OneOf(NamedTuple):
-    """One of a few numbers."""
+    """Member of a few numbers."""
 
     values: tuple[int, ...]
 
 
 class Near(NamedTuple):
-    """A time in M-cycles that lies `low` to `high` after `now`, where `when` holds (or always)."""
+    """Time in M-cycles that lies `low` to `high` after `now`, where `when` holds (or always)."""
 
     low: int
     high: int
@@ -100,7 +100,7 @@ RULES: Mapping[str, Rule] = {
     "ppu_draft_undo": Range(0, LOG_CAPACITY), "ppu_finished": FLAG, "ppu_drafting": FLAG,
     "ppu_front": FLAG, "ppu_blank": FLAG, "ppu_frames": Range(0, 10_000),
 }  # fmt: skip
-"""What each field of `Console` may hold in a state."""
+"""Allowed values of each field of `Console` in a state."""
 
 AT_MOST = (
     ("ppu_log_start", "ppu_log_count"),
@@ -112,7 +112,7 @@ AT_MOST = (
 
 
 class ConsoleError(ValueError):
-    """A record that no console of this emulator can be in; `index` says which."""
+    """Record that no console of this emulator can be in; `index` is its place."""
 
     def __init__(self, index: int, text: str) -> None:
         super().__init__(text)

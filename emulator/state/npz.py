@@ -1,7 +1,7 @@
 """Arrays of an .npz file, read within limits.
 
-`np.load` allocates what a header declares and believes what an archive's directory says. Here the
-directory, the headers and the sizes are checked first; what is not asked for is not unpacked.
+`np.load` allocates the size that a header declares and trusts an archive's directory. Here the directory, the
+headers and the sizes are checked first; arrays that are not asked for are not unpacked.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ HEADER = re.compile(
     r"\{'descr': '(?P<descr>[<>|=]?[a-zA-Z][0-9]{0,6})', 'fortran_order': (?P<order>True|False),"
     r" 'shape': \((?P<shape>([0-9]{1,18}, ?)*([0-9]{1,18})?)\), \}\s*"
 )
-"""As NumPy writes it for an array without fields."""
+"""Header that NumPy writes for an array without fields."""
 END_OF_DIRECTORY = struct.Struct("<4s4H2LH")
 ZIP64_LOCATOR_BYTES = 20
 
 
 class Wanted(NamedTuple):
-    """What an array must look like."""
+    """Required form of an array."""
 
     kinds: str
-    """Kinds of dtype that are taken: "iu" for whole numbers, "U" for text."""
+    """Accepted kinds of dtype: "iu" for whole numbers, "U" for text."""
     dims: tuple[int, ...]
     most_bytes: int
     optional: bool = False
-    """It may be missing."""
+    """True if it may be missing."""
 
 
 class ArchiveError(ValueError):
-    """No .npz with the arrays that are wanted."""
+    """File that is no .npz with the wanted arrays."""
 
 
 def read_arrays(path: str | os.PathLike[str], wanted: Mapping[str, Wanted]) -> dict[str, np.ndarray]:
@@ -126,10 +126,8 @@ def _read(archive: zipfile.ZipFile, name: str, want: Wanted) -> np.ndarray:
 
 
 def _header(member: IO[bytes], name: str) -> tuple[np.dtype, bool, tuple[int, ...]]:
-    """Type, order and shape of the array that follows.
-
-    https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
-    """
+    """Read dtype, order and shape of the array that follows.
+    https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html"""
     magic = member.read(8)
     wide = magic[6:] in (b"\2\0", b"\3\0")
     if magic[:6] != b"\x93NUMPY" or not (wide or magic[6:] == b"\1\0"):

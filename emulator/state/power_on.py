@@ -1,7 +1,5 @@
-"""The console as the DMG boot ROM hands it over at 0100.
-
-https://gbdev.io/pandocs/Power_Up_Sequence.html
-"""
+"""State of the console when the DMG boot ROM jumps to 0100.
+https://gbdev.io/pandocs/Power_Up_Sequence.html"""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ IO_REGISTERS = {
     k.BGP: 0xFC, k.OBP0: 0xFF, k.OBP1: 0xFF, k.WY: 0x00, k.WX: 0x00, k.IE: 0x00,
 }  # fmt: skip
 REGISTERED_MARK = bytes.fromhex("3c42b9a5b9a5423c")
-"""The (R) tile that the boot ROM puts behind the logo."""
+"""Tile of the (R) that the boot ROM puts behind the logo."""
 
 
 def power_on_console(cartridge: Cartridge, rom_base: int) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Read save states of PyBoy, the emulator most of the field's states were made with.
+"""Import of PyBoy's save states.
 
-Covered are the state versions of its releases: 10 (2.0), 11 (2.2), 12 (2.4), 14 (2.5), 15 (2.6 and
-2.7) and 29 (2.8). A state does not say which ROM it belongs to; whoever imports it does. PyBoy
-rounds some things that ours keeps: see `to_snapshot`.
+Covered are the state versions of its releases: 10 (2.0), 11 (2.2), 12 (2.4), 14 (2.5), 15 (2.6 and 2.7) and
+29 (2.8). A state does not say which ROM it belongs to; the caller names it. PyBoy rounds some values that
+this emulator keeps: see `to_snapshot`.
 https://github.com/Baekalfen/PyBoy
 """
 
@@ -27,16 +27,16 @@ from emulator.state.snapshot import Snapshot, SnapshotError
 
 VERSIONS = (10, 11, 12, 14, 15, 29)
 RAM_BANKS = {0: 1, 1: 1, 2: 1, 3: 4, 4: 16, 5: 8}
-"""8 KiB banks in the file by header byte 0149."""
+"""Number of 8 KiB banks in the file by header byte 0149."""
 MOST_FILE_BYTES = 8 << 20
 SGB_BYTES = 7 + 4 + 0x2000 + 0x800 + 0x80
 LINE_PHASE = 4
-"""PyBoy shows the next LY this many T-cycles before its clock reaches the line."""
+"""T-cycles by which PyBoy shows the next LY before its clock reaches the line."""
 RTC_TYPES = (0x0F, 0x10)
 
 
 class _Reader:
-    """The bytes of a state, front to back."""
+    """Sequential reader of a state's bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -59,7 +59,7 @@ class _Reader:
         return int.from_bytes(self.bytes(8), "little")
 
     def named(self, layout: str) -> dict[str, int]:
-        """Values of a layout such as "a b sp:2 clock:8" (bytes each; 1 if not said)."""
+        """Read the values of a layout such as "a b sp:2 clock:8" (bytes each; 1 if not said)."""
         values = {}
         for part in layout.split():
             name, _, size = part.partition(":")
@@ -68,12 +68,12 @@ class _Reader:
 
 
 class _MismatchError(Exception):
-    """The bytes do not have the layout that was tried."""
+    """Failure of the layout that was tried."""
 
 
 @dataclasses.dataclass(slots=True)
 class PyBoyState:
-    """What our console needs of a state."""
+    """Values of a PyBoy state that a console needs."""
 
     version: int
     cpu: dict[str, int]
@@ -82,7 +82,7 @@ class PyBoyState:
     oam: bytes
     lcd: dict[str, int]
     sound: dict[str, Any]
-    """Empty before version 14, which saved none."""
+    """Sound registers; empty before version 14, which saved none."""
     shades: np.ndarray
     wram: bytes
     io_ports: bytes
@@ -96,7 +96,7 @@ class PyBoyState:
 
 
 def parse(data: bytes, cartridge: Cartridge, name: str = "state") -> PyBoyState:
-    """Read a state made with `cartridge`; raise SnapshotError with one line if it cannot be."""
+    """Parse a state made with `cartridge`; raise SnapshotError with one line if it cannot be."""
     version = data[0] if data else -1
     if version not in VERSIONS:
         raise SnapshotError(
@@ -207,21 +207,21 @@ def _parse_cartridge(r: _Reader, version: int, cartridge: Cartridge) -> tuple[di
 
 
 def _shades(screen: bytes) -> np.ndarray:
-    """The saved picture as shades, uint8[144, 160]; its colours are ranked by brightness."""
+    """Return the saved picture as shades, uint8[144, 160]; its colours are ranked by brightness."""
     pixels = np.frombuffer(screen, np.uint8).reshape(k.SCREEN_HEIGHT, k.SCREEN_WIDTH, 5)
     brightness = pixels[..., :3].astype(np.int32).sum(axis=2)
     return np.clip(np.rint(3 - brightness / 255.0), 0, 3).astype(np.uint8)
 
 
-# ---- to our console --------------------------------------------------------------------------
+# ---- conversion to a console ----------------------------------------------------------------
 
 
 def to_snapshot(state: PyBoyState, cartridge: Cartridge) -> Snapshot:
-    """The same moment as a state of our console.
+    """Convert a PyBoy state into a state of this emulator.
 
-    Exact: CPU, memory, mapper, registers, position in the frame. Approximate: a serial transfer on
-    its way starts again; latched clock registers are taken from the running clock (which versions
-    before 29 do not save: it starts at 0); sound counters before version 14 start at power-on.
+    Exact: CPU, memory, mapper, registers, position in the frame. Approximate: a serial transfer on its way
+    starts again; latched clock registers are taken from the running clock (which versions before 29 do not
+    save: it starts at 0); sound counters before version 14 start at power-on.
     """
     console = power_on_console(cartridge, 0)
     row = power_on_row(cartridge, row_bytes(cartridge.ram_banks))
@@ -247,13 +247,13 @@ def to_snapshot(state: PyBoyState, cartridge: Cartridge) -> Snapshot:
 
 
 def _frame_start(state: PyBoyState) -> int:
-    """M-cycles since PyBoy's frame began, if it has just begun: then frames end together."""
+    """Return the M-cycles since PyBoy's frame began, if it has just begun, so that frames end together; else 0."""
     clock = state.lcd["clock"] if state.version >= 14 else k.DOTS_PER_LINE
     return clock // 4 if clock < k.DOTS_PER_LINE and state.lcd["lcdc"] & k.LCDC_ENABLE else 0
 
 
 def _moved(values: dict[str, int], now: int) -> dict[str, int]:
-    """The times among `values`, which are relative to this moment, with this moment at `now`."""
+    """Shift the times among `values`, which are relative to the state's moment, so that it lies at `now`."""
     moved = {name: now for name in ("now", "tima_mark", "timer_next", "ei_time", "apu_mark")}
     moved |= {"serial_start": now, "div_zero": values["div_zero"] + now}
     for name in ("ppu_origin", "ppu_next"):
@@ -275,7 +275,7 @@ def _moved(values: dict[str, int], now: int) -> dict[str, int]:
 
 
 def load_pyboy_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
-    """Read a PyBoy `.state` file made with `cartridge`."""
+    """Read a PyBoy `.state` file made with `cartridge`; raise SnapshotError if it cannot be."""
     path = Path(path)
     try:
         data = read_regular(path, MOST_FILE_BYTES)
@@ -333,7 +333,7 @@ def _fill_registers(row: np.ndarray, state: PyBoyState) -> None:
 
 
 def _fill_screen(row: np.ndarray, state: PyBoyState) -> None:
-    """The shown picture, and what the picture in the making started from."""
+    """Store the shown picture, and the base registers of the picture in the making."""
     low = np.packbits(state.shades & 1, axis=1)
     high = np.packbits(state.shades >> 1, axis=1)
     packed = np.concatenate([low, high], axis=1).ravel()
@@ -392,14 +392,14 @@ def _mapper_fields(state: PyBoyState, cartridge: Cartridge) -> dict[str, int]:
 
 
 def _timer_fields(state: PyBoyState) -> dict[str, int]:
-    """Timer and serial. PyBoy's clock and the console's meet at time 0."""
+    """Return the timer and serial fields. PyBoy's clock and the console's meet at time 0."""
     timer, serial = state.timer, state.serial
     divider = timer["div"] << 8 | timer["counter"] & 0xFF
     zero = -(divider // 4)
     fields = {
         "div_zero": zero,
         "tima_state": int(timer.get("reload", 0) == 1),
-        "timer_next": 0,  # worked out at once
+        "timer_next": 0,  # the next launch works it out
         "serial_end": FAR_TIME,
     }
     if serial["active"] and serial["internal"]:
@@ -478,5 +478,5 @@ def _ppu_fields(state: PyBoyState) -> dict[str, int]:
         "ppu_window": int(bool(lcd["window"]) and bool(lcd["lcdc"] & k.LCDC_WINDOW_ENABLE)),
         "ppu_window_sync": -4 * origin - 1,
         "ppu_drafting": 1,
-        "ppu_next": 0,  # worked out at once
+        "ppu_next": 0,  # the next launch works it out
     }

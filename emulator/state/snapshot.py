@@ -1,4 +1,4 @@
-"""Save states: one console record, one memory row, and what they belong to."""
+"""Save states: one console record, one memory row, and the ROM's hash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from emulator.state.console_check import ConsoleError, check_consoles
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
 
 MOST_ROW_BYTES = 96 << 20
-"""Memory rows of one file together: some 2,000 states."""
+"""Most bytes of memory rows in one file: some 2,000 states."""
 MOST_STATES = 1 << 12
 ARRAYS = {
     "layout_version": Wanted("iu", (0,), 8),
@@ -31,12 +31,12 @@ SHA256 = re.compile("[0-9a-f]{64}")
 
 
 class SnapshotError(EmulatorError):
-    """A save state that does not fit this ROM or this version."""
+    """Save state that does not fit this ROM or this version."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The whole state of one console, picture included."""
+    """Whole state of one console, picture included."""
 
     console: np.ndarray
     """Record of `batch.CONSOLE_DTYPE`, shape (1,)."""
@@ -46,7 +46,7 @@ class Snapshot:
     layout_version: int = LAYOUT_VERSION
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an .npz; the file appears whole or not at all. Raises OSError."""
+        """Write an .npz atomically. Raises OSError."""
         names = CONSOLE_DTYPE.names or ()
         with replacing(path) as file:
             np.savez_compressed(
@@ -60,7 +60,7 @@ class Snapshot:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Snapshot:
-        """Read a state written by `save`; raise SnapshotError if it is none of this layout."""
+        """Read a state written by `save`; raise SnapshotError if it has another layout."""
         snapshots = read_states(path)
         if len(snapshots) != 1:
             raise SnapshotError(f"{path}: holds {len(snapshots)} states; give a file of one")
@@ -70,7 +70,7 @@ class Snapshot:
 def read_states(path: str | os.PathLike[str]) -> list[Snapshot]:
     """Read a file of one state or of several, all of one ROM.
 
-    Raises SnapshotError, one line, if it is none of this layout or holds what no console can be in.
+    Raises SnapshotError, one line, if it has another layout or holds a state that no console can be in.
     """
     try:
         data = read_arrays(path, ARRAYS)
@@ -104,7 +104,7 @@ def read_states(path: str | os.PathLike[str]) -> list[Snapshot]:
 
 
 def _records(path: str | os.PathLike[str], names: list[str], values: np.ndarray) -> np.ndarray:
-    """Console records [S] of whole numbers [S, fields]."""
+    """Return console records [S] from whole numbers [S, fields]."""
     out = (values < 0) | (values > 0xFFFFFFFF)
     if out.any():
         state, field = np.argwhere(out)[0]
@@ -118,11 +118,12 @@ def _records(path: str | os.PathLike[str], names: list[str], values: np.ndarray)
 
 
 def save_snapshots(path: str | os.PathLike[str], snapshots: Sequence[Snapshot], **more: np.ndarray) -> None:
-    """Write `snapshots` (all of one ROM) and further arrays as one .npz, whole or not at all.
+    """Write `snapshots` (all of one ROM) and further arrays as one .npz, atomically.
+
     Raises OSError, and SnapshotError for states of several ROMs.
 
-    console int64[S, fields], row uint8[S, row_bytes]; rows are stored column by column, because
-    states of one game agree in most bytes, which then compress to almost nothing.
+    console int64[S, fields], row uint8[S, row_bytes]; rows are stored column by column, because states of one
+    game agree in most bytes, which then compress to almost nothing.
     """
     hashes = {snapshot.rom_sha256 for snapshot in snapshots}
     if len(hashes) != 1:
@@ -141,13 +142,15 @@ def save_snapshots(path: str | os.PathLike[str], snapshots: Sequence[Snapshot], 
 
 
 def load_snapshots(path: str | os.PathLike[str]) -> list[Snapshot]:
-    """Read what `save_snapshots` wrote; raise SnapshotError if it is none of this layout."""
+    """Read a file that `save_snapshots` wrote; raise SnapshotError if it has another layout."""
     return read_states(path)
 
 
 def state_hashes(consoles: np.ndarray, rows: np.ndarray, ram_banks: Sequence[int]) -> list[str]:
-    """One of 16 hex digits for each of `consoles` [N] of CONSOLE_DTYPE with its memory row, of
-    uint8[N, bytes], and its cartridge's RAM banks. Neither bookkeeping nor pictures count."""
+    """Return a hash of 16 hex digits for each of `consoles` [N] of CONSOLE_DTYPE with its memory row.
+
+    `rows` uint8[N, bytes]; `ram_banks` by console, from its cartridge. Neither bookkeeping nor pictures count.
+    """
     names = [name for name in CONSOLE_DTYPE.names or () if name not in BOOKKEEPING]
     hashes = []
     for console, row, banks in zip(consoles, rows, ram_banks, strict=True):

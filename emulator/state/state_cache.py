@@ -1,4 +1,4 @@
-"""States on the device, for resets; and which of them may go where."""
+"""States on the device, for resets, and checks of where each may go."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from emulator.state.snapshot import Snapshot, SnapshotError
 class StateCache:
     """`K` states on the device, each one record and one row, for one emulator's resets.
 
-    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by whoever makes a cache;
-    `roms` int32[K] says which of the emulator's cartridges each belongs to.
+    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by the caller; `roms` int32[K] is
+    the number of the emulator's cartridge that each belongs to.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class StateCache:
         return len(self.roms)
 
     def choose(self, given: Any, mask: np.ndarray | None, rom_of_env: np.ndarray) -> wp.array:
-        """Indices of states by env, int32[N] on the device, of `given` (None: state 0).
+        """Return the index of a state for each env, int32[N] on the device, from `given` (None: state 0).
 
-        Values in NumPy are checked for the envs of `mask` bool[N] (None: for all, and without
-        their ROMs); those in a Warp array are looked at on the device, when they are used.
+        Values in NumPy are checked for the envs of `mask` bool[N] (None: for all, and without their ROMs); a
+        Warp array is checked on the device, when it is used.
         """
         if isinstance(given, wp.array):
             if given.dtype is not wp.int32 or given.shape != rom_of_env.shape:
@@ -72,7 +72,7 @@ class StateCache:
 
 
 def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """(records [K], rows uint8[K, row_size]) of K snapshots."""
+    """Return (records [K], rows uint8[K, row_size]) of K snapshots."""
     rows = np.zeros((len(snapshots), row_size), dtype=np.uint8)
     for row, snapshot in zip(rows, snapshots, strict=True):
         row[: len(snapshot.row)] = snapshot.row
@@ -80,7 +80,7 @@ def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, 
 
 
 def _records(snapshots: Sequence[Snapshot]) -> np.ndarray:
-    """`CONSOLE_DTYPE` [K]; `np.concatenate` promotes a hundred fields for each of the K."""
+    """Return `CONSOLE_DTYPE` [K], without `np.concatenate`, which promotes a hundred fields for each of the K."""
     joined = b"".join(snapshot.console.tobytes() for snapshot in snapshots)
     return np.frombuffer(joined, CONSOLE_DTYPE).copy()
 
@@ -112,10 +112,10 @@ def check_batch(
 def joined(
     caches: Sequence[StateCache], roms: Sequence[Cartridge], cartridges: Sequence[Cartridge], row_size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Records [K], rows uint8[K, row_size] and numbers among `cartridges`, int32[K], of states in
-    other emulators' caches: all of `caches[i]` are of the ROM `roms[i]`.
+    """Return records [K], rows uint8[K, row_size] and ROM numbers int32[K] of states in other emulators' caches.
 
-    Raises SnapshotError for one that is none of `cartridges`.
+    All states of `caches[i]` are of the ROM `roms[i]`; a ROM number is an index of `cartridges`. Raises
+    SnapshotError for a ROM that is none of them.
     """
     numbers = rom_numbers(cartridges)
     records, rows, which = [], [], []
@@ -123,7 +123,7 @@ def joined(
         if cartridge.sha256 not in numbers:
             raise SnapshotError(f"states of another ROM (SHA-256 {cartridge.sha256[:12]})")
         found = cache.rows.numpy()
-        room = row_size - cache.rows.shape[1]  # cartridges with more RAM have more
+        room = row_size - cache.rows.shape[1]  # cartridges with more RAM have longer rows
         records.append(cache.console.numpy())
         rows.append(np.pad(found, ((0, 0), (0, room))))
         which.append(np.full(len(found), numbers[cartridge.sha256], np.int32))
@@ -131,10 +131,7 @@ def joined(
 
 
 def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> np.ndarray:
-    """Which cartridge each snapshot belongs to, int32[K]; each is checked against it.
-
-    Raises SnapshotError.
-    """
+    """Return the number of each snapshot's cartridge, int32[K]; each is checked against it. Raises SnapshotError."""
     if not snapshots:
         raise SnapshotError("no states; give at least one")
     known = rom_numbers(cartridges)
@@ -156,9 +153,9 @@ def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> n
 
 
 def _fit_together(snapshots: Sequence[Snapshot], chosen: np.ndarray, cartridge: Cartridge) -> bool:
-    """Whether all that are chosen fit their cartridge, by checks of whole columns.
+    """Return whether all chosen snapshots fit their cartridge, by checks of whole columns.
 
-    One by one they cost two milliseconds each, which is half of a small run's start.
+    Checks one by one cost two milliseconds each, which is half of a small run's start.
     """
     mine = [snapshots[int(number)] for number in np.flatnonzero(chosen)]
     first = mine[0]
@@ -177,7 +174,7 @@ def _fit_together(snapshots: Sequence[Snapshot], chosen: np.ndarray, cartridge: 
 
 
 def rom_numbers(cartridges: Sequence[Cartridge]) -> dict[str, int]:
-    """Number of the first cartridge with each SHA-256."""
+    """Return the number of the first cartridge with each SHA-256."""
     numbers: dict[str, int] = {}
     for number, cartridge in enumerate(cartridges):
         numbers.setdefault(cartridge.sha256, number)

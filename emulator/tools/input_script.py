@@ -1,4 +1,4 @@
-"""States as inputs: play scripts from power-on and keep where each one ends.
+"""States stored as inputs: scripts played from power-on, with the state at each one's end.
 
 A script outlives the state layout of an emulator version; a snapshot does not.
 """
@@ -17,7 +17,7 @@ from emulator.state.snapshot import Snapshot
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputScript:
-    """Wait without a button, then hold each joypad mask for a while and let go."""
+    """Script of inputs: a wait without a button, then joypad masks, each held for a while and let go."""
 
     wait_frames: int
     masks: tuple[int, ...]
@@ -31,7 +31,7 @@ class InputScript:
         return self.wait_frames + self.frames_per_step * len(self.masks)
 
     def held(self, frame: int) -> int:
-        """Joypad mask during frame `frame`, counted from 0."""
+        """Return the joypad mask during frame `frame`, counted from 0."""
         step, inside = divmod(frame - self.wait_frames, self.frames_per_step)
         if step < 0 or step >= len(self.masks) or inside >= self.release_after:
             return 0
@@ -44,9 +44,9 @@ def replay(
     device: str = "cpu",
     on_frame: Callable[[int, int], None] = lambda frame, of: None,
 ) -> list[Snapshot]:
-    """Play all scripts side by side from power-on; the state at the end of each, in order.
+    """Play all scripts side by side from power-on; return the state at the end of each, in order.
 
-    `on_frame` is told how many of how many frames are played.
+    `on_frame` gets the number of frames played, and their total.
     """
     emulator = Emulator(cartridge, len(scripts), device)
     ends: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Job files: what a scripted run may ask for, decoded into `Job` before anything runs.
+"""Job files: descriptions of scripted runs, decoded into `Job` before anything runs.
 
 {"jobs": [{"id": "a/b", "rom": "game.gb", "frames": 600, "inputs": [{"frame": 1, "buttons": ["a"]}],
 "screens": [60], "memory": [[49152, 4]], "until": {"ld_b_b": true, "serial": "Passed"}}]}
@@ -17,20 +17,20 @@ from emulator.rom.regular_file import read_regular, reason
 from emulator.state.arguments import button_mask, whole_number
 
 MOST_FRAMES = 10_000_000
-"""Of one job: 46 hours of play."""
+"""Most frames of one job: 46 hours of play."""
 MOST_FILE_BYTES = 8 << 20
 MOST_MEMORY_BYTES = 1 << 20
 LONGEST_ID = 1000
 LONGEST_PART = 200
-"""Bytes: an id names folders, and `frame_10000000.png.partial` must fit below them."""
+"""Most bytes of a name: an id names folders, and `frame_10000000.png.partial` must fit below them."""
 JOB_ID = re.compile(r"(?!\.)[^/\\\x00-\x1f\x7f]+(/(?!\.)[^/\\\x00-\x1f\x7f]+)*")
 RESULTS = re.compile(r"(result\.json|frame_\d+\.png)(\.partial)?")
-"""Names that a job's own files have."""
+"""Names of a job's own files."""
 STOPS = ("ld_b_b", "serial")
 
 
 class JobError(EmulatorError):
-    """A job description that cannot be run."""
+    """Job description that cannot be run."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def parse_inputs(entries: Any) -> tuple[tuple[int, int], ...]:
 
 
 def parse_job(entry: Any) -> Job:
-    """Check one entry of a jobs file; raise JobError, which names the job."""
+    """Return the job of one entry of a jobs file; raise JobError, which names the job, for a bad entry."""
     if not isinstance(entry, dict):
         raise JobError(f"{shown(entry)} is no job object")
     checked_id(entry.get("id"))
@@ -100,7 +100,7 @@ def _parse(entry: dict[str, Any]) -> Job:
 
 
 def checked_id(job_id: Any) -> str:
-    """A job's id, which names the folder of its results; raise JobError if it cannot."""
+    """Return a job's id, which names the folder of its results; raise JobError if it cannot."""
     if not isinstance(job_id, str):
         raise JobError(f"job {shown(job_id)}: id is missing or no text")
     if not JOB_ID.fullmatch(job_id) or any(map(RESULTS.fullmatch, job_id.split("/"))):
@@ -115,21 +115,21 @@ def checked_id(job_id: Any) -> str:
 
 
 def frame_number(name: str, value: Any) -> int:
-    """A count of frames, 1 to MOST_FRAMES; raise EmulatorError with `name` for another value."""
+    """Return a count of frames, 1 to MOST_FRAMES; raise EmulatorError with `name` for another value."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise JobError(f"{name} is {shown(value)}; give a whole number")
     return whole_number(name, value, 1, MOST_FRAMES)
 
 
 def parse_screens(entries: Any) -> tuple[int, ...]:
-    """Check a list of frame numbers; returns them in order."""
+    """Return a list of frame numbers in order; raise JobError for a bad one."""
     if not isinstance(entries, list):
         raise JobError(f"screens is {shown(entries)}; give a list of frame numbers")
     return tuple(sorted({frame_number("screens", entry) for entry in entries}))
 
 
 def parse_memory(entries: Any) -> tuple[tuple[int, int], ...]:
-    """Check a list of (address, number of bytes)."""
+    """Return the pairs (address, number of bytes) of a list; raise JobError for a bad one."""
     ranges = []
     for entry in entries if isinstance(entries, list) else [entries]:
         whole = isinstance(entry, (list, tuple)) and [type(part) for part in entry] == [int, int]
@@ -145,7 +145,7 @@ def parse_memory(entries: Any) -> tuple[tuple[int, int], ...]:
 
 
 def read_json(path: Path) -> Any:
-    """The contents of a JSON file; raise JobError if it is none."""
+    """Return the contents of a JSON file; raise JobError if it cannot be read."""
     try:
         return json.loads(read_regular(path, MOST_FILE_BYTES))
     except OSError as error:
@@ -157,7 +157,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_jobs(path: Path) -> list[Any]:
-    """Return the raw entries of a jobs file; raise JobError if it is none."""
+    """Return the raw entries of a jobs file; raise JobError if there are none."""
     document = read_json(path)
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         raise JobError(f'{path}: expected {{"jobs": [...]}}')
@@ -165,7 +165,7 @@ def read_jobs(path: Path) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    """A value of a file in a message: short, on one line, whatever it holds."""
+    """Return a file's value for a message: one short line."""
     try:
         text = ascii(value)
     except (RecursionError, ValueError):  # deep lists; numbers of thousands of digits

@@ -1,7 +1,7 @@
 """Scripted runs: many ROMs as lanes of one batch, each with its own inputs, screens and stop.
 
-A job (job_files.py) says which ROM, how many frames, which buttons when, which screens and memory
-to keep and when to stop early. Results are written as soon as a job ends.
+A job (job_files.py) names its ROM, frames, buttons over time, the screens and memory to keep and its
+condition to stop early. Results are written as soon as a job ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST_LAUNCH = 600
 REGISTER_NAMES = ("a", "f", "b", "c", "d", "e", "h", "l", "pc", "sp")
 BATCH_LANES = 256
 BATCH_ROM_BYTES = 1 << 25
-"""Of one batch; more jobs run as several, one after another."""
+"""Most ROM bytes of one batch; more jobs run as several batches, one after another."""
 MOST_LINES = 50
 
 
@@ -39,7 +39,7 @@ class _Lane:
         self.done = False
 
     def next_stop(self, frame: int) -> int:
-        """The next frame count after `frame` at which this job wants to be looked at."""
+        """Return the next frame count after `frame` at which this job has something to do."""
         job = self.job
         stops = [job.frames, frame + LONGEST_LAUNCH]
         stops += [number for number in job.screens if number > frame]
@@ -49,7 +49,7 @@ class _Lane:
         return min(stops)
 
     def buttons(self, frame: int) -> int:
-        """Held buttons once `frame` frames have run."""
+        """Return the buttons held once `frame` frames have run."""
         mask = 0
         for number, held in self.job.inputs:
             if number - 1 <= frame:
@@ -128,7 +128,7 @@ def _write_result(emulator: Emulator, env: int, lane: _Lane, frame: int, reason:
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write JSON so that the file appears whole or not at all."""
+    """Write JSON atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write((json.dumps(document, indent=1) + "\n").encode())
@@ -149,10 +149,10 @@ def write_error(out: Path, job_id: str, message: str) -> None:
 
 
 def run_many(entries: Sequence[Any], out: Path, device: str) -> int:
-    """Run the entries of a jobs file; one bad entry or ROM does not stop the rest.
+    """Run the entries of a jobs file; a bad entry or ROM does not stop the others.
 
-    Each job that cannot be run is one line on standard error and, where it has a usable id, a
-    result.json that says why. Returns their number.
+    Each job that cannot be run is one line on standard error and, where it has a usable id, a result.json
+    with the error. Returns their number.
     """
     failed = _Failures(out)
     for jobs, cartridges in _batches(entries, failed):
@@ -163,7 +163,7 @@ def run_many(entries: Sequence[Any], out: Path, device: str) -> int:
 
 
 class _Failures:
-    """Jobs that could not be run: each is told of once."""
+    """Jobs that could not be run: each is reported once."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -181,7 +181,7 @@ class _Failures:
 
 
 def _batches(entries: Sequence[Any], failed: _Failures) -> Iterator[tuple[list[Job], list[Cartridge]]]:
-    """The jobs that can be run, with their cartridges, as batches of bounded size."""
+    """Yield the jobs that can be run, with their cartridges, as batches of bounded size."""
     jobs: list[Job] = []
     cartridges: dict[str, Cartridge] = {}
     seen: set[str] = set()
@@ -218,7 +218,7 @@ def _batches(entries: Sequence[Any], failed: _Failures) -> Iterator[tuple[list[J
 
 
 def _usable_id(entry: Any, seen: set[str]) -> str | None:
-    """The id under which a failed job's result can be written; None if it has none of its own."""
+    """Return the id under which a failed job's result can be written; None if it has none of its own."""
     try:
         job_id = checked_id(entry["id"])
     except (EmulatorError, TypeError, KeyError):
@@ -227,7 +227,7 @@ def _usable_id(entry: Any, seen: set[str]) -> str | None:
 
 
 def _named(entry: Any, error: EmulatorError) -> str:
-    """The message of a failed job, which names it."""
+    """Return the message of a failed job, which names it."""
     message = str(error)
     if isinstance(error, JobError) or not isinstance(entry, dict):
         return message

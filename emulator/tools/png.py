@@ -1,4 +1,4 @@
-"""The smallest PNG writer that can hold a Game Boy picture: 8-bit grey, no filter."""
+"""Small PNG codec for Game Boy pictures: it writes 8-bit grey without a filter."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ MOST_PIXELS = 1 << 22
 
 
 def read_grey(path: Path) -> np.ndarray:
-    """Brightness of a PNG, uint8[height, width]; raise ValueError if it cannot be read.
+    """Return the brightness of a PNG, uint8[height, width]; raise ValueError if it cannot be read.
 
-    Grey, RGB or palette, with or without alpha, 1 to 8 bits a channel, not interlaced; colours
-    are weighed by ITU-R 601.
+    Grey, RGB or palette, with or without alpha, 1 to 8 bits a channel, not interlaced; colours are weighed by
+    ITU-R 601.
     """
     data = path.read_bytes()
     if data[:8] != b"\x89PNG\r\n\x1a\n":

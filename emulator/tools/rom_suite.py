@@ -1,9 +1,8 @@
-"""Run whatever test ROMs a folder holds and say what each of them says about itself.
+"""Test ROMs of a folder: run them and read the verdict of each.
 
-Recognised verdicts: serial text ("Passed", "Failed"), the signature DE B0 61 at A001 with a status
-at A000 (blargg), Fibonacci registers at LD B,B (mooneye, AGE, SameSuite), a byte at FF82
-(gbmicrotest), and the picture beside the ROM (acid, mealybug and others). All ROMs of one kind
-run as lanes of one batch; nothing here knows any ROM by name.
+Recognised verdicts: serial text ("Passed", "Failed"), the signature DE B0 61 at A001 with a status at A000 (blargg),
+Fibonacci registers at LD B,B (mooneye, AGE, SameSuite), a byte at FF82 (gbmicrotest), and the picture beside the ROM
+(acid, mealybug and others). All ROMs of one kind run as lanes of one batch; no ROM is known by name.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ MAX_FRAMES = 4000
 CHECK_EVERY = 60
 PICTURE_CHECK_EVERY = 150
 PICTURE_PHASES = 3
-"""A picture counts when it is shown in one of this many frames in a row."""
+"""Number of consecutive frames in one of which a picture must be shown."""
 SERIAL_CAPACITY = 4096
 BATCH_LANES = 256
 BATCH_ROM_BYTES = 1 << 26
@@ -37,7 +36,7 @@ SIGNATURE = bytes((0xDE, 0xB0, 0x61))
 SIGNATURE_RUNNING = 0x80
 FF82_PASSED, FF82_FAILED = 0x01, 0xFF
 FF82_CODE = bytes((0x3E, FF82_PASSED, 0xE0, 0x82))
-"""ld a, 1 / ldh [$82], a: how a gbmicrotest reports; a ROM without it is not asked for FF82."""
+"""ld a, 1 / ldh [$82], a: how a gbmicrotest reports; FF82 is read only of a ROM with this code."""
 
 DEVICE_TOKEN = re.compile(r"(?i:(dmg|mgb|sgb|cgb|agb|ags|ncm)[0-9a-z]*|ds)|[GSCA]{1,3}")
 DMG_TOKEN = re.compile(r"(?i:dmg(?!0)[0-9a-z]*)|[SCA]?G[SCA]?")
@@ -47,12 +46,12 @@ PASS, FAIL, NONE, SKIP, ERROR = "pass", "FAIL", "none", "skipped", "error"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one ROM said."""
+    """Verdict on one ROM."""
 
     name: str
     """Path below the folder, without suffix."""
     outcome: str
-    """pass, FAIL, none (no verdict seen), skipped (not for a DMG) or error (could not be run)."""
+    """One of pass, FAIL, none (no verdict seen), skipped (not for a DMG) or error (could not be run)."""
     how: str = ""
     detail: str = ""
     frames: int = 0
@@ -60,7 +59,7 @@ class Verdict:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
-    """One ROM and what it may be compared with."""
+    """One ROM and its expected pictures."""
 
     name: str
     cartridge: Cartridge
@@ -69,7 +68,7 @@ class Case:
 
 
 def split_devices(stem: str) -> tuple[str, list[str]]:
-    """Name without trailing device tags, and those tags: `x-dmgABC` -> `x`, [`dmgABC`]."""
+    """Split a name from its trailing device tags: `x-dmgABC` -> `x`, [`dmgABC`]."""
     parts = re.split(r"[-_]", stem)
     tags: list[str] = []
     while len(parts) > 1 and DEVICE_TOKEN.fullmatch(parts[-1]):
@@ -82,12 +81,12 @@ def split_devices(stem: str) -> tuple[str, list[str]]:
 
 
 def for_dmg(tags: Sequence[str]) -> bool:
-    """Whether device tags of a ROM or picture include the DMG (no tag: they do)."""
+    """Return whether device tags of a ROM or picture include the DMG (true without tags)."""
     return not tags or any(DMG_TOKEN.fullmatch(tag) for tag in tags)
 
 
 def walk(folder: Path, suffix: str) -> list[Path]:
-    """Files below `folder` (links followed) with this suffix, sorted."""
+    """Return the files below `folder` (links followed) with this suffix, sorted."""
     found = []
     for where, _, files in os.walk(folder, followlinks=True):
         found += [Path(where, name) for name in files if name.lower().endswith(suffix)]
@@ -95,9 +94,9 @@ def walk(folder: Path, suffix: str) -> list[Path]:
 
 
 class Pictures:
-    """The PNGs of a folder by the ROM they belong to.
+    """PNGs of a folder by the ROM they belong to.
 
-    They lie beside it or in a folder below; a ROM whose name is unique may have them anywhere.
+    They lie beside it or in a folder below; for a ROM whose name is unique they may lie anywhere.
     """
 
     def __init__(self, folder: Path, roms: Sequence[Path]) -> None:
@@ -108,7 +107,7 @@ class Pictures:
             self._by_name.setdefault(name, []).append((path, tags))
 
     def of(self, rom: Path) -> tuple[list[np.ndarray], bool]:
-        """Expected DMG screens of a ROM, and whether it has pictures of other devices only."""
+        """Return the expected DMG screens of a ROM, and whether it has pictures of other devices only."""
         name = split_devices(rom.stem)[0]
         known = self._by_name.get(name, [])
         if self._roms[name] > 1:
@@ -130,12 +129,12 @@ class Pictures:
 
 
 def _shared_parts(a: Path, b: Path) -> int:
-    """Leading folders that two paths have in common."""
+    """Return the number of leading folders that two paths have in common."""
     return len(os.path.commonpath([a.parent, b.parent]))
 
 
 def collect(folder: Path, match: str = "") -> tuple[list[Case], list[Verdict]]:
-    """Cases below `folder`, and verdicts on ROMs that are not run."""
+    """Return the cases below `folder`, and verdicts on ROMs that are not run."""
     if not folder.is_dir():
         raise EmulatorError(f"{folder}: no such folder; give one that holds .gb test ROMs")
     try:
@@ -199,7 +198,7 @@ def batches(cases: Sequence[Case]) -> Iterable[list[Case]]:
 
 
 def machine_for(cases: Sequence[Case], device: str, trap: bool) -> Emulator:
-    """One lane per case."""
+    """Return an emulator with one lane per case."""
     return Emulator(
         [case.cartridge for case in cases],
         len(cases),
@@ -229,7 +228,7 @@ def run_signals(cases: Sequence[Case], device: str, trap: bool = True) -> list[V
             if found is None:
                 continue
             outcome, how, detail = found
-            if outcome == NONE:  # an LD B,B that reports nothing: the ROM uses it for itself
+            if outcome == NONE:  # an LD B,B that reports nothing: the ROM has another use for it
                 again.append(case)
             verdicts[env] = Verdict(case.name, outcome, how, detail, frame)
             emulator.freeze(env)
@@ -239,7 +238,7 @@ def run_signals(cases: Sequence[Case], device: str, trap: bool = True) -> list[V
 
 
 def _signal(emulator: Emulator, env: int, case: Case, stopped: bool, row: np.ndarray) -> tuple[str, str, str] | None:
-    """(outcome, how, detail) as soon as the ROM has said something, else None."""
+    """Return (outcome, how, detail) once the ROM has reported, else None."""
     if stopped:
         registers = emulator.registers(env)
         seen = {name: registers[name] for name in FIBONACCI}
@@ -264,7 +263,7 @@ def _signal(emulator: Emulator, env: int, case: Case, stopped: bool, row: np.nda
 
 
 def run_pictures(cases: Sequence[Case], device: str) -> list[Verdict]:
-    """Run ROMs that draw what is expected of them; one that also reports otherwise may do so."""
+    """Run ROMs that have an expected picture; one that also reports otherwise may do so."""
     emulator = machine_for(cases, device, trap=False)
     verdicts: dict[int, Verdict] = {}
     fewest = [k.SCREEN_HEIGHT * k.SCREEN_WIDTH] * len(cases)
@@ -300,12 +299,12 @@ def run_pictures(cases: Sequence[Case], device: str) -> list[Verdict]:
 
 
 def group_of(name: str) -> str:
-    """Suite of a ROM: its folder, at most two levels deep."""
+    """Return the suite of a ROM: its folder, at most two levels deep."""
     return "/".join(name.split("/")[:-1][:2]) or "."
 
 
 def totals(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
-    """Number of verdicts by group and outcome."""
+    """Return the number of verdicts by group and outcome."""
     counted: dict[str, dict[str, int]] = {}
     for verdict in verdicts:
         row = counted.setdefault(group_of(verdict.name), dict.fromkeys((PASS, FAIL, NONE, SKIP, ERROR), 0))
@@ -314,7 +313,7 @@ def totals(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """One line a ROM, then one line a group."""
+    """Return one line a ROM, then one line a group."""
     width = max(len(verdict.name) for verdict in verdicts)
     lines = [f"{v.name:{width}}  {v.outcome:7}  {v.how:9}  {v.detail}".rstrip() for v in verdicts]
     lines.append("")
@@ -325,7 +324,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
-    """Table of groups, then every ROM that did not pass, for docs/accuracy.md."""
+    """Return a table of groups, then every ROM that did not pass, for docs/accuracy.md."""
     lines = ["| suite | run | pass | fail | no verdict | not for a DMG |", "|---|---|---|---|---|---|"]
     for group, row in totals(verdicts).items():
         run = row[PASS] + row[FAIL] + row[NONE]

@@ -1,7 +1,5 @@
-"""One "gameboy-doctor" line per instruction, for diffing against reference logs.
-
-https://github.com/robert/gameboy-doctor
-"""
+"""Traces with one "gameboy-doctor" line per instruction, for diffing against reference logs.
+https://github.com/robert/gameboy-doctor"""
 
 from __future__ import annotations
 

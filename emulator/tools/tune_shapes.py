@@ -1,7 +1,7 @@
-"""Measure launch shapes on this machine's GPU and keep the best (launch_shapes.py says where).
+"""Measurement of launch shapes on this machine's GPU; the best are stored (see launch_shapes.py).
 
-For each batch size a hill climb over the candidates of one field of `Shape` at a time: every
-measurement runs the same frames from the same states, so that two shapes do exactly equal work.
+For each batch size a hill climb over the candidates of one field of `Shape` at a time: every measurement runs
+the same frames from the same states, so that two shapes do exactly equal work.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ NUM_ENVS = (256, 1024, 4096, 8192, 16384, 32768, 65536)
 BUTTONS = np.array([1, 2, 4, 8, 16, 32, 128], dtype=np.uint8)
 RELEASE_AFTER = 8
 WARM_UP = 15
-"""Launches before the states that every measurement begins from: past the titles of most games."""
+"""Launches before the start states of every measurement: past the titles of most games."""
 LEAST_GAIN = 0.99
-"""A shape must take less than this share of the best one's time to replace it."""
+"""Share of the best shape's time that a shape must stay below to replace it."""
 TRIED_ALONE = 4096
-"""Consoles for which threaded code is tried as well, for all or for the last of them."""
+"""Most consoles for which threaded code is tried as well, for all or for the last of them."""
 GIVE_UP = 1.5
-"""A launch that takes this much longer than the best one's is not measured again."""
+"""Multiple of the best shape's time from which a launch is not measured again."""
 
 
 def tune(
@@ -45,9 +45,9 @@ def tune(
     path: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Return one record; with `keep` the table is also written to `path` (default: the user's).
+    """Measure shapes and return one record; with `keep` also write the table to `path` (default: the user's).
 
-    Several cartridges count alike: what is compared is the geometric mean of their times.
+    Several cartridges count alike: shapes are compared by the geometric mean of their times.
     """
     start_warp()
     name = launch_shapes.gpu_name(device)
@@ -70,7 +70,7 @@ def tune(
     if keep:
         try:
             stored = str(launch_shapes.store(name, table, path))
-        except OSError as error:  # minutes of measuring are not thrown away for that
+        except OSError as error:  # the measurements took minutes: they are returned all the same
             note = f"not stored: {error}"
     seconds = time.perf_counter() - began
     return record | {"stored": stored, "seconds": seconds, "shapes": rows, "note": note}
@@ -84,7 +84,7 @@ def _tune_size(
     launches: int,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The best shape for one batch size, with what was measured on the way."""
+    """Return the best shape for one batch size, with all measurements."""
     courses = [Course(cartridge, device, num_envs, frames, launches) for cartridge in cartridges]
     begin = launch_shapes.built_in(num_envs)
     seconds: dict[Shape, float] = {}
@@ -116,7 +116,7 @@ def _tune_size(
 
 
 def climb(shape: Shape, measure: Callable[[Shape], float]) -> Shape:
-    """Change one field at a time, as long as it pays; `measure` gives the seconds of a shape."""
+    """Change one field at a time as long as that is faster; `measure` returns the seconds of a shape."""
     while True:
         before = shape
         for name in Shape._fields:
@@ -139,7 +139,7 @@ def _climb_field(shape: Shape, name: str, step: int, measure: Callable[[Shape], 
 
 
 class Course:
-    """The launches that every shape has to run: one ROM, one batch, kept states and buttons."""
+    """Launches that every shape has to run: one ROM, one batch, kept states and buttons."""
 
     def __init__(self, cartridge: Cartridge, device: str, num_envs: int, frames: int, launches: int) -> None:
         self.emulator = Emulator(cartridge, num_envs, device, shape=launch_shapes.built_in(num_envs))
@@ -154,7 +154,7 @@ class Course:
         self.best = math.inf
 
     def seconds(self, shape: Shape) -> float:
-        """Mean time of a launch; the first one, which may have to compile, is not counted."""
+        """Return the mean time of a launch; the first one, which may have to compile, is not counted."""
         emulator = self.emulator
         wp.copy(emulator.batch.console, self.console)
         wp.copy(emulator.batch.ram, self.ram)

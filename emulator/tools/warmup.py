@@ -1,4 +1,4 @@
-"""Compile every kernel once and measure what the next start costs."""
+"""Compilation of every kernel, and the time of later starts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from emulator.rom.cartridge import LOGO, Cartridge
 
 
 def warm_up(device: str = "cpu", cold: bool = False) -> dict[str, float | str]:
-    """Compile what is missing, then measure fresh processes up to a drawn picture, in seconds.
+    """Compile missing kernels, then measure fresh processes up to a drawn picture, in seconds.
 
-    `warm_s`: this call's own start, with whatever was cached; `cached_start_s`: a fresh process
-    after it; `cold_start_s` (only with `cold`): a fresh process with an empty kernel cache.
+    `warm_s`: this call's own start, with the cache as it was; `cached_start_s`: a fresh process after it;
+    `cold_start_s` (only with `cold`): a fresh process with an empty kernel cache.
     """
     start = time.perf_counter()
     run_blank(device)
@@ -54,7 +54,7 @@ def blank_rom() -> bytes:
 
 
 def run_blank(device: str) -> None:
-    """Use every kernel once."""
+    """Run every kernel once."""
     wp.config.log_level = wp.LOG_WARNING
     emulator = Emulator(Cartridge.from_bytes(blank_rom(), "blank"), 1, device)
     emulator.run(None, 2)

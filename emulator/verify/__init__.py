@@ -1,1 +1,1 @@
-"""Our console and PyBoy side by side from the same inputs, and what to keep when they part ways."""
+"""Comparison of this emulator with PyBoy from the same inputs, fuzzing, and bundles of differences."""

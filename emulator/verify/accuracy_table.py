@@ -1,7 +1,6 @@
-"""Refresh the verdict table of docs/accuracy.md: `python -m emulator.verify.accuracy_table FOLDER
-DOCUMENT`.
+"""Refresh the verdict table of docs/accuracy.md: `python -m emulator.verify.accuracy_table FOLDER DOCUMENT`.
 
-Runs every test ROM below FOLDER and replaces what stands between the two markers of DOCUMENT.
+Runs every test ROM below FOLDER and replaces the text between the two markers of DOCUMENT.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 
 
 def replace_between(text: str, table: str) -> str:
-    """Return `text` with `table` between the markers; EmulatorError if they are missing."""
+    """Return `text` with `table` between the markers; raise EmulatorError if they are missing."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -28,7 +27,7 @@ def replace_between(text: str, table: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the suite and rewrite the document; 0 unless it could not be done."""
+    """Run the suite and rewrite the document; return 0 unless it could not be done."""
     parser = argparse.ArgumentParser(prog="python -m emulator.verify.accuracy_table", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("document", type=Path)

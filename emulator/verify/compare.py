@@ -1,9 +1,9 @@
-"""Side by side: the same buttons, frame by frame, until a picture differs.
+"""Comparison side by side: the same buttons, frame by frame, until a picture differs.
 
-Both start from the moment at which PyBoy leaves its boot program. A picture of ours is the same as
-PyBoy's if it equals one of PyBoy's two frames earlier to two frames later: the two count a frame's
-end a few T-cycles apart, and a game that switches the LCD off moves PyBoy's. WRAM and registers
-are compared where both consoles stand at the same instruction.
+Both start from the moment at which PyBoy leaves its boot program. A picture of this emulator is the same as
+PyBoy's if it equals one of PyBoy's from two frames earlier to two frames later: the two count a frame's end a
+few T-cycles apart, and a game that switches the LCD off moves PyBoy's. WRAM and registers are compared where
+both consoles stand at the same instruction.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ COMPARED_REGISTERS = "afbcdehl"
 
 @dataclasses.dataclass(slots=True)
 class Difference:
-    """The first picture that PyBoy does not show at about the same time."""
+    """First picture that PyBoy does not show at about the same time."""
 
     frame: int
     ours: np.ndarray
-    """uint8[144, 160] shades, as `theirs`."""
+    """Shades, uint8[144, 160], as `theirs`."""
     theirs: np.ndarray
     our_registers: dict[str, int]
-    """At the end of frame `seen_at`."""
+    """Registers at the end of frame `seen_at`."""
     their_registers: dict[str, int]
     seen_at: int
     wram: list[tuple[int, int, int]]
@@ -45,7 +45,7 @@ class Difference:
 
 @dataclasses.dataclass(slots=True)
 class Outcome:
-    """What a comparison saw."""
+    """Result of a comparison."""
 
     frames: int = 0
     compared: int = 0
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def random_buttons(frames: int, seed: int) -> list[int]:
-    """Joypad mask of every frame: mostly directions held for a while, A and START early on."""
+    """Draw the joypad mask of every frame: mostly directions held for a while, A and START early on."""
     random = np.random.default_rng(seed)
     early = ["start", "a", "start", "a"]
     masks = [0] * int(random.integers(30, 120))
@@ -78,7 +78,7 @@ def random_buttons(frames: int, seed: int) -> list[int]:
 
 
 def masks_of(inputs: Sequence[tuple[int, int]], frames: int) -> list[int]:
-    """Joypad mask of every frame from (frame, mask) pairs in time order; frames count from 1."""
+    """Return the joypad mask of every frame from (frame, mask) pairs in time order; frames count from 1."""
     masks = [0] * frames
     for frame, mask in inputs:
         masks[max(frame - 1, 0) :] = [mask] * (frames - max(frame - 1, 0))
@@ -86,7 +86,7 @@ def masks_of(inputs: Sequence[tuple[int, int]], frames: int) -> list[int]:
 
 
 class SideBySide:
-    """Both consoles from the same moment on."""
+    """Both consoles, run from the same moment on."""
 
     def __init__(self, rom: Path, device: str = "cpu") -> None:
         self.reference = Reference(rom)
@@ -95,7 +95,7 @@ class SideBySide:
         self.meet()
 
     def meet(self) -> None:
-        """Put our console where PyBoy is."""
+        """Put this emulator into PyBoy's state."""
         self.start_state = self.reference.state()
         self.emulator.restore(self.reference.snapshot())
 
@@ -156,10 +156,10 @@ class SideBySide:
         )
 
     def close(self) -> None:
-        """End PyBoy."""
+        """Close PyBoy."""
         self.reference.close()
 
 
 def code_start(pc: int) -> int:
-    """Where the 64 bytes around PC begin."""
+    """Return the address of the first of the 64 bytes around PC."""
     return min(max(pc - 24, 0), 0x10000 - 64)

@@ -50,7 +50,7 @@ GOOD_JOB = {
 
 
 class Kind:
-    """One kind of file: how it is damaged, and what decodes it."""
+    """One kind of file, with its damage and its decoder."""
 
     def __init__(
         self, good: bytes, decode: Callable[[Path], Any], rebuild: Callable[[np.random.Generator], bytes] | None = None
@@ -58,7 +58,7 @@ class Kind:
         self.good, self.decode, self.rebuild = good, decode, rebuild
 
     def damaged(self, random: np.random.Generator) -> bytes:
-        """Another file: values changed where the kind knows how, else bytes."""
+        """Return a damaged file: with other values if the kind has a `rebuild`, else with other bytes."""
         if self.rebuild is not None and random.random() < 0.7:
             return self.rebuild(random)
         return damage(random, self.good)
@@ -85,7 +85,7 @@ def damage(random: np.random.Generator, good: bytes) -> bytes:
 
 
 def damaged_arrays(random: np.random.Generator, good: bytes) -> bytes:
-    """An .npz whose archive is whole: values, types and shapes are what changed."""
+    """Return an .npz whose archive is intact, with changed values, types and shapes."""
     with np.load(io.BytesIO(good), allow_pickle=False) as data:
         arrays: dict[str, Any] = {name: data[name] for name in data.files}
     for _ in range(int(random.integers(1, 3))):
@@ -115,7 +115,7 @@ def damaged_arrays(random: np.random.Generator, good: bytes) -> bytes:
 
 
 def damaged_jobs(random: np.random.Generator) -> bytes:
-    """A jobs file with a value that does not belong there."""
+    """Return a jobs file with values of wrong types or ranges."""
     job = json.loads(json.dumps(GOOD_JOB))
     for _ in range(int(random.integers(1, 4))):
         name = str(random.choice(list(GOOD_JOB)))
@@ -128,7 +128,7 @@ def damaged_jobs(random: np.random.Generator) -> bytes:
 
 
 def kinds(folder: Path, random: np.random.Generator) -> dict[str, Kind]:
-    """Good files of each kind, of one random ROM."""
+    """Make good files of each kind, of one random ROM."""
     cartridge = Cartridge.from_bytes(random_rom(random, 0x10, True), "good.gb")
     emulator = Emulator(cartridge, 2)
     emulator.run(None, 30)
@@ -142,7 +142,7 @@ def kinds(folder: Path, random: np.random.Generator) -> dict[str, Kind]:
         snapshots = read_states(path)
         try:
             cache = target.state_cache(snapshots)
-        except EmulatorError as error:  # as whoever reads a set says where it came from
+        except EmulatorError as error:  # name the file, as callers that read a set do
             raise EmulatorError(f"{path}: {error}") from None
         for index in range(min(2, len(snapshots))):
             target.reset(None, cache, np.array([index]))
@@ -181,7 +181,7 @@ def decode_jobs(path: Path) -> None:
 
 
 def pyboy_state(cartridge: Cartridge, folder: Path) -> bytes | None:
-    """A state that PyBoy saved of this cartridge; None without PyBoy."""
+    """Return a state that PyBoy saved of this cartridge; None without PyBoy."""
     try:
         import pyboy
     except ImportError:
@@ -198,8 +198,11 @@ def pyboy_state(cartridge: Cartridge, folder: Path) -> bytes | None:
 
 
 def attempt(kind: Kind, data: bytes, path: Path) -> tuple[bool, float]:
-    """Whether the file was accepted, and the processor's seconds; EmulatorError if it was refused
-    badly: with several lines, without a name, or late. Other exceptions come through."""
+    """Return whether the file was accepted, and the CPU seconds.
+
+    Raises EmulatorError if it was refused badly: with several lines, without a name, or late. Other
+    exceptions pass through.
+    """
     path.write_bytes(data)
     start = time.process_time()
     accepted, message = True, ""
@@ -217,11 +220,11 @@ def attempt(kind: Kind, data: bytes, path: Path) -> tuple[bool, float]:
 
 
 def fuzz_files(inputs: int, seed: int, folder: Path) -> dict[str, dict[str, Any]]:
-    """Try `inputs` damaged files in turn over the kinds; what was tried, by kind."""
+    """Try `inputs` damaged files in turn over the kinds; return the counts by kind."""
     random = np.random.default_rng(seed)
     found = kinds(folder, random)
     tried: dict[str, dict[str, float]] = {name: {"inputs": 0, "accepted": 0, "longest_s": 0.0} for name in found}
-    for kind in found.values():  # what is compiled once is not the file's
+    for kind in found.values():  # compile first: that time is not the files'
         (folder / "tried").write_bytes(kind.good)
         kind.decode(folder / "tried")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -240,7 +243,7 @@ def fuzz_files(inputs: int, seed: int, folder: Path) -> dict[str, dict[str, Any]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print what was tried as JSON; 1 with one line if a file was refused badly."""
+    """Print the counts of a run as JSON; return 1 with one line if a file was refused badly."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)

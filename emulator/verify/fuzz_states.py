@@ -1,9 +1,9 @@
 """Random states that pass the check: none may hang, and none may reach outside its own memory.
 
-`python -m emulator.verify.fuzz_states --states 20000` draws every field of a console from what
-state/console_check.py allows and fills the memory row with random bytes, puts the state in place as
-a reset does, and runs it for a few frames with its pictures drawn, memory fenced in (fuzz_roms.py).
-It runs in a child: what leaves its memory ends that, which is told of in one line.
+`python -m emulator.verify.fuzz_states --states 20000` draws every field of a console from the values that
+state/console_check.py allows and fills the memory row with random bytes, puts the state in place as a reset
+does, and runs it for a few frames with its pictures drawn, memory fenced in (fuzz_roms.py). It runs in a
+child: an access outside its memory ends the child, which is reported in one line.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from emulator.verify.fuzz_roms import KINDS, FencedBatch, random_rom, result_of_
 CONSOLES = 20
 MOST_FRAMES = 4
 EDGE_SHARE = 0.3
-"""Of the fields, drawn from the ends of their range."""
+"""Share of the fields that are drawn from the ends of their range."""
 KEPT_ROW_SHARE = 0.5
-"""Of the states, made of a row that a console had, with random bytes here and there."""
+"""Share of the states made of a console's real row, with random bytes here and there."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StatesResult:
-    """What a run did."""
+    """Record of a run."""
 
     states: int
     seed: int
@@ -45,12 +45,12 @@ class StatesResult:
 
 
 def random_consoles(random: np.random.Generator, base: np.ndarray) -> np.ndarray:
-    """Records like `base` [K] with random values in most fields, all of them allowed."""
+    """Return records like `base` [K] with random values in most fields, all of them allowed."""
     count = len(base)
     found = base.copy()
     for name in ("now", *(name for name in CONSOLE_DTYPE.names or () if name != "now")):
         values = _values(random, name, found["now"], count)
-        if name == "now":  # a launch of single steps may have left it far away, most do not
+        if name == "now":  # single steps may have left it far away; mostly they do not
             values = np.where(random.random(count) < 0.8, random.integers(0, 32, count), values)
         found[name] = values.astype(np.uint64) & 0xFFFFFFFF
     for name in ("mapper", "rom_banks", "ram_size", "has_rtc"):
@@ -84,7 +84,7 @@ def _values(random: np.random.Generator, name: str, now: np.ndarray, count: int)
 
 
 def random_row(random: np.random.Generator, kept: np.ndarray) -> np.ndarray:
-    """Random bytes, or a row that a console had, with some of them changed."""
+    """Return random bytes, or a console's real row with some of them changed."""
     if random.random() >= KEPT_ROW_SHARE:
         row = random.integers(0, 256, len(kept), dtype=np.uint8)
     else:
@@ -97,7 +97,7 @@ def random_row(random: np.random.Generator, kept: np.ndarray) -> np.ndarray:
 
 
 def fuzz_states(states: int, seed: int) -> StatesResult:
-    """Run `states` random states in this process; EmulatorError if one wrote outside."""
+    """Run `states` random states in this process; raise EmulatorError if one wrote outside."""
     random = np.random.default_rng(seed)
     cartridges = [
         Cartridge.from_bytes(random_rom(random, KINDS[i % len(KINDS)], True), f"rom {i}") for i in range(CONSOLES)
@@ -126,14 +126,14 @@ def fuzz_states(states: int, seed: int) -> StatesResult:
 
 
 def fuzz_states_in_child(states: int, seed: int) -> StatesResult:
-    """Run `fuzz_states` in a process of its own; EmulatorError if it died or hung."""
+    """Run `fuzz_states` in a child process; raise EmulatorError if it died or hung."""
     command = [sys.executable, "-m", "emulator.verify.fuzz_states", "--states", str(states)]
     command += ["--seed", str(seed), "--child"]
     return StatesResult(**result_of_child(command, f"states of seed {seed}"))
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print what was run as JSON; 1 with one line on stderr if a state left its memory."""
+    """Print the record of a run as JSON; return 1 with one line on stderr if a state left its memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0, help="odd: rows end at a fence")

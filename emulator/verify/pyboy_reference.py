@@ -1,4 +1,4 @@
-"""PyBoy, a development dependency, behind the few calls that a comparison needs."""
+"""Adapter of PyBoy, a development dependency, with the few calls that a comparison needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WRAM = slice(0xC000, 0xE000)
 
 
 class Reference:
-    """One PyBoy as a DMG, past its boot program, with frames counted as our console counts them."""
+    """PyBoy as a DMG, past its boot program, with frames counted as this emulator counts them."""
 
     def __init__(self, rom: Path) -> None:
         try:
@@ -59,42 +59,42 @@ class Reference:
 
     @property
     def shades(self) -> np.ndarray:
-        """The picture as shades 0 to 3, uint8[144, 160]."""
+        """Picture as shades 0 to 3, uint8[144, 160]."""
         return SHADE_OF_GREY[self._machine.screen.ndarray[..., 0]]
 
     @property
     def wram(self) -> np.ndarray:
-        """C000-DFFF, uint8[0x2000]."""
+        """Copy of C000-DFFF, uint8[0x2000]."""
         return np.array(self._machine.memory[WRAM], dtype=np.uint8)
 
     def peek(self, address: int, count: int) -> bytes:
-        """Bytes as the CPU sees them."""
+        """Return bytes as the CPU sees them."""
         end = address + count
         return bytes(self._machine.memory[address:end])
 
     def registers(self) -> dict[str, int]:
-        """a f b c d e h l sp pc. PyBoy's PC stays on a HALT until it is over."""
+        """Return the registers a f b c d e h l sp pc; PyBoy's PC stays on a HALT until it is over."""
         file = self._machine.register_file
         values = {name.lower(): int(getattr(file, name)) for name in "AFBCDE"}
         values |= {"h": file.HL >> 8, "l": file.HL & 0xFF, "sp": file.SP, "pc": file.PC}
         return values
 
     def snapshot(self) -> Snapshot:
-        """This moment as a state of our console; counts frames from here."""
+        """Return the present state as one of this emulator, and count frames from here."""
         self._frame_end = self._machine._cycles()
         state = parse(self.state(), self.cartridge)
         return to_snapshot(state, self.cartridge)
 
     def state(self) -> bytes:
-        """A .state file."""
+        """Return the present state as the bytes of a .state file."""
         buffer = io.BytesIO()
         self._machine.save_state(buffer)
         return buffer.getvalue()
 
     def load(self, state: bytes) -> None:
-        """Go back to a state."""
+        """Load a state."""
         self._machine.load_state(io.BytesIO(state))
 
     def close(self) -> None:
-        """End this PyBoy."""
+        """Stop this PyBoy."""
         self._machine.stop(save=False)

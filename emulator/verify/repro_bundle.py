@@ -1,4 +1,4 @@
-"""A repro bundle: everything needed to see a difference again, in one folder."""
+"""Bundle of a difference: one folder with everything needed to reproduce it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write_bundle(folder: Path, rom: Path, masks: Sequence[int], outcome: Outcome
 
 
 def report(rom: Path, outcome: Outcome, found: Difference, command: str) -> dict[str, object]:
-    """What report.json says."""
+    """Return the contents of report.json."""
     return {
         "rom": str(rom),
         "rom_sha256": hashlib.sha256(rom.read_bytes()).hexdigest(),
@@ -65,7 +65,7 @@ def report(rom: Path, outcome: Outcome, found: Difference, command: str) -> dict
 
 
 def inputs_of(masks: Sequence[int]) -> list[dict[str, object]]:
-    """Masks as the JSON list that --inputs reads."""
+    """Return masks as the JSON list that --inputs reads."""
     entries: list[dict[str, object]] = []
     held = 0
     for frame, mask in enumerate(masks, 1):
@@ -77,7 +77,7 @@ def inputs_of(masks: Sequence[int]) -> list[dict[str, object]]:
 
 
 def code_around(code: bytes, pc: int) -> list[str]:
-    """Instructions from shortly before PC on, PC marked; `code` begins at `code_start(pc)`."""
+    """Return the instructions from shortly before PC on, PC marked; `code` begins at `code_start(pc)`."""
     start = code_start(pc)
     padded = code + bytes(3)
     for first in range(pc - start + 1):

@@ -1,4 +1,4 @@
-"""Random play of many ROMs side by side with PyBoy: how far the two agree."""
+"""Random play of many ROMs side by side with PyBoy, and the share of equal pictures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from emulator.rom.cartridge import EmulatorError
 from emulator.verify.compare import SideBySide, random_buttons
 
 ROUND_FRAMES = 600
-"""After so many frames the two are put together again, so that one difference is counted once."""
+"""Frames after which this emulator takes over PyBoy's state, so that one difference is counted once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SoakRow:
-    """One ROM of a soak."""
+    """Result of one ROM in a soak."""
 
     rom: str
     frames: int
@@ -71,7 +71,7 @@ def soak_rom(rom: Path, rounds: int, seed: int, device: str) -> SoakRow:
 
 
 def summary(rows: Sequence[SoakRow]) -> str:
-    """Table of a soak, worst ROM last, and the totals."""
+    """Return the table of a soak, worst ROM last, and the totals."""
     ordered = sorted(rows, key=lambda row: -row.equal / max(row.pictures, 1))
     lines = [f"{'rom':40} {'frames':>7} {'equal':>7} {'rounds without difference':>26}"]
     for row in ordered:

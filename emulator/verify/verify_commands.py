@@ -1,4 +1,4 @@
-"""What `python -m emulator verify` does."""
+"""Commands of `python -m emulator verify`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def verify_command(
     out: Path | None,
     device: str,
 ) -> int:
-    """Compare each ROM with PyBoy; print one line each; 1 if a picture differs."""
+    """Compare each ROM with PyBoy; print one line each; return 1 if a picture differs."""
     if frames < 1:
         raise EmulatorError(f"--frames {frames}: give at least 1")
     differing = 0
@@ -47,7 +47,7 @@ def verify_command(
 
 
 def soak_command(roms: Sequence[Path], seconds: float, seed: int, device: str) -> int:
-    """Play at random and print how far the two agree; 1 if a ROM could not be run."""
+    """Play at random and print the agreement with PyBoy; return 1 if a ROM could not be run."""
     rows = soak(roms, seconds, seed, device, lambda text: print(text, file=sys.stderr))
     print(summary(rows))
     return int(any(row.error for row in rows))

@@ -1,8 +1,8 @@
-"""How a launch begins and ends, whoever runs the instructions in between.
+"""Beginning and end of a launch, whichever executor runs the instructions in between.
 
-A launch of F frames ends at the first instruction boundary at or after F * M_CYCLES_PER_FRAME; the
-overshoot stays in `now`. Everything lazy is brought to that boundary and all times are re-based,
-so that the state does not depend on how a run is cut into launches.
+A launch of F frames ends at the first instruction boundary at or after F * M_CYCLES_PER_FRAME; the overshoot
+stays in `now`. All lazily updated state is advanced to that boundary and all times are re-based, so that the
+state does not depend on how a run is cut into launches.
 """
 
 import warp as wp
@@ -29,7 +29,7 @@ class FrameLocals:
 
 @wp.func(inline=False)
 def launch_begin(c: wp.ref[Console], mem: Q, buttons: U, frames: U, release_after: U):
-    """Hold `buttons` for `release_after` frames (0 or at least `frames`: to the end)."""
+    """Begin a launch with `buttons` held for `release_after` frames (0 or at least `frames`: to the end)."""
     o = FrameLocals()
     if c.trap == U(TRAP_STEPPED):
         c.trap = U(TRAP_STEP)
@@ -50,7 +50,7 @@ def launch_begin(c: wp.ref[Console], mem: Q, buttons: U, frames: U, release_afte
 
 @wp.func(inline=False)
 def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
-    """Bring the lazy parts to `c.now` and re-base every time by the launch's length."""
+    """Advance the lazily updated state to `c.now` and re-base every time by the launch's length."""
     now = c.now
     timer_sync(c, mem, now)
     apu_sync(c, mem, now)

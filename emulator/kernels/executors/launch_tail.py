@@ -1,14 +1,13 @@
-"""The tail of a launch: the last consoles leave the data path for threaded code.
+"""Tail of a launch: the last consoles leave the data path for threaded code.
 
-With thousands of consoles the data path is fastest, but the launch lasts as long as its longest
-console, and that runs alone in the end, at the data path's pace. So once few are left they are
-passed on (ADR 18): what a console asked for last, and its registers, lie in its mailbox already;
-whoever goes on with it answers that first. Nothing is looked up earlier than it would have been,
-so that not even the count of instructions changes.
+With thousands of consoles the data path is fastest, but the launch lasts as long as its longest console,
+which runs alone in the end, at the data path's pace. So once few are left they are passed on (ADR 18): a
+console's last request and its registers lie in its mailbox already; threaded code answers the request first.
+Nothing is evaluated earlier than on the data path, so that not even the count of instructions changes.
 
-`Batch.tail` holds, in words: how many consoles are done or never began, how many are listed, and
-the list: the env of each, and above it what it asked for. The serving warps write it; a running
-lane only reads the first word, now and then, to ask for its leave if it asks for nothing else.
+`Batch.tail` holds, in words: how many consoles are done or never began, how many are listed, and the list:
+the env of each, and above it its request. The serving warps write it; a running lane only reads the first
+word, now and then, to ask to leave if it has no other request.
 """
 
 import warp as wp
@@ -19,7 +18,7 @@ from emulator.kernels.sm83.service_entry import serve
 from emulator.kernels.sm83.service_requests import ASK_LEAVE, ASKED_AT, DONE
 from emulator.state.batch import Console
 
-ASKED_SHIFT = 24  # of an entry of the list; below it lies the env
+ASKED_SHIFT = 24  # shift of the request in an entry of the list; below it lies the env
 ENV_MASK = 0x3FFFFF
 NEVER = 0xFFFFFFFF  # consoles that must be done before others leave
 
@@ -33,12 +32,12 @@ return *(const unsigned int*)tail >= enough ? 1u : 0u;
 #endif
 """)
 def few_left(tail: Q, enough: U) -> U:
-    """1 if at least `enough` consoles are done."""
+    """Return 1 if at least `enough` consoles are done."""
     ...
 
 
-# Not `relaxed`: for a strong load in a loop, however rare, the compiler yields the warp at every
-# trip. One that takes no place in L1 comes from where all others count as well.
+# Not `relaxed`: for a strong load in a loop, however rare, the compiler yields the warp at every trip. A load that
+# takes no place in L1 reads the same L2 that all consoles count in.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int done;
@@ -49,7 +48,7 @@ return *(const unsigned int*)tail >= enough ? 1u : 0u;
 #endif
 """)
 def few_seem_left(tail: Q, enough: U) -> U:
-    """`few_left` for a running lane: it may be told late."""
+    """Return `few_left` for a running lane, possibly out of date."""
     ...
 
 
@@ -61,7 +60,7 @@ atomicAdd((unsigned int*)tail, 1u);
 #endif
 """)
 def count_done(tail: Q):
-    """One console more is done, or never began."""
+    """Count one more console that is done, or never began."""
     ...
 
 
@@ -81,7 +80,7 @@ def list_console(tail: Q, entry: U):
 
 @wp.func(inline=True)
 def serve_or_pass_on(c: wp.ref[Console], mem: Q, b: wp.ref[Bases], tail: Q, env: U, enough: U):
-    """Answer a console, or have it leave if few are left: to its lane that is the launch's end."""
+    """Answer a console, or pass it on if few are left: to its lane that is the launch's end."""
     p = mem + Q(b.scratch) + Q(U(ASKED_AT))
     if few_left(tail, enough) != U(0):
         list_console(tail, env | (ld32(p) << U(ASKED_SHIFT)))
@@ -94,7 +93,7 @@ def serve_or_pass_on(c: wp.ref[Console], mem: Q, b: wp.ref[Bases], tail: Q, env:
 
 @wp.func(inline=True)
 def still_asks(mem: Q, b: wp.ref[Bases], entry: U) -> wp.bool:
-    """Put back what the console of a list's entry asked for. False if it only asked to leave."""
+    """Restore the request of a list entry's console; return False if it only asked to leave."""
     asked = (entry >> U(ASKED_SHIFT)) & U(ASK_LEAVE - 1)
     st32(mem + Q(b.scratch) + Q(U(ASKED_AT)), asked)
     return (entry >> U(ASKED_SHIFT)) != U(ASK_LEAVE)

@@ -1,8 +1,8 @@
-"""The launch on a CPU core: one kernel, and instructions as C++ (sm83/cpp_instructions.py).
+"""Launch on a CPU core: one kernel, and instructions as C++ (sm83/cpp_instructions.py).
 
-The data path of sm83/data_path.py keeps the lanes of a warp together; one CPU core has no lanes,
-and a jump per instruction costs it a tenth of the byte permutes (docs/adr/0007). Everything but
-plain instructions is shared: requests and answers are those of sm83/service_requests.py.
+The data path of sm83/data_path.py keeps the lanes of a warp together; one CPU core has no lanes, and a jump
+per instruction costs it a tenth of the byte permutes (docs/adr/0007). Everything but plain instructions is
+shared: requests and answers are those of sm83/service_requests.py.
 """
 
 from collections.abc import Callable
@@ -49,12 +49,12 @@ from emulator.state.batch import Batch, Console
 
 
 class CpuHotCode(NamedTuple):
-    """What leads to a ROM's superblocks (hot_code/compile_cpu.py), on the CPU."""
+    """Tables that lead to a ROM's superblocks (hot_code/compile_cpu.py), on the CPU."""
 
     table: wp.array
-    """uint64[TABLE_SIZE]: addresses of all functions, of superblocks too."""
+    """Addresses of all functions, of superblocks too, uint64[TABLE_SIZE]."""
     words: wp.array
-    """uint32[bytes of all ROMs]: predecoded words, but where a superblock begins its number."""
+    """Predecoded words, uint32[bytes of all ROMs], with a superblock's number where it begins."""
 
 
 NOWHERE = wp.constant(wp.uint32(0xFFFFFFFF))
@@ -64,12 +64,12 @@ Bases = wp.types.vector(length=2, dtype=wp.uint64)
 
 @wp.struct
 class NativeState:
-    """What the generated code keeps beside its machine registers."""
+    """State of the generated code beside its machine registers."""
 
     # Times as `t` of cpp_runtime.py: M-cycles << 24
-    limit: wp.int64  # from which on an instruction must be looked at before it is taken from `ip`
+    limit: wp.int64  # an instruction at or after this time must be checked before it is taken from `ip`
     due: wp.int64  # when `run` returns: the deadline, or sooner if the instruction count would overflow
-    stable_t: wp.int64  # until which what a loop has read stays as it is
+    stable_t: wp.int64  # time until which the values that a loop has read stay the same
     deadline_t: wp.int64  # of the console's next event
     base: wp.uint64  # ip of PC 0 in the present bank
     soon: wp.int64  # the earlier of `due` and `close_t`
@@ -92,7 +92,7 @@ class NativeState:
     stable: wp.uint32
     vram_until: wp.uint32
     idle_skip: wp.uint32
-    # The map that `reads` and `writes` are made of
+    # The address map from which `reads` and `writes` are derived
     fast: wp.uint32
     rom_low: wp.uint32
     rom_high: wp.uint32
@@ -106,13 +106,13 @@ class NativeState:
     # Superblocks (cpp_superblocks.py)
     table: wp.uint64  # of the functions; 0: the built-in one
     hot_words: wp.uint64  # `words`, but superblocks where they begin
-    walked: wp.uint64  # of the two those that `bases` lead to
+    walked: wp.uint64  # the one of the two that `bases` lead to
     stack: wp.uint32  # beginning of WRAM or HRAM, where SP was
     stacks: wp.uint32  # values that SP has there with both bytes of an operand below the end
 
 
 COPY_TABLE = 1 << 30
-"""Given to `run`: nothing but put its functions into `h.table`."""
+"""Argument of `run` that makes it only write its functions to `h.table`."""
 CONSTANTS = {
     "ASK_FETCH": ASK_FETCH, "ASK_READ": ASK_READ, "ASK_WRITE": ASK_WRITE,
     "ASK_OAM_BUG": ASK_OAM_BUG, "ASK_CONTROL": ASK_CONTROL, "HAS_MEMORY": HAS_MEMORY,
@@ -122,12 +122,12 @@ CONSTANTS = {
     "STATUS_MARGIN": STATUS_MARGIN, "MBC1": MBC1, "MBC3": MBC3, "MBC5": MBC5,
     "ALWAYS_SLOW": ALWAYS_SLOW, "MUST_BE_PLAIN": MUST_BE_PLAIN, "COPY_TABLE": COPY_TABLE,
 }  # fmt: skip
-"""What the C++ text calls by name."""
+"""Constants that the C++ text uses by name."""
 
 
 @wp.func_native(source(CONSTANTS))
 def run(h: wp.ref[NativeState], c: wp.ref[Console], given: U) -> U:
-    """Run plain instructions until the deadline has come or `attend` is wanted; what is asked."""
+    """Run plain instructions until the deadline has come or `attend` is needed; return the request."""
     ...
 
 
@@ -141,10 +141,10 @@ class NativeLocals:
 
 @wp.func(inline=False)
 def forget(h: wp.ref[NativeState], c: wp.ref[Console]):
-    """Nothing seen: a skip needs two equal visits with stable reads between."""
+    """Forget the state at the last branch: a skip needs two equal visits with stable reads between."""
     h.seen_pc = NOWHERE
     h.seen_time = c.now
-    st32(h.scratch + Q(U(SEEN)), U(1))  # `attend` clears it when it wants this again
+    st32(h.scratch + Q(U(SEEN)), U(1))  # `attend` clears it when it wants `forget` called again
 
 
 @wp.func(inline=False)
@@ -168,7 +168,7 @@ def begin_native(
 
 @wp.func
 def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
-    """Do what is asked if that is quick; what is still asked."""
+    """Serve the request if that is quick; return the remaining request."""
     o = NativeLocals()
     o.asked = asked
     a = ld32(h.scratch + Q(U(ADDRESS_AT)))
@@ -188,7 +188,7 @@ def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
 
 @wp.func
 def look_up(h: wp.ref[NativeState], c: wp.ref[Console]) -> U:
-    """`attend` with what is asked, unless the answer is quickly given; the answer."""
+    """Serve the request by `attend`, unless a quick answer exists; return the answer."""
     c.stable = h.stable
     answer = answer_quickly(c, h.mem, h.scratch, h.words, h.asked, h.idle_skip)
     if answer == NO_ANSWER:
@@ -211,7 +211,7 @@ def run_frames_native(
     table: wp.uint64,
     hot_words: wp.uint64,
 ):
-    """Thread env runs one console from the beginning of the launch to its end.
+    """Run one console in each thread from the beginning of the launch to its end.
 
     `table` and `hot_words`: addresses of those with superblocks (hot_code/compile_cpu.py), or 0.
     """

@@ -1,7 +1,7 @@
-"""Kernels beside the launch: power-on, masked resets, a look at memory.
+"""Kernels beside the launch: power-on, masked resets, peeks at memory.
 
-Plain functions here. Each executor compiles them with its own module (`of_module`), so that a
-process never compiles the other one's.
+They are plain functions here. Each executor compiles them with its own module (`of_module`), so that a
+process never compiles another executor's.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from emulator.state.batch import Batch, Console
 
 
 def power_on(console: wp.array[Console], rows: wp.uint64, row_stride: wp.uint32):
-    """Thread i completes the power-on state of console i: its address map and its PPU."""
+    """Complete the power-on state of console i in thread i: its address map and its PPU."""
     i = wp.tid()
     mem = rows + Q(i) * Q(row_stride)
     update_map(console[i])
@@ -42,11 +42,11 @@ def reset_envs(
     rom_of_env: wp.array[wp.int32],
     refused: wp.array[wp.int32],
 ):
-    """Thread (env, i of `threads`): copy every i-th word of cached row `source[env]` into each
-    masked env. A source that is no cached state, or one of another ROM, is counted in `refused`.
+    """Copy every i-th word of cached row `source[env]` into each masked env, in thread (env, i of `threads`).
 
-    The console record follows with thread 0; what belongs to the batch, not to the state (the trap,
-    the serial log, the place of the ROM in the blob), stays.
+    A source that is no cached state, or one of another ROM, is counted in `refused`. Thread 0 also copies the
+    console record; the fields of the batch, not of the state (the trap, the serial log, the place of the ROM
+    in the blob), stay.
     """
     env, thread = wp.tid()
     state = wp.clamp(source[env], 0, cached.shape[0] - 1)
@@ -78,7 +78,7 @@ def reset_envs(
 def peek(
     batch: Batch, console: wp.array[Console], env: wp.int32, address: wp.uint32, n: wp.int32, out: wp.array[wp.uint8]
 ):
-    """One thread reads n bytes as the CPU would, ignoring who owns VRAM and OAM just now."""
+    """Read n bytes in one thread as the CPU would, ignoring the present access blocking of VRAM and OAM."""
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
     for i in range(n):
         a = (address + U(i)) & U(0xFFFF)
@@ -86,7 +86,7 @@ def peek(
 
 
 def of_module(module: str, **options: Any) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
-    """`power_on`, `reset_envs` and `peek` as kernels of the Python module of that name."""
+    """Return `power_on`, `reset_envs` and `peek` as kernels of the Python module of that name."""
     power_on_kernel, reset_kernel, peek_kernel = (
         wp.kernel(function, enable_backward=False, module=module, **options)
         for function in (power_on, reset_envs, peek)

@@ -1,23 +1,21 @@
-"""How the warps of a block split their work: some run consoles, others serve what those ask for.
+"""Board of a block: some of its warps run consoles, others serve their requests.
 
-The board lies in the block's shared memory. A lane that comes to something rare posts its request
-under the request's kind and waits; its warp goes on with the other lanes. A serving warp takes up
-to 32 requests of one kind from all over the block, so that its lanes take the same way through
-code that is far from the instruction caches, and marks them answered. Nobody waits at a block
-barrier.
+The board lies in the block's shared memory. A lane that comes to something rare posts its request under the
+request's kind and waits; its warp goes on with the other lanes. A serving warp takes up to 32 requests of one
+kind from all over the block, so that its lanes take the same way through code that is far from the
+instruction caches, and marks them answered. No warp waits at a block barrier.
 
-Words of the board: a byte for each thread that may run a console, running warps that are done, the
-servers' lock, picked requests of each serving warp, the env of each thread.
+Words of the board: a byte for each thread that may run a console, running warps that are done, the servers'
+lock, picked requests of each serving warp, the env of each thread.
 
-A thread's byte is 0 while its console runs or has been answered, the kind of its request from
-`post` on, TAKEN from `take` to `answer`, and GONE when its launch is over. Servers take turns by a
-lock, lanes just store: an atomic operation or a volatile store inside the hot loop would have the
-compiler yield the warp at every trip, which costs 50 cycles.
+A thread's byte is 0 while its console runs or has been answered, the kind of its request from `post` on,
+TAKEN from `take` to `answer`, and GONE when its launch is over. Servers take turns by a lock, lanes just
+store: an atomic operation or a volatile store inside the hot loop would have the compiler yield the warp at
+every trip, which costs 50 cycles.
 
-The fences in `post` and `take` put what the lane has written before what the server reads; those in
-`answer` and `accept`, the other way round: a message is passed each time, for which fences that
-acquire and release suffice. So a lane may look at its byte as early as it likes: a 0 that it has
-seen stays true until it posts.
+The fences in `post` and `take` order the lane's writes before the server's reads; the fences in `answer` and
+`accept`, the other way round: a message is passed each time, for which fences that acquire and release
+suffice. So a lane may read its byte as early as it likes: a 0 stays true until it posts.
 """
 
 import re
@@ -28,7 +26,7 @@ from emulator.constants import MAX_BLOCK
 from emulator.kernels.intrinsics import Q, U
 from emulator.launch.launch_shapes import MOST_RUNNING, MOST_SERVING
 
-# Where each part of the board begins, in words, and two values of a byte.
+# Offset of each part of the board, in words, and two values of a byte.
 PLACES = {"REQUESTS": 0, "LEFT": 8 * MOST_RUNNING, "LOCK": 8 * MOST_RUNNING + 1}
 PLACES["PICKED"] = PLACES["LOCK"] + 1
 PLACES["ENVS"] = PLACES["PICKED"] + 32 * MOST_SERVING
@@ -38,7 +36,7 @@ PLACES["GONE"] = 0x80
 
 
 def placed(code: str) -> str:
-    """Native code in which the parts of the board, there named, are numbers."""
+    """Return native code with the names of the board's parts replaced by numbers."""
     return re.sub("[A-Z]{4,}", lambda name: str(PLACES.get(name[0], name[0])), code)
 
 
@@ -56,11 +54,11 @@ return 0;
 """)
 )
 def open_board(env: U) -> Q:
-    """An empty board, with the console `env` of each thread. All threads of the block must come."""
+    """Make an empty board, with the console `env` of each thread. All threads of the block must call it."""
     ...
 
 
-# A shared address that the compiler has to keep, instead of finding it anew for every look.
+# A shared address that the compiler has to keep, instead of computing it anew for every read.
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
@@ -74,7 +72,7 @@ return 0;
 """)
 )
 def mailbox(board: Q) -> U:
-    """Where this lane's byte lies."""
+    """Return the address of this lane's byte."""
     ...
 
 
@@ -89,7 +87,7 @@ return 0;
 """)
 )
 def mail(box: U) -> U:
-    """0 if this lane may post, or if it has posted and been answered, else it must wait."""
+    """Return 0 if this lane may post, or if it has posted and been answered; else it must wait."""
     ...
 
 
@@ -101,11 +99,11 @@ asm volatile("fence.acq_rel.cta; st.shared.u8 [%0], %1;" :: "r"(box), "r"(kind) 
 """)
 )
 def post(box: U, kind: U):
-    """Ask for service; what `serve` needs must have been written before. `kind`: 1 to 15."""
+    """Request service of `kind` 1 to 15; the request's data must have been written before."""
     ...
 
 
-# What `serve` has written is read behind this.
+# Data that `serve` has written is read after this.
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
@@ -114,7 +112,7 @@ asm volatile("fence.acq_rel.cta;" ::: "memory");
 """)
 )
 def accept():
-    """Take the answer that `mail` has shown."""
+    """Accept the answer that `mail` has shown."""
     ...
 
 
@@ -126,7 +124,7 @@ asm volatile("st.shared.u8 [%0], %1;" :: "r"(box), "r"(GONE) : "memory");
 """)
 )
 def hang_up(box: U):
-    """This lane has nothing to ask any more: `mail` is not 0 from now on."""
+    """Mark this lane as done: `mail` is not 0 from now on."""
     ...
 
 
@@ -140,12 +138,12 @@ if ((threadIdx.x & 31) == 0) atomicAdd(&words[LEFT], 1u);
 """)
 )
 def leave(board: Q):
-    """A running warp has no console left to run."""
+    """Count one running warp that has no console left to run."""
     ...
 
 
-# Most serving warps have nothing to do most of the time, and share a scheduler with running ones:
-# an idle look is a dozen machine instructions.
+# Most serving warps are idle most of the time, and share a scheduler with running ones: an idle check is a dozen
+# machine instructions.
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
@@ -167,13 +165,12 @@ return 0;
 """)
 )
 def await_requests(board: Q, running: U) -> U:
-    """Wait for requests; 0 once all `running` warps have left. For whole warps only."""
+    """Wait for requests; return 0 once all `running` warps have left. For whole warps only."""
     ...
 
 
-# One server at a time looks and takes: a lane's byte is then written by the lane while it is 0, and
-# by the server that holds the lock while it is not. The lock is held for some 200 instructions, a
-# batch takes ten thousand cycles.
+# One server at a time reads and takes: a lane's byte is then written by the lane while it is 0, and by the server
+# that holds the lock while it is not. The lock is held for some 200 instructions, a batch takes ten thousand cycles.
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
@@ -222,9 +219,9 @@ return 0;
 """)
 )
 def take(board: Q, server: U, running: U, turn: U) -> U:
-    """A request for each lane, all of one kind: 1 + its thread, or 0. For whole warps only.
+    """Take a request for each lane, all of one kind; return 1 + its thread, or 0. For whole warps only.
 
-    The kind that most lanes see, at every fourth turn each in its turn, so that none starves.
+    It is the most frequent kind, at every fourth turn each in its turn, so that none starves.
     """
     ...
 
@@ -239,7 +236,7 @@ return 0;
 """)
 )
 def env_of(board: Q, item: U) -> U:
-    """The console behind a request."""
+    """Return the console of a request."""
     ...
 
 
@@ -252,7 +249,7 @@ asm volatile("fence.acq_rel.cta;" ::: "memory");
 """)
 )
 def answer(board: Q, item: U):
-    """What was asked is done and written."""
+    """Mark a request as answered, after its result is written."""
     ...
 
 
@@ -264,5 +261,5 @@ __nanosleep(nanoseconds);
 """)
 )
 def rest(nanoseconds: U):
-    """Leave the issue slots to others for a while."""
+    """Pause this warp, so that other warps get its issue slots."""
     ...

@@ -1,9 +1,9 @@
-"""The launch on a GPU for few consoles: each alone in its warp, every instruction code of its own.
+"""Launch on a GPU for few consoles: each alone in its warp, every instruction with its own code.
 
-Where consoles are few the longest one sets the time, and lanes that share a warp gain nothing. So
-the first lane of each warp executes threaded code (sm83/ptx_threaded_code.py). What that leaves,
-the data path of sm83/data_path.py does, one instruction at a time, and what is rare is served where
-it stands, since nobody waits for this lane: no board, no serving warps. A CPU runs it for tests.
+Where consoles are few the longest one sets the time, and lanes that share a warp gain nothing. So the first
+lane of each warp executes threaded code (sm83/ptx_threaded_code.py). Other instructions run on the data path
+of sm83/data_path.py, one at a time, and rare requests are served in the same lane, since no other lane waits
+for it: no board, no serving warps. A CPU runs it for tests.
 """
 
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ FETCHES = ASK_FETCH | ASK_READ  # requests whose answer holds a word for the ins
 IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 BLOCK = 256
-"""Threads a block at most: as many machine registers for each as the service wants."""
+"""Most threads a block: each gets as many machine registers as the service needs."""
 
 
 @wp.func(inline=True)
@@ -65,7 +65,7 @@ def waits_at_end(word: U) -> wp.bool:
 
 @wp.func(inline=True)
 def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """JR or JP by condition that may close a loop that waits, as the data path does it."""
+    """Execute a conditional JR or JP that may close a waiting loop, as the data path does."""
     word = r.word
     flag = wp.where((word & U(0x10)) != U(0), r.hi & U(C_BIT), r.hi & U(Z_BIT))
     taken = (flag != U(0)) == ((word & U(8)) != U(0))
@@ -83,7 +83,7 @@ def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """LDH A,(n8) of an I/O register, as the data path does it."""
+    """Execute LDH A,(n8) of an I/O register, as the data path does."""
     word = r.word
     a = U(0xFF00) | ((word >> U(16)) & U(0xFF))
     if r.given == U(0):
@@ -107,7 +107,7 @@ def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """LDH (n8),A of an I/O register, as the data path does it."""
+    """Execute LDH (n8),A of an I/O register, as the data path does."""
     a = U(0xFF00) | ((r.word >> U(16)) & U(0xFF))
     value = r.hi >> U(24)
     start = r.now
@@ -130,8 +130,10 @@ def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def return_here(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
-    """RETI with the stack in WRAM or HRAM, as the data path does it. False, with nothing done, if
-    it is elsewhere."""
+    """Execute RETI with the stack in WRAM or HRAM, as the data path does.
+
+    Returns False, with nothing done, if the stack is elsewhere.
+    """
     sp = r.sp
     done = sp - U(WRAM) < U(0x1FFF) or sp - U(HRAM) < U(0x7E)
     if done:
@@ -147,8 +149,10 @@ def return_here(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
 
 @wp.func(inline=True)
 def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
-    """LD (n16),A that changes the ROM bank at 4000, as the data path does it. False if it may do
-    more."""
+    """Execute LD (n16),A that changes the ROM bank at 4000, as the data path does.
+
+    Returns False, with nothing done, if it may do more.
+    """
     done = set_bank(r, c, r.word >> U(16), r.hi >> U(24))
     if done:
         r.pc = r.pc + U(3)
@@ -160,7 +164,7 @@ def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
 
 @wp.func(inline=True)
 def switch_here(r: wp.ref[Registers], c: wp.ref[Console]):
-    """EI or DI, as the data path does it."""
+    """Execute EI or DI, as the data path does."""
     kind = wp.where((r.word & U(8)) != U(0), U(EI), U(DI))
     r.pc = (r.pc + U(1)) & U(0xFFFF)
     r.now = r.now + U(1)
@@ -171,43 +175,42 @@ def switch_here(r: wp.ref[Registers], c: wp.ref[Console]):
 
 @wp.func(inline=True)
 def is_mapped(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
-    """Whether bank 0 lies below another one, as the table's branch targets want it."""
+    """Return whether bank 0 lies at 0000 and another one at 4000, as the table's branch targets require."""
     return r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
 
 
 @wp.struct
 class Handed:
-    """What is different the first time for a console that the data path has passed on."""
+    """State of a console that the data path has passed on, which differs in its first turn."""
 
-    over: wp.uint32  # its registers lie in the mailbox already
+    over: wp.uint32  # 1: its registers lie in the mailbox already
     asks: wp.bool  # it waits for an answer
-    fresh: wp.bool  # the instruction at PC may be plain: nobody has looked yet
+    fresh: wp.bool  # the instruction at PC may be plain: it has not been checked
 
 
 class Kernels(NamedTuple):
-    """What runs threaded code with one set of blocks."""
+    """Kernel and function of threaded code with one set of blocks."""
 
     run: Any
-    """The native function: `Registers`, `Bases`, address of the table."""
+    """Native function of `Registers`, `Bases` and the table's address."""
     frames: wp.Kernel
 
 
 def _instruction_runner(run_threads: Any) -> Any:
-    """The function that goes on in one console, with `run_threads` for what is plain."""
+    """Return the function that continues one console, with `run_threads` for plain instructions."""
 
     @wp.func(inline=True)
     def run_on(
         r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q, fresh: wp.bool
     ):
-        """One instruction that is not plain, if the console goes on, and all plain ones behind it.
+        """Execute one instruction that is not plain, if the console goes on, and all plain ones behind it.
 
-        The first may be one that the service has fetched, so it comes from `r.word`; if `fresh` it
-        may be plain. The commonest take a short way. Branch targets in the table hold for bank 0
-        below another one.
+        The first may be one that the service has fetched, so it comes from `r.word`; if `fresh` it may be plain. The
+        commonest have a short path. Branch targets in the table hold for bank 0 at 0000 and another one at 4000.
         """
         quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
         if quick and fresh and r.given == U(0) and is_mapped(r, c) and r.pc < U(VRAM):
-            r.asked = U(0)  # as it is: all of it below
+            r.asked = U(0)  # a plain instruction: `run_threads` below executes all
         elif quick and waits_at_end(r.word) and r.given == U(0):
             branch_back(r, b)
             load_word(r, b)
@@ -227,7 +230,7 @@ def _instruction_runner(run_threads: Any) -> Any:
             load_word(r, b)
         else:
             if goes_on(r) and (r.word & U(UNREADY)) != U(0):
-                fetch(r, b)  # in RAM: not at a turn of its own
+                fetch(r, b)  # in RAM: fetched in this same turn
             load_row(r, b)
             execute(r, b, o)
             if o.unfinished:
@@ -240,14 +243,14 @@ def _instruction_runner(run_threads: Any) -> Any:
 
 
 def _console_runner(run_on: Any) -> Any:
-    """The function that runs one console to the end of a launch, by turns of `run_on`."""
+    """Return the function that runs one console to the end of a launch, by turns of `run_on`."""
 
     @wp.func(inline=True)
     def run_console(batch: wp.ref[Batch], c: wp.ref[Console], entry: U, in_tail: U, code: Q, idle_skip: U):
         """Run the console of this thread, which is alone in its warp, to the end of the launch.
 
-        `entry`: its env; with `in_tail` that of `launch_tail.py`, which goes on where the data path
-        left it. It is served where it stands: nobody else has to wait meanwhile.
+        `entry`: its env; with `in_tail` an entry of `launch_tail.py`, which continues where the data path
+        stopped. Requests are served in this thread: no other lane waits meanwhile.
         """
         b = Bases()
         find_bases(b, batch, idle_skip)
@@ -279,13 +282,14 @@ def _console_runner(run_on: Any) -> Any:
 
 
 def make_kernels(more: More, module: str) -> Kernels:
-    """The kernel of the frames with `more` blocks, in a Warp module of that name, and its inner
-    function."""
+    """Return the kernel of the frames with `more` blocks, in a Warp module of that name, and its inner function."""
 
     @wp.func_native(source(more))
     def run_threads(r: wp.ref[Registers], b: wp.ref[Bases], code: Q):
-        """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the
-        deadline. `code`: address of the table of `ptx_threaded_code.code_table`."""
+        """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the deadline.
+
+        `code`: address of the table of `ptx_threaded_code.code_table`.
+        """
         ...
 
     run_console = _console_runner(_instruction_runner(run_threads))
@@ -299,9 +303,9 @@ def make_kernels(more: More, module: str) -> Kernels:
         idle_skip: wp.uint32,
         in_tail: wp.uint32,
     ):
-        """Every `threads`-th thread runs a console: the first of its warp, or each on a CPU.
+        """Run a console in every `threads`-th thread: the first of its warp, or each on a CPU.
 
-        `in_tail`: those that the data path has passed on.
+        `in_tail`: run the consoles that the data path has passed on.
         """
         t = U(wp.tid())
         slot = t / threads
@@ -315,7 +319,7 @@ def make_kernels(more: More, module: str) -> Kernels:
 
 run_threads, run_frames_threaded = make_kernels(NOTHING_MORE, __name__)
 
-# The same kernels once more, so that whoever launches threaded code compiles this module only.
+# The same kernels once more, so that a launch of threaded code compiles this module only.
 _options = {"enable_backward": False, "module": __name__, "launch_bounds": (BLOCK, 1)}
 begin_frames = wp.kernel(uniform.begin_frames.func, **_options)
 end_frames = wp.kernel(uniform.end_frames.func, **_options)
@@ -332,8 +336,10 @@ def launch(
     idle_skip: bool,
     run_frames: wp.Kernel = run_frames_threaded,
 ) -> None:
-    """Run every console for `frames` frames. `code`: as `ptx_threaded_code.code_table` makes it,
-    with the numbers of the blocks that `run_frames` has."""
+    """Run every console for `frames` frames.
+
+    `code`: as `ptx_threaded_code.code_table` makes it, with the numbers of the blocks that `run_frames` has.
+    """
     n = int(batch.num_envs)
     console = batch.console
     device = buttons.device

@@ -1,4 +1,4 @@
-"""The launch on a GPU: warps that run consoles along one data path, and warps that serve them.
+"""Launch on a GPU: warps that run consoles along one data path, and warps that serve them.
 
 On a CPU `uniform_cpu.run_alone` does the same in one thread a console.
 """
@@ -46,9 +46,9 @@ from emulator.kernels.sm83.service_requests import ASK_LEAVE, DONE, KIND_LEAVE, 
 from emulator.launch.launch_shapes import Shape
 from emulator.state.batch import Batch, Console
 
-TRIPS_TO_LOOK = 511  # bits of a number of trips: is it time to leave? asked when they are clear
-TRIPS_APART = 7  # bits of a number of trips: the warp meets when they are all clear
-LOW_BYTE = 0x4440  # of `prmt`: the compiler does not see that it is asked twice whether to meet
+TRIPS_TO_LOOK = 511  # bits of a trip count: a lane checks whether to leave when they are clear
+TRIPS_APART = 7  # bits of a trip count: the warp meets when they are all clear
+LOW_BYTE = 0x4440  # of `prmt`: hides from the compiler that the same condition is tested twice
 SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be served
 
 
@@ -56,7 +56,7 @@ SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be
 def begin_frames(
     batch: Batch, console: wp.array[Console], buttons: wp.array[wp.uint8], frames: wp.uint32, release_after: wp.uint32
 ):
-    """Thread env: `launch_begin`, unless the console is frozen."""
+    """Begin the launch of a console in thread env by `launch_begin`, unless it is frozen."""
     env = wp.tid()
     if env < I(batch.num_envs):
         if console[env].stopped == U(0):
@@ -68,7 +68,7 @@ def begin_frames(
 
 @wp.func(inline=True)
 def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U):
-    """Post what a console that waits newly asks for, or take back what has been served."""
+    """Post the new request of a console that waits, or take back a served one."""
     if not goes_on(r):
         if r.posted == U(0):
             if not close_io(r) and not close_vram(r):
@@ -86,7 +86,7 @@ def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U)
 
 @wp.func(inline=True)
 def ask_to_leave(r: wp.ref[Registers], b: wp.ref[Bases], tail: Q, enough: U):
-    """Behind a plain instruction: leave if few consoles are left, whatever this one does."""
+    """Ask to leave, after a plain instruction, if few consoles are left, at any point of the program."""
     if (r.trip & U(TRIPS_TO_LOOK)) == U(0) and goes_on(r):
         if few_seem_left(tail, enough) != U(0):
             r.asked = U(ASK_LEAVE | (KIND_LEAVE << KIND_SHIFT))
@@ -96,17 +96,17 @@ def ask_to_leave(r: wp.ref[Registers], b: wp.ref[Bases], tail: Q, enough: U):
 
 @wp.func(inline=True)
 def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U, tail: Q, enough: U):
-    """Run the console of this lane to the end of the launch, along with those of the warp.
+    """Run the console of this lane to the end of the launch, along with the other consoles of the warp.
 
-    A trip of the inner loop is one instruction of each console that does not wait. It has one
-    branch, for all that is rare. Whether any console goes on at all is looked at every few trips.
+    A trip of the inner loop is one instruction of each console that does not wait. It has one branch, for all
+    rare work. Every few trips it is checked that any console still runs.
     """
     o = Operands()
     r.running = U(1)
     while r.running != U(0):
         r.together = U(1)
         while r.together != U(0):
-            waits = mail(box)  # looked at behind the instruction, which hides how long it takes
+            waits = mail(box)  # read before the instruction, which hides the load's latency
             execute(r, b, o)
             r.trip = r.trip + U(1)
             turn = both(waits == U(0), I(r.deadline - r.now) <= I(0))
@@ -135,9 +135,9 @@ class ServerLocals:
 
 @wp.func(inline=True)
 def serve_consoles(batch: wp.ref[Batch], b: wp.ref[Bases], board: Q, server: U, running: U, enough: U, unknown: U):
-    """Serve what the running warps of the block post until all of them are done.
+    """Serve the requests of the block's running warps until all of them are done.
 
-    Once `enough` consoles of the whole batch are, the rest are passed on.
+    Once `enough` consoles of the whole batch are done, the rest are passed on.
     """
     o = ServerLocals()
     o.turn = server
@@ -167,9 +167,10 @@ def run_frames(
     enough: wp.uint32,
     unknown: wp.uint32,
 ):
-    """The first `running` warps of each block run consoles, one a lane in their first `lanes`
-    lanes; the others serve them. Every block gets warps from all along the order: no SM is left
-    with the longest consoles alone.
+    """Run consoles in the first `running` warps of each block, one a lane in their first `lanes` lanes.
+
+    The other warps serve them. Every block gets warps from all along the order: no SM is left with the
+    longest consoles alone.
     """
     t = U(wp.tid())
     warp = (t % block) >> U(5)
@@ -195,7 +196,7 @@ def run_frames(
 
 @wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def end_frames(batch: Batch, console: wp.array[Console], frames: wp.uint32):
-    """Thread env: `launch_end` of every console that has run."""
+    """End the launch of every console that has run by `launch_end`, in thread env."""
     env = wp.tid()
     if env < 2:
         batch.tail[env] = U(0)
@@ -214,9 +215,9 @@ def launch(
     idle_skip: bool,
     run_tail: Callable[[], None] | None = None,
 ) -> None:
-    """Run every console for `frames` frames. Without serving warps it would never end.
+    """Run every console for `frames` frames; needs serving warps, without which it would never end.
 
-    `run_tail`: runs those that the last `shape.tail` consoles are passed on to; without it none is.
+    `run_tail`: runs the last `shape.tail` consoles after they were passed on; without it none is.
     """
     assert shape.serving
     assert buttons.device.is_cuda

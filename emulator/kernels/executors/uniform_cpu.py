@@ -1,7 +1,7 @@
-"""The data path on a CPU: each console in a thread of its own, which serves it as well.
+"""Data path on a CPU: each console in a thread of its own, which serves it as well.
 
-So tests without a GPU come to the code of sm83/data_path.py, and it counts what a ROM spends its
-time in (ADR 17). A Warp module of its own: a CPU need not compile the kernel of a GPU's launch.
+So tests without a GPU cover the code of sm83/data_path.py, and it counts the executed places of a ROM (ADR
+17). A Warp module of its own: a CPU need not compile the kernel of a GPU's launch.
 """
 
 from collections.abc import Callable
@@ -33,16 +33,18 @@ from emulator.state.batch import Batch, Console
 
 @wp.struct
 class Place:
-    """Where in its ROM a console executes."""
+    """Place of a console's execution in its ROM."""
 
     at: wp.uint32
-    behind: wp.uint32  # where the instruction behind the last one lies
+    behind: wp.uint32  # place of the instruction behind the last one
 
 
 @wp.func(inline=True)
 def count_place(s: wp.ref[Place], r: wp.ref[Registers], rom_base: U, counts: wp.array2d[wp.uint32]):
-    """Count the instruction at PC, whose row is loaded: executed, and arrived at by anything but
-    the instruction in front. One that starts over with its operand counts once."""
+    """Count the instruction at PC, whose row is loaded, as executed, and as arrived at if not from the one in front.
+
+    One that restarts with its operand counts once.
+    """
     if goes_on(r) and r.given == U(0):
         s.at = r.pc + wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low) - rom_base
         if r.pc < U(VRAM) and I(s.at) < counts.shape[1]:
@@ -58,9 +60,11 @@ def count_place(s: wp.ref[Place], r: wp.ref[Registers], rom_base: U, counts: wp.
 def run_alone(
     batch: Batch, console: wp.array[Console], idle_skip: wp.uint32, enough: wp.uint32, counts: wp.array2d[wp.uint32]
 ):
-    """Thread env runs its console and serves it itself. `counts`: of each byte of the first ROM,
-    how often it was executed and arrived at, and behind the last byte how often the service was
-    asked; may be empty."""
+    """Run each console in thread env, which also serves it.
+
+    `counts`: of each byte of the first ROM, how often it was executed and arrived at, and behind the last
+    byte the number of service requests; may be empty.
+    """
     env = U(wp.tid())
     s = Place()
     s.behind = ALL_ONES
@@ -103,7 +107,7 @@ def launch(
     run_tail: Callable[[], None] | None = None,
     counts: wp.array | None = None,
 ) -> None:
-    """As `uniform.launch`. `counts`: of what is executed (`run_alone`)."""
+    """Run every console for `frames` frames, as `uniform.launch`; `counts`: as in `run_alone`."""
     n = int(batch.num_envs)
     console, device = batch.console, buttons.device
     enough = max(n - shape.tail, 0) if run_tail else NEVER

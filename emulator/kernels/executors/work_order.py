@@ -1,8 +1,8 @@
 """Env order by work: a counting sort on the device, longest first.
 
-A launch ends with its slowest console and a warp with its slowest lane. What a console executed in
-the last launch predicts the next: consoles of like work share a warp, and the longest start first.
-Which env runs in which slot changes nothing but the time it takes.
+A launch ends with its slowest console and a warp with its slowest lane. A console's work in the last launch
+predicts the next: consoles of like work share a warp, and the longest start first. The assignment of envs to
+slots affects the time only.
 """
 
 import warp as wp
@@ -16,25 +16,25 @@ WORK_PER_BIN = wp.constant(24)  # instructions a frame; the last bin takes all b
 
 @wp.func
 def work_bin(work: wp.uint32, frames: wp.uint32) -> int:
-    """Bin of a console that executed `work` instructions in `frames` frames; 0 is the longest."""
+    """Return the bin of a console that executed `work` instructions in `frames` frames; 0 is the longest."""
     return I(U(BINS - 1) - wp.min(work / (frames * U(WORK_PER_BIN)), U(BINS - 1)))
 
 
 @wp.kernel(enable_backward=False)
 def clear_bins(counts: wp.array[wp.int32]):
-    """Thread i: clear bin i."""
+    """Clear bin i in thread i."""
     counts[wp.tid()] = 0
 
 
 @wp.kernel(enable_backward=False)
 def count_bins(console: wp.array[Console], frames: wp.uint32, counts: wp.array[wp.int32]):
-    """Thread env: count it in its bin."""
+    """Count the console of thread env in its bin."""
     wp.atomic_add(counts, work_bin(console[wp.tid()].work, frames), 1)
 
 
 @wp.kernel(enable_backward=False)
 def sum_bins(counts: wp.array[wp.int32], places: wp.array[wp.int32]):
-    """Thread i: first place of bin i."""
+    """Compute the first place of bin i in thread i."""
     bin_index = wp.tid()
     total = int(0)
     for k in range(BINS):
@@ -44,14 +44,14 @@ def sum_bins(counts: wp.array[wp.int32], places: wp.array[wp.int32]):
 
 @wp.kernel(enable_backward=False)
 def fill_order(batch: Batch, console: wp.array[Console], frames: wp.uint32, places: wp.array[wp.int32]):
-    """Thread env: take the next place of its bin."""
+    """Take the next place of its bin for the console of thread env."""
     env = wp.tid()
     place = wp.atomic_add(places, work_bin(console[env].work, frames), 1)
     batch.order[place] = env
 
 
 class WorkOrder:
-    """Two small arrays for the sort; `sort` allocates nothing and waits for nothing."""
+    """Order of the consoles by work, with two small arrays; `sort` allocates nothing and does not wait."""
 
     def __init__(self, device: str) -> None:
         self.device = device

@@ -1,8 +1,8 @@
-"""The slow half of the bus: I/O, VRAM, OAM, disabled cartridge RAM, DMA conflicts.
+"""Slow half of the bus: I/O, VRAM, OAM, disabled cartridge RAM, DMA conflicts.
 
-ROM, WRAM, HRAM and enabled cartridge RAM never come here (sm83/data_path.py). `t` is the end of the
-access's M-cycle. The access sees the console as it was when that M-cycle began: every access first
-lets happen what was due by then.
+Accesses to ROM, WRAM, HRAM and enabled cartridge RAM never come here (sm83/data_path.py). `t` is the end of
+the access's M-cycle. The access sees the console as it was when that M-cycle began: every access first runs
+the events due by then.
 https://gbdev.io/pandocs/Memory_Map.html
 """
 
@@ -83,7 +83,7 @@ def io_read(c: wp.ref[Console], mem: Q, rom: Q, register: U, t: U) -> U:
 
 @wp.func
 def div_write(c: wp.ref[Console], mem: Q, t: U):
-    """Any write to DIV clears it; timer, serial clock and frame sequencer may see an edge."""
+    """Clear DIV, by any write to it; timer, serial clock and frame sequencer may see an edge."""
     o = BusLocals()
     o.edges = U(0)
     if c.serial_active != U(0):
@@ -95,8 +95,9 @@ def div_write(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=True)
 def io_write_here(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) -> U:
-    """Write FF00-FFFF, with everything done that was due before. Returns 1 if that may have moved
-    the deadline: the caller must set it anew then.
+    """Write FF00-FFFF, after all events due before; return 1 if that may have moved the deadline.
+
+    The caller must then set the deadline anew.
     """
     o = BusLocals()
     began = t - U(1)
@@ -123,7 +124,7 @@ def io_write_here(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: 
 
 @wp.func(inline=False)
 def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) -> U:
-    """`io_write_here`, away from where it would be in the way."""
+    """Write FF00-FFFF like `io_write_here`, as a call, which keeps hot code short."""
     return io_write_here(c, mem, rom, register, value, t)
 
 
@@ -146,7 +147,7 @@ def write_low_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
 
 @wp.func
 def oam_read(c: wp.ref[Console], mem: Q, a: U, t: U, bug: U) -> U:
-    """Read FE00-FEFF. Outside the 160 bytes a DMG returns 00, and FF where OAM is taken."""
+    """Read FE00-FEFF. Outside the 160 bytes a DMG returns 00, and FF while OAM is blocked."""
     o = BusLocals()
     o.value = U(0xFF)
     c.stable = t
@@ -168,7 +169,7 @@ def oam_write(c: wp.ref[Console], mem: Q, a: U, value: U, t: U):
 
 @wp.func(inline=False)
 def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
-    """One byte read by the CPU in the M-cycle that ends at `t`."""
+    """Read one byte for the CPU in the M-cycle that ends at `t`."""
     o = BusLocals()
     o.value = U(0xFF)
     if is_flat(c):
@@ -201,7 +202,7 @@ def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
 
 @wp.func(inline=False)
 def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
-    """One byte written by the CPU in the M-cycle that ends at `t`."""
+    """Write one byte from the CPU in the M-cycle that ends at `t`."""
     if is_flat(c):
         st8(address_in(c, mem, rom, a), value)
     else:
@@ -209,7 +210,7 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
         if I(began - c.deadline) >= I(0):
             catch_up(c, mem, rom, began)
         if c.dma_state != U(0) and a < U(OAM):
-            dma_sync(c, mem, rom, t - U(1))  # the transfer reads what was there before
+            dma_sync(c, mem, rom, t - U(1))  # the transfer reads the old byte
         if a >= U(IO):
             if io_write(c, mem, rom, a & U(255), value, t) != U(0):
                 set_deadline(c, mem, t)
@@ -229,7 +230,7 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
 
 @wp.func
 def peek_bus(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U) -> U:
-    """The byte at `a` without blocking, conflicts or side effects."""
+    """Return the byte at `a` without blocking, conflicts or side effects."""
     o = BusLocals()
     o.value = U(0)
     if a == U(P1):

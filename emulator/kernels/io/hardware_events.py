@@ -1,4 +1,4 @@
-"""What happens by itself: every event up to a time, and the time of the next one."""
+"""Hardware events outside the CPU: all of them up to a time, and the time of the next one."""
 
 import warp as wp
 
@@ -27,14 +27,14 @@ class EventLocals:
 
 @wp.func
 def next_but_dma(c: wp.ref[Console]) -> int:
-    """Earliest time at which anything but the end of an OAM DMA or of the launch comes due."""
+    """Return the earliest time at which anything but the end of an OAM DMA or of the launch comes due."""
     due = wp.min(I(c.ppu_next), I(c.timer_next))
     return wp.min(wp.min(due, I(c.serial_end)), I(c.release_at))
 
 
 @wp.func
 def next_due(c: wp.ref[Console]) -> U:
-    """Earliest time at which something happens without the CPU, or the launch ends."""
+    """Return the earliest time at which something happens without the CPU, or the launch ends."""
     o = EventLocals()
     o.due = wp.min(next_but_dma(c), I(c.launch_end))
     if c.dma_state != U(0) and c.run_state == U(RUNNING):
@@ -44,20 +44,22 @@ def next_due(c: wp.ref[Console]) -> U:
 
 @wp.func
 def shows_end(c: wp.ref[Console]) -> wp.bool:
-    """Whether the instruction after the EI may end together with the launch: then it is looked at
-    (`settle_ei`); otherwise IME counts as on from then without anybody doing anything."""
+    """Return whether the instruction after the EI may end together with the launch: `settle_ei` then checks it.
+
+    Otherwise IME counts as on from that time without further work.
+    """
     return I(c.launch_end - c.ei_time) < I(8)
 
 
 @wp.func(inline=False)
 def set_deadline(c: wp.ref[Console], mem: Q, t: U):
-    """Store the earliest time at which the CPU must look up from its instructions."""
+    """Store the earliest time at which the CPU must stop for something else."""
     set_deadline_here(c, mem, t)
 
 
 @wp.func(inline=True)
 def set_deadline_here(c: wp.ref[Console], mem: Q, t: U):
-    """`set_deadline` where a call would take longer."""
+    """Store the deadline like `set_deadline`, inlined."""
     o = EventLocals()
     o.deadline = next_due(c)
     if c.run_state == U(STOPPED):
@@ -75,28 +77,28 @@ def set_deadline_here(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def let_happen(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Let everything happen that is due at or before `t`; the deadline is left as it was."""
-    # Mostly nothing is due. The lanes of a warp for which something is meet again behind it.
+    """Run the events due at or before `t`; the deadline stays unchanged."""
+    # Mostly nothing is due. The lanes of a warp for which something is reconverge after it.
     if is_due(c, t):
         happen(c, mem, rom, t)
 
 
 @wp.func(inline=True)
 def is_due(c: wp.ref[Console], t: U) -> wp.bool:
-    """Whether anything happens at or before `t`."""
+    """Return whether an event is due at or before `t`."""
     dma = c.dma_state != U(0) and I(t - dma_end(c)) >= I(0)
     return I(t) >= next_but_dma(c) or dma
 
 
 @wp.func(inline=False)
 def happen(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Everything that is due at or before `t`."""
+    """Run all events due at or before `t`, of which there is at least one."""
     happen_here(c, mem, rom, t)
 
 
 @wp.func(inline=True)
 def happen_here(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """`happen` where a call would take longer."""
+    """Run all due events like `happen`, inlined."""
     if c.dma_state != U(0) and I(t - dma_end(c)) >= I(0):
         dma_sync(c, mem, rom, t)
     if I(t - c.ppu_next) >= I(0):
@@ -112,6 +114,6 @@ def happen_here(c: wp.ref[Console], mem: Q, rom: Q, t: U):
 
 @wp.func
 def catch_up(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Let everything happen that is due at or before `t`, then set the deadline."""
+    """Run the events due at or before `t`, then set the deadline."""
     let_happen(c, mem, rom, t)
     set_deadline(c, mem, t)

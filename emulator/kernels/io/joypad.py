@@ -1,9 +1,8 @@
 """P1: two rows of four buttons. https://gbdev.io/pandocs/Joypad_Input.html
 
-A row that is selected pulls its lines low at once. On a DMG the lines of a row that is let go rise
-slowly: for some M-cycles a program still sees its pressed buttons (the reason why games read P1
-several times). The byte in the memory row holds the selection that the lines follow;
-`joypad_target` the one that was written, until `joypad_settles`.
+A row that is selected pulls its lines low at once. On a DMG the lines of a deselected row rise slowly: for some
+M-cycles a program still sees its pressed buttons (the reason why games read P1 several times). The byte in the memory
+row holds the selection that the lines follow; `joypad_target` the one that was written, until `joypad_settles`.
 """
 
 import warp as wp
@@ -14,16 +13,16 @@ from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.io_registers import io_get, io_set, request_interrupt
 from emulator.state.batch import Console
 
-SETTLED = 0xC0  # bits of the byte in the row: it is what P1 reads until something changes
+SETTLED = 0xC0  # bits of the byte in the row: it is P1's read value until something changes
 PENDING = 0x80  # bits of Console.joypad_target
-HIDDEN = 0x04  # the row holds what P1 reads; bits 0 and 1 are the selection that the lines follow
-DIRECTIONS_RISE = 6  # M-cycles until the lines of a row that was let go are high again
+HIDDEN = 0x04  # the row holds P1's read value; bits 0 and 1 are the selection that the lines follow
+DIRECTIONS_RISE = 6  # M-cycles until the lines of a deselected row are high again
 ACTIONS_RISE = 3
 
 
 @wp.func
 def joypad_lines(select: U, buttons: U) -> U:
-    """Low nibble of P1 for the rows that `select` (raw P1) pulls low: 0 = pressed."""
+    """Return the low nibble of P1 for the rows that `select` (raw P1) pulls low: 0 = pressed."""
     directions = wp.where((select & U(0x10)) == U(0), buttons & U(15), U(0))
     actions = wp.where((select & U(0x20)) == U(0), buttons >> U(4), U(0))
     return U(15) ^ ((directions | actions) & U(15))
@@ -31,7 +30,7 @@ def joypad_lines(select: U, buttons: U) -> U:
 
 @wp.func
 def joypad_settle(c: wp.ref[Console], mem: Q, t: U):
-    """Let go the rows whose lines have risen by time `t`; undo `joypad_show`."""
+    """Deselect the rows whose lines have risen by time `t`; undo `joypad_show`."""
     if c.joypad_target != U(0):
         if I(t - c.joypad_settles) >= I(0):
             io_set(mem, U(io.P1), c.joypad_target & U(0x30))
@@ -44,9 +43,9 @@ def joypad_settle(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def joypad_show(c: wp.ref[Console], mem: Q):
-    """Leave in the row what P1 reads (two bits that a selection never has): reads need no call.
+    """Store P1's read value in the row (two bits that a selection never has): reads then need no call.
 
-    Not while a row that was let go still shows a held button: that reads otherwise soon.
+    Not while a deselected row still shows a held button: its value will soon change.
     """
     follows = io_get(mem, U(io.P1)) & U(0x30)
     lines = joypad_lines(follows, c.buttons)
@@ -59,7 +58,7 @@ def joypad_show(c: wp.ref[Console], mem: Q):
 
 @wp.func
 def joypad_read(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """P1 in the M-cycle that begins at `t`; `c.stable` becomes the time until which it stays."""
+    """Read P1 in the M-cycle that begins at `t`; `c.stable` becomes the time until which it stays."""
     joypad_settle(c, mem, t)
     follows = io_get(mem, U(io.P1)) & U(0x30)
     lines = joypad_lines(follows, c.buttons)
@@ -72,7 +71,7 @@ def joypad_read(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func
 def joypad_change(c: wp.ref[Console], mem: Q, select: U, buttons: U) -> U:
-    """Let the lines follow `select` and the held buttons; one that falls requests the interrupt.
+    """Set the lines by `select` and the held buttons; one that falls requests the interrupt.
 
     Returns the lines that fell.
     """
@@ -95,7 +94,7 @@ def joypad_hold(c: wp.ref[Console], mem: Q, buttons: U, t: U):
 
 @wp.func
 def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
-    """Write P1 in the M-cycle that begins at `t`. Returns the lines that fell."""
+    """Write P1 in the M-cycle that begins at `t`; return the lines that fell."""
     joypad_settle(c, mem, t)
     wanted = value & U(0x30)
     follows = io_get(mem, U(io.P1))
@@ -115,5 +114,5 @@ def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
 
 @wp.func
 def joypad_rest(mem: Q):
-    """Between launches the row holds the selection only."""
+    """Reduce the row's byte to the selection, its form between launches."""
     io_set(mem, U(io.P1), io_get(mem, U(io.P1)) & U(0x30))

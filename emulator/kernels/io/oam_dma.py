@@ -1,7 +1,7 @@
 """OAM DMA: 160 bytes, one an M-cycle, starting one M-cycle after the write to FF46.
 
-Bytes are copied late: before anybody could see the difference. While a transfer runs
-`mapper.update_map` sends every CPU access except HRAM through the bus, which asks here.
+Bytes are copied late, but before the difference could be seen. While a transfer runs `mapper.update_map`
+sends every CPU access except HRAM through the bus, which asks here.
 https://gbdev.io/pandocs/OAM_DMA_Transfer.html
 """
 
@@ -26,13 +26,13 @@ class DmaLocals:
 
 @wp.func
 def dma_end(c: wp.ref[Console]) -> U:
-    """Time at which the last byte's M-cycle is over."""
+    """Return the time at which the last byte's M-cycle is over."""
     return c.dma_start + U(OAM_SIZE)
 
 
 @wp.func
 def dma_running(c: wp.ref[Console], t: U) -> wp.bool:
-    """Whether the M-cycle that ends at `t` copies a byte."""
+    """Return whether the M-cycle that ends at `t` copies a byte."""
     since = I(t - c.dma_start)
     return c.dma_state != U(0) and since > I(0) and since <= I(OAM_SIZE)
 
@@ -68,7 +68,7 @@ def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
 
 @wp.func
 def dma_begin(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
-    """What a write to FF46 at time `t` changes at once; returns the transfer's source."""
+    """Apply the immediate effects of a write to FF46 at time `t`; return the transfer's source."""
     io_set(mem, U(io.DMA), value)
     source = value << U(8)
     ppu_oam_dma_begin(c, mem, t)
@@ -77,7 +77,7 @@ def dma_begin(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
 
 @wp.func
 def dma_request(c: wp.ref[Console], source: U, t: U):
-    """A transfer from `source` was asked for at time `t`."""
+    """Request a transfer from `source` at time `t`."""
     c.dma_state = U(1)
     c.dma_source = source
     c.dma_start = t + U(1)
@@ -97,28 +97,28 @@ def dma_write(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
 
 @wp.func
 def dma_copies_whole(source: U) -> wp.bool:
-    """Whether all bytes can be copied at once: cartridge RAM may be closed, or a clock."""
+    """Return whether all bytes can be copied at once: not from cartridge RAM, which may be closed, or a clock."""
     return (source & U(0xE000)) != U(0xA000)
 
 
 @wp.func
 def dma_whole(c: wp.ref[Console], mem: Q, rom: Q, source: U, t: U):
-    """A transfer that nobody has seen begin is over at `t`."""
+    """Copy a whole transfer, which is over at `t` and whose beginning had no visible effect."""
     ppu_oam_dma(c, mem, t)
     copy160(mem + Q(U(ROW_OAM)), address_in(c, mem, rom, source))
-    c.fast = c.fast & (ALL_ONES ^ ANY_PLAIN)  # as `update_map` leaves it
+    c.fast = c.fast & (ALL_ONES ^ ANY_PLAIN)  # the result of `update_map`
 
 
 @wp.func
 def dma_holds_oam(c: wp.ref[Console], t: U) -> wp.bool:
-    """Whether OAM belongs to the transfer in the M-cycle that ends at `t`."""
+    """Return whether the transfer holds OAM in the M-cycle that ends at `t`."""
     older = c.dma_blocked != U(0) and I(t - c.dma_start) <= I(0)
     return dma_running(c, t) or (c.dma_state != U(0) and older)
 
 
 @wp.func
 def dma_conflict(c: wp.ref[Console], a: U, t: U) -> wp.bool:
-    """Whether a CPU access to `a` meets the transfer on the same bus (VRAM has its own)."""
+    """Return whether a CPU access to `a` meets the transfer on the same bus (VRAM has its own)."""
     running = dma_running(c, t)
     source_in_vram = (c.dma_source & U(0xE000)) == U(VRAM)
     access_in_vram = (a & U(0xE000)) == U(VRAM)
@@ -127,5 +127,5 @@ def dma_conflict(c: wp.ref[Console], a: U, t: U) -> wp.bool:
 
 @wp.func
 def dma_byte(c: wp.ref[Console], mem: Q, rom: Q, t: U) -> U:
-    """The byte in transfer during the M-cycle that ends at `t`."""
+    """Return the byte in transfer during the M-cycle that ends at `t`."""
     return peek_memory(c, mem, rom, c.dma_source + (t - U(1) - c.dma_start), t)

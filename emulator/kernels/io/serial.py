@@ -17,7 +17,7 @@ HALF_PERIOD_SHIFT = 6  # the serial clock toggles every 64 M-cycles of the divid
 
 @wp.func
 def serial_edges(c: wp.ref[Console], t: U) -> U:
-    """Half-periods since the transfer started, at most 16."""
+    """Return the half-periods since the transfer started, at most 16."""
     zero = c.div_zero
     edges = ((t - zero) >> U(HALF_PERIOD_SHIFT)) - ((c.serial_start - zero) >> U(HALF_PERIOD_SHIFT))
     return wp.min(edges + c.serial_edges, U(16))
@@ -49,7 +49,7 @@ def serial_write_control(c: wp.ref[Console], mem: Q, value: U, t: U):
 
 @wp.func
 def serial_data(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """SB at time `t`: the bits that went out are replaced by ones."""
+    """Return SB at time `t`: the bits that went out are replaced by ones."""
     bits = wp.where(c.serial_active != U(0), serial_edges(c, t) >> U(1), U(0))
     ones = (U(1) << bits) - U(1)
     return ((io_get(mem, U(io.SB)) << bits) | ones) & U(255)
@@ -57,7 +57,7 @@ def serial_data(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func
 def serial_finish(c: wp.ref[Console], mem: Q, t: U):
-    """End of a transfer: SB is all ones, SC bit 7 clears, the interrupt is requested."""
+    """Finish a transfer: SB is all ones, SC bit 7 clears, the interrupt is requested."""
     io_set(mem, U(io.SB), U(255))
     io_set(mem, U(io.SC), io_get(mem, U(io.SC)) & U(0x7F))
     c.serial_active = U(0)

@@ -1,11 +1,11 @@
-"""Sound registers as they read back: which channels are on, length counters, sweep, wave RAM.
+"""Sound registers as they read back: channels that are on, length counters, sweep, wave RAM.
 
-No sound is made, but programs see all of this. The 512 Hz frame sequencer counts falling edges of
-divider bit 12; everything is brought forward arithmetically when a register is touched.
+No sound is made, but programs can read all of this. The 512 Hz frame sequencer counts falling edges of
+divider bit 12; the state is advanced arithmetically when a register is accessed.
 https://gbdev.io/pandocs/Audio_Registers.html, https://gbdev.io/pandocs/Audio_details.html
 
-`apu_status`: bits 0-3 channel on, bits 4-7 length counter enabled, bit 8 the wave channel has read
-a sample since its trigger.
+`apu_status`: bits 0-3 channel on, bits 4-7 length counter enabled, bit 8 the wave channel has read a sample
+since its trigger.
 `apu_step`: events of the frame sequencer since power-on, modulo 8.
 Wave channel times are in ticks of half an M-cycle.
 """
@@ -80,7 +80,7 @@ def clock_length(c: wp.ref[Console], channel: U, clocks: U):
 
 @wp.func
 def sweep_frequency(c: wp.ref[Console], mem: Q) -> U:
-    """Next frequency of channel 1; a value above 2047 turns the channel off."""
+    """Return the next frequency of channel 1; a value above 2047 turns the channel off."""
     register = io_get(mem, U(io.NR10))
     shadow = c.apu_sweep_shadow
     delta = shadow >> (register & U(7))
@@ -95,7 +95,7 @@ def sweep_frequency(c: wp.ref[Console], mem: Q) -> U:
 
 @wp.func(inline=False)
 def clock_sweep(c: wp.ref[Console], mem: Q):
-    """One 128 Hz step of channel 1's frequency sweep."""
+    """Run one 128 Hz step of channel 1's frequency sweep."""
     register = io_get(mem, U(io.NR10))
     period = (register >> U(4)) & U(7)
     c.apu_sweep_timer = c.apu_sweep_timer - U(1)
@@ -139,13 +139,13 @@ def sequencer_steps(c: wp.ref[Console], mem: Q, edges: U):
 
 @wp.func
 def wave_period(mem: Q) -> U:
-    """Ticks per sample of the wave channel."""
+    """Return the ticks per sample of the wave channel."""
     return U(2048) - (io_get(mem, U(io.NR33)) | ((io_get(mem, U(io.NR34)) & U(7)) << U(8)))
 
 
 @wp.func(inline=False)
 def apu_sync(c: wp.ref[Console], mem: Q, t: U):
-    """Bring the frame sequencer and the wave position to time `t`."""
+    """Advance the frame sequencer and the wave position to time `t`."""
     mark = c.apu_mark
     zero = c.div_zero
     if t != mark:
@@ -163,7 +163,7 @@ def apu_sync(c: wp.ref[Console], mem: Q, t: U):
             if edges > U(0):
                 sequencer_steps(c, mem, edges)
         if (c.apu_status & U(4)) == U(0):
-            # A channel that has ended is at no sample, whenever it is looked at.
+            # A channel that has ended is at no sample, at any time.
             c.apu_wave_next = U(0)
             c.apu_wave_index = U(0)
             c.apu_status = c.apu_status & (ALL ^ U(WAVE_HAS_READ))
@@ -171,7 +171,7 @@ def apu_sync(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def wave_byte(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """I/O register of the wave byte that the CPU reaches while channel 3 plays; 0 = none.
+    """Return the I/O register of the wave byte that the CPU reaches while channel 3 plays; 0 = none.
 
     A DMG grants access only in the very tick in which the channel reads.
     """
@@ -205,10 +205,8 @@ def apu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
 
 @wp.func
 def corrupt_wave_ram(c: wp.ref[Console], mem: Q):
-    """DMG: a trigger in the tick before a sample is read damages the first bytes of wave RAM.
-
-    (blargg dmg_sound 10-wave trigger while on)
-    """
+    """Damage the first bytes of wave RAM, as a DMG does on a trigger in the tick before a sample is read.
+    (blargg dmg_sound 10-wave trigger while on)"""
     offset = ((c.apu_wave_index + U(1)) >> U(1)) & U(15)
     if offset < U(4):
         io_set(mem, U(io.WAVE_RAM), io_get(mem, U(io.WAVE_RAM) + offset))
@@ -240,7 +238,7 @@ def dac_is_on(mem: Q, channel: U) -> wp.bool:
 
 @wp.func(inline=False)
 def write_control(c: wp.ref[Console], mem: Q, channel: U, value: U, t: U):
-    """NRx4: trigger (bit 7) and length enable (bit 6)."""
+    """Write NRx4: trigger (bit 7) and length enable (bit 6)."""
     full = wp.where(channel == U(2), U(256), U(64))
     enabled = U(0x10) << channel
     trigger = (value & U(0x80)) != U(0)
@@ -274,7 +272,7 @@ def write_control(c: wp.ref[Console], mem: Q, channel: U, value: U, t: U):
 
 @wp.func
 def write_power(c: wp.ref[Console], mem: Q, value: U, t: U):
-    """NR52: off clears every register; lengths survive on a DMG, wave RAM always does."""
+    """Write NR52: off clears every register; lengths survive on a DMG, wave RAM always does."""
     was_on = power_is_on(mem)
     if was_on and (value & U(0x80)) == U(0):
         for register in range(io.NR10, io.NR52):
@@ -317,14 +315,16 @@ def write_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
 
 @wp.func
 def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, value: U) -> wp.bool:
-    """Whether a write with the power on leads to the same state before as after `apu_sync`: neither
-    the frame sequencer nor the wave channel would meanwhile read or change what it changes."""
+    """Return whether a write with the power on leads to the same state before as after `apu_sync`.
+
+    Then neither the frame sequencer nor the wave channel would meanwhile read or change the same state.
+    """
     o = ApuLocals()
     wave_off = (c.apu_status & U(4)) == U(0)
     limited = (c.apu_status >> (U(4) + channel)) & U(1)
     sweeps = (c.apu_sweep_flags & U(SWEEP_ENABLED)) != U(0)
     untuned = wp.where(channel == U(0), not sweeps, channel != U(2) or wave_off)
-    o.plain = wp.bool(True)  # volume, DAC, panning and what is no register
+    o.plain = wp.bool(True)  # volume, DAC, panning and unused registers
     if register >= U(io.NR50):
         o.plain = wp.where(register >= U(io.WAVE_RAM), wave_off, register != U(0x26) or value >= U(0x80))
     elif place == U(1):
@@ -341,7 +341,7 @@ def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, v
 
 @wp.func
 def apu_store(c: wp.ref[Console], mem: Q, register: U, value: U) -> wp.bool:
-    """Write FF10-FF3F if it does not matter when; False, with nothing done, if it does."""
+    """Write FF10-FF3F if the time does not matter; return False, with nothing done, if it does."""
     channel = (register - U(io.NR10)) / U(5)
     place = register - U(io.NR10) - channel * U(5)
     plain = power_is_on(mem) and is_timeless(c, mem, register, channel, place, value)

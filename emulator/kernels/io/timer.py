@@ -1,7 +1,7 @@
 """Divider and timer as functions of the clock.
 
-The divider counts M-cycles since `div_zero`; TIMA counts falling edges of one of its bits. TIMA in
-the memory row is right at `tima_mark`; `timer_sync` brings it forward in one arithmetic step.
+The divider counts M-cycles since `div_zero`; TIMA counts falling edges of one of its bits. TIMA in the memory
+row is valid at `tima_mark`; `timer_sync` advances it in one arithmetic step.
 https://gbdev.io/pandocs/Timer_Obscure_Behaviour.html
 """
 
@@ -27,13 +27,13 @@ class TimerLocals:
 
 @wp.func
 def timer_shift(tac: U) -> U:
-    """log2 of the M-cycles per TIMA increment for the clock that TAC selects."""
+    """Return log2 of the M-cycles per TIMA increment for the clock that TAC selects."""
     return wp.where((tac & U(3)) == U(0), U(8), U(2) * (tac & U(3)))
 
 
 @wp.func(inline=False)
 def timer_sync(c: wp.ref[Console], mem: Q, t: U):
-    """Bring TIMA, IF and the time of the next reload to time `t`."""
+    """Advance TIMA, IF and the time of the next reload to time `t`."""
     o = TimerLocals()
     mark = c.tima_mark
     tac = io_get(mem, U(io.TAC))
@@ -81,13 +81,13 @@ def timer_sync(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def timer_signal(c: wp.ref[Console], tac: U, t: U) -> U:
-    """The timer's input: enable bit AND the divider bit that TAC selects."""
+    """Return the timer's input: enable bit AND the divider bit that TAC selects."""
     return (tac >> U(2)) & ((t - c.div_zero) >> (timer_shift(tac) - U(1))) & U(1)
 
 
 @wp.func
 def timer_increment(c: wp.ref[Console], mem: Q):
-    """One extra falling edge at `tima_mark`, made by a write to DIV or TAC."""
+    """Count one extra falling edge at `tima_mark`, made by a write to DIV or TAC."""
     tima = (io_get(mem, U(io.TIMA)) + U(1)) & U(255)
     io_set(mem, U(io.TIMA), tima)
     if tima == U(0):
@@ -96,13 +96,13 @@ def timer_increment(c: wp.ref[Console], mem: Q):
 
 @wp.func
 def div_read(c: wp.ref[Console], t: U) -> U:
-    """DIV: the upper byte of the 16-bit divider."""
+    """Return DIV: the upper byte of the 16-bit divider."""
     return ((t - c.div_zero) >> U(6)) & U(255)
 
 
 @wp.func
 def timer_div_write(c: wp.ref[Console], mem: Q, t: U):
-    """Any write to DIV clears the divider; a high selected bit falls and ticks TIMA."""
+    """Clear the divider, by any write to DIV; a high selected bit falls and ticks TIMA."""
     timer_sync(c, mem, t)
     if timer_signal(c, io_get(mem, U(io.TAC)), t) != U(0):
         timer_increment(c, mem)
@@ -133,7 +133,7 @@ def timer_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
 
 @wp.func
 def timer_stable(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
-    """Time until which DIV (4) or TIMA (5), just read at `t`, keeps its value."""
+    """Return the time until which DIV (4) or TIMA (5), just read at `t`, keeps its value."""
     tac = io_get(mem, U(io.TAC))
     shift = wp.where(register == U(io.DIV), U(6), timer_shift(tac))
     zero = c.div_zero

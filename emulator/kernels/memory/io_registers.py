@@ -1,8 +1,8 @@
 """Page FF of a console's row: registers by number, and their raw bytes.
 
-A register has three names, one for each way to say where it is: `STAT` of emulator.constants is an
-address, FF41; `STAT` here its number, 41, as the bus passes it on; `ROW_STAT` its place in the
-memory row, where the PPU reads it. https://gbdev.io/pandocs/Hardware_Reg_List.html
+A register has three names, one for each form of its place: `STAT` of emulator.constants is an address, FF41;
+`STAT` here its number, 41, as the bus passes it on; `ROW_STAT` its place in the memory row, where the PPU
+reads it. https://gbdev.io/pandocs/Hardware_Reg_List.html
 """
 
 import warp as wp
@@ -40,7 +40,7 @@ LYC = k.LYC - k.IO
 DMA = k.DMA - k.IO
 WY = k.WY - k.IO
 END = k.WX + 1 - k.IO
-"""Behind the last register."""
+"""Number after the last register."""
 HRAM = k.HRAM - k.IO
 IE = k.IE - k.IO
 
@@ -56,7 +56,7 @@ ROW_WX = k.WX - k.ROW_ORIGIN
 
 @wp.func
 def io_get(mem: Q, register: U) -> U:
-    """Raw byte of the register of that number as it lies in the memory row."""
+    """Return the raw byte of the register of that number from the memory row."""
     return ld8(mem + Q(U(k.ROW_IO) + register))
 
 

@@ -77,7 +77,7 @@ def update_map(c: wp.ref[Console]):
 
 @wp.func
 def mbc1_write(c: wp.ref[Console], address: U, value: U):
-    """The registers at 4000 and 6000."""
+    """Write the registers of MBC1 at 4000 (upper bank bits) and 6000 (banking mode)."""
     group = address >> U(13)
     if group == U(2):
         c.ram_bank = value & U(3)
@@ -87,7 +87,7 @@ def mbc1_write(c: wp.ref[Console], address: U, value: U):
 
 @wp.func
 def mbc3_write(c: wp.ref[Console], address: U, value: U, t: U):
-    """The registers at 4000 and 6000."""
+    """Write the registers of MBC3 at 4000 (RAM bank or clock register) and 6000 (clock latch)."""
     group = address >> U(13)
     if group == U(2):
         c.ram_bank = value & U(15)
@@ -97,7 +97,7 @@ def mbc3_write(c: wp.ref[Console], address: U, value: U, t: U):
 
 @wp.func(inline=True)
 def chosen_bank(c: wp.ref[Console], a: U, value: U, five_bits: wp.bool) -> U:
-    """ROM bank after a write to 2000-3FFF of MBC1 (whose register has `five_bits`), MBC3, MBC5."""
+    """Return the ROM bank after a write to 2000-3FFF of MBC1 (whose register has `five_bits`), MBC3, MBC5."""
     old = c.rom_bank
     mask = wp.where(five_bits, U(31), wp.where(c.rom_banks > U(128), U(255), U(127)))
     low = wp.where(a < U(0x3000), (old & U(0x100)) | value, old & U(0xFF))
@@ -107,15 +107,15 @@ def chosen_bank(c: wp.ref[Console], a: U, value: U, five_bits: wp.bool) -> U:
 
 @wp.func(inline=True)
 def switches_bank(c: wp.ref[Console]) -> wp.bool:
-    """True if a write to 2000-3FFF does nothing but choose the ROM bank at 4000."""
+    """Return whether a write to 2000-3FFF only chooses the ROM bank at 4000."""
     return c.mapper == U(MBC1) or c.mapper == U(MBC3) or c.mapper == U(MBC5)
 
 
 @wp.func(inline=True)
 def switch_bank(c: wp.ref[Console], a: U, value: U):
-    """That write; short enough to stand where no call may.
+    """Choose the ROM bank at 4000 by a write to 2000-3FFF, in code short enough to be inlined.
 
-    What it leaves is what `update_map` would: the calls and branches of that are too slow here.
+    The result is that of `update_map`, whose calls and branches are too slow here.
     """
     kind = c.mapper
     bank = chosen_bank(c, a, value, kind == U(MBC1))
@@ -127,7 +127,7 @@ def switch_bank(c: wp.ref[Console], a: U, value: U):
 
 @wp.func(inline=False)
 def mapper_write(c: wp.ref[Console], address: U, value: U, t: U):
-    """A CPU write to 0000-7FFF."""
+    """Write 0000-7FFF from the CPU."""
     kind = c.mapper
     if kind == U(MBC2):
         # Address bit 8 tells the two registers apart.
@@ -155,7 +155,7 @@ def mapper_write(c: wp.ref[Console], address: U, value: U, t: U):
 
 @wp.func
 def cart_ram_place(c: wp.ref[Console], address: U) -> U:
-    """Row offset of a byte of cartridge RAM: small RAMs repeat in their 8 KiB window."""
+    """Return the row offset of a byte of cartridge RAM: small RAMs repeat in their 8 KiB window."""
     small = address & (wp.max(c.ram_size, U(1)) - U(1))
     large = (address & U(0x1FFF)) + c.ram_offset
     return U(ROW_CART_RAM) + wp.where(c.ram_size < U(0x2000), small, large)
@@ -168,7 +168,7 @@ class CartLocals:
 
 @wp.func(inline=False)
 def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
-    """Read A000-BFFF: while disabled or absent, what is left on the data bus."""
+    """Read A000-BFFF: while disabled or absent, the last value on the data bus."""
     o = CartLocals()
     o.value = c.open_bus
     if c.ram_enabled != U(0):
@@ -180,7 +180,7 @@ def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
         elif c.ram_size != U(0):
             o.value = ld8(mem + Q(cart_ram_place(c, address)))
             if c.mapper == U(MBC2):
-                o.value = o.value | U(0xF0)  # 512 half bytes
+                o.value = o.value | U(0xF0)  # an MBC2 has 512 half bytes
     return o.value
 
 

@@ -21,7 +21,7 @@ class RtcLocals:
 
 @wp.func
 def rtc_tick(c: wp.ref[Console]):
-    """One second passes."""
+    """Advance the clock by one second."""
     seconds = c.rtc_seconds
     c.rtc_seconds = wp.where(seconds == U(59), U(0), (seconds + U(1)) & U(63))
     if seconds == U(59):
@@ -39,7 +39,7 @@ def rtc_tick(c: wp.ref[Console]):
 
 @wp.func(inline=False)
 def rtc_sync(c: wp.ref[Console], t: U):
-    """Bring the clock to time `t`."""
+    """Advance the clock to time `t`."""
     if (c.rtc_days & U(RTC_HALT)) == U(0):
         while t - c.rtc_zero >= U(M_CYCLES_PER_SECOND):
             c.rtc_zero = c.rtc_zero + U(M_CYCLES_PER_SECOND)
@@ -61,7 +61,7 @@ def rtc_latch(c: wp.ref[Console], value: U, t: U):
 
 @wp.func
 def rtc_read(c: wp.ref[Console]) -> U:
-    """Latched register 08-0C."""
+    """Read latched register 08-0C."""
     o = RtcLocals()
     register = c.ram_bank
     if register <= U(10):

@@ -1,4 +1,4 @@
-"""Rounded means of 2x2 pixels of a packed picture, 16 at a time on bit planes."""
+"""Downsampling: rounded means of 2x2 pixels of a packed picture, 16 at a time on bit planes."""
 
 import warp as wp
 
@@ -9,8 +9,8 @@ EVEN = wp.constant(wp.uint32(0x55555555))
 
 @wp.struct
 class Counts:
-    """Of the four bits of each 2x2 block how many are set, as bit planes; a block's lies at the
-    lower, right one of its two columns."""
+    """Number of set bits in each 2x2 block, as bit planes; a block's lies at the lower, right one of its two
+    columns."""
 
     ones: wp.uint32
     twos: wp.uint32
@@ -19,7 +19,7 @@ class Counts:
 
 @wp.func
 def count_bits(upper: U, lower: U) -> Counts:
-    """Of 16 blocks: 32 pixels of two lines that lie below each other."""
+    """Count the bits of 16 blocks: 32 pixels of two lines that lie below each other."""
     a = upper & EVEN
     b = (upper >> U(1)) & EVEN
     c = lower & EVEN
@@ -33,8 +33,8 @@ def count_bits(upper: U, lower: U) -> Counts:
 
 @wp.func
 def means(lows: Counts, highs: Counts) -> U:
-    """(low bits + 2 * high bits + 2) >> 2 of 16 blocks, two bits each."""
-    carry = lows.twos | highs.ones  # of bit 1, where the 2 is added to both
+    """Return (low bits + 2 * high bits + 2) >> 2 of 16 blocks, two bits each."""
+    carry = lows.twos | highs.ones  # carry of bit 1, where the 2 is added to both
     low = lows.fours ^ highs.twos ^ carry
     high = highs.fours | (lows.fours & highs.twos) | (carry & (lows.fours | highs.twos))
     return low | (high << U(1))
@@ -42,15 +42,17 @@ def means(lows: Counts, highs: Counts) -> U:
 
 @wp.func
 def spread(pairs: U) -> U:
-    """The four pairs of bits of a byte as bytes, the top pair first."""
+    """Return the four pairs of bits of a byte as bytes, the top pair first."""
     halves = (pairs >> U(4)) | ((pairs & U(0xF)) << U(16))
     return ((halves >> U(2)) & U(0x00030003)) | ((halves & U(0x00030003)) << U(8))
 
 
 @wp.func
 def means_of_blocks(place: Q) -> U:
-    """The means of the 16 blocks of which the first begins at `place` of a packed line, two bits
-    each, byte by byte as `spread` takes them."""
+    """Return the means of the 16 blocks from `place` of a packed line on.
+
+    Two bits each, byte by byte as `spread` takes them.
+    """
     lows = count_bits(ld32(place), ld32(place + Q(40)))
     highs = count_bits(ld32(place + Q(20)), ld32(place + Q(60)))
     return means(lows, highs)

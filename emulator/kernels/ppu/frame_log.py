@@ -1,10 +1,11 @@
-"""What a picture remembers so that it can be drawn later, somewhere else.
+"""Log of a picture, from which it is drawn later, by another thread or kernel.
 
-Nobody draws during a launch. Writes to the picture registers append an entry to a register log,
-and while a picture that may be looked at is in the making (or finished but not yet drawn) every
-VRAM/OAM write appends the byte it replaces to an undo log. Drawing walks the undo log back.
+A launch draws nothing. Writes to the picture registers append an entry to a register log, and while a picture that
+may be looked at is in the making (or finished but not yet drawn) every VRAM/OAM write appends the byte it replaces to
+an undo log. Drawing walks the undo log back.
 
 Layout of the scratch part of the memory row (offsets from SCRATCH):
+
     0x000  9 bytes   registers and window seen before the first entry of the current line
     0x010  16 bytes  base of the finished picture: 8 registers, window seen, carry, window line
                      counter + 1, first line not drawn yet, start of an OAM DMA (dot, int32)
@@ -12,9 +13,9 @@ Layout of the scratch part of the memory row (offsets from SCRATCH):
     0x040  160 bytes OAM of the finished picture, as it was when VBlank began
     0x100  register log, entries of 4 bytes, growing up
     0x1E00 undo log, entries of 4 bytes, growing down
+
 Register entry: dot of the frame (17 bits) | register (4 bits) << 17 | value << 21.
-Undo entry: old byte | offset (14 bits: VRAM 0x0000, OAM 0x2000) << 8 | first line that sees the
-new byte << 22.
+Undo entry: old byte | offset (14 bits: VRAM 0x0000, OAM 0x2000) << 8 | first line that sees the new byte << 22.
 """
 
 import warp as wp
@@ -65,20 +66,20 @@ FROZEN_DMA = wp.constant(0x3FFFFFF)  # a DMA that stands still while the CPU hal
 
 @wp.func
 def dma_holds(dma: int, dot: int) -> wp.bool:
-    """True if at this dot a DMA that started at dot `dma` keeps the PPU from OAM."""
+    """Return whether at this dot a DMA that started at dot `dma` keeps the PPU from OAM."""
     return dma == FROZEN_DMA or (dot >= dma and dot < dma + DMA_DOTS)
 
 
 @wp.func
 def dma_start_of(value: int, dot: int) -> int:
-    """Start of the DMA that an R_DMA entry at `dot` speaks of."""
+    """Return the start of the DMA of an R_DMA entry at `dot`."""
     start = wp.where(value == 2, FROZEN_DMA, dot)
     return wp.where(value > 2, dot - 4 * (value - 3), start)
 
 
 @wp.func
 def get8(mem: Q, offset: int) -> int:
-    """Byte of the memory row."""
+    """Return a byte of the memory row."""
     return I(ld8(mem + Q(U(offset))))
 
 
@@ -90,7 +91,7 @@ def set8(mem: Q, offset: int, value: int):
 
 @wp.func
 def get32(mem: Q, offset: int) -> U:
-    """Aligned word of the memory row."""
+    """Return an aligned word of the memory row."""
     return ld32(mem + Q(U(offset)))
 
 
@@ -102,7 +103,7 @@ def set32(mem: Q, offset: int, value: U):
 
 @wp.func
 def register_number(register: int) -> int:
-    """Log number of I/O register FF00 + `register`, or -1 if pictures do not depend on it."""
+    """Return the log number of I/O register FF00 + `register`, or -1 if pictures do not depend on it."""
     low = register - 0x40
     number = wp.where(low == 0, 0, wp.where(low >= 7, low - 4, low - 1))
     pictures = low == 0 or low == 2 or low == 3 or (low >= 7 and low <= 11)
@@ -111,7 +112,7 @@ def register_number(register: int) -> int:
 
 @wp.func
 def register_address(number: int) -> int:
-    """Row offset of the picture register with this log number."""
+    """Return the row offset of the picture register with this log number."""
     low = wp.where(number == 0, 0, wp.where(number >= 3, number + 4, number + 1))
     return ROW_IO + 0x40 + low
 
@@ -137,19 +138,19 @@ def undo_entry(offset: int, line: int, old: int) -> U:
 
 @wp.func
 def undo_offset(entry: U) -> int:
-    """What an undo entry changes."""
+    """Return the VRAM/OAM offset that an undo entry changes."""
     return I((entry >> U(8)) & U(0x3FFF))
 
 
 @wp.func
 def undo_line(mem: Q, index: int) -> int:
-    """First line that sees the new byte of undo entry `index`."""
+    """Return the first line that sees the new byte of undo entry `index`."""
     return I(get32(mem, UNDO_TOP - 4 - 4 * index) >> U(22))
 
 
 @wp.func
 def undo_address(mem: Q, entry: U, oam: int) -> Q:
-    """Where the byte of an undo entry lies, with OAM (or a copy of it) at row offset `oam`."""
+    """Return the address of an undo entry's byte, with OAM (or a copy of it) at row offset `oam`."""
     offset = I((entry >> U(8)) & U(0x3FFF))
     row = wp.where(offset >= 0x2000, offset - 0x2000 + oam, offset)
     return mem + Q(U(row))

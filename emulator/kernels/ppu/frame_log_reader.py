@@ -1,4 +1,4 @@
-"""Walking a register log line by line: what each line starts with and how it is to be drawn."""
+"""Reader of a register log, line by line: each line's first registers and its kind of drawing."""
 
 import warp as wp
 
@@ -36,7 +36,7 @@ SCREEN_LINE_BYTES = wp.constant(40)
 
 @wp.struct
 class Walk:
-    """State between lines, and what the last line found."""
+    """State between lines, and the result of the last line."""
 
     next: int  # index of the next register entry
     last: int  # one past the last
@@ -46,7 +46,7 @@ class Walk:
     window_y: int  # window line counter, -1 before the first
     carry: int  # WX=166 started the window at the end of the line before
     dma: int  # dot of the frame at which the last OAM DMA started
-    bus: int  # what the PPU last read from OAM, y | x << 8; -1: as a plain line leaves it
+    bus: int  # value that the PPU last read from OAM, y | x << 8; -1: as after a plain line
     undo: int  # undo entries not redone yet are undo..undo_last-1
     undo_last: int
     # ---- the line found
@@ -63,26 +63,26 @@ class Walk:
 
 @wp.func
 def entry_dot(entry: U) -> int:
-    """Dot of the frame at which a logged write happened."""
+    """Return the dot of the frame at which a logged write happened."""
     return I(entry & U(0x1FFFF))
 
 
 @wp.func
 def log_at(mem: Q, index: int) -> U:
-    """Register entry `index`."""
+    """Return register entry `index`."""
     return ld32(mem + Q(U(LOG)) + Q(U(4 * index)))
 
 
 @wp.func
 def latch(w: wp.ref[Walk], ly: int):
-    """Remember that LY met WY with the window enabled."""
+    """Record that LY met WY with the window enabled."""
     if (w.lower & U(0x20)) != U(0) and byte_of(w.upper, 2) == ly:
         w.window = 1
 
 
 @wp.func(inline=False)
 def fold(w: wp.ref[Walk], entry: U):
-    """Make a logged write part of the registers."""
+    """Apply a logged write to the registers."""
     number = I((entry >> U(17)) & U(15))
     shift = U(8 * (number & 3))
     value = ((entry >> U(21)) & U(0xFF)) << shift
@@ -117,7 +117,7 @@ def begin_walk(w: wp.ref[Walk], mem: Q, base: int, first: int, last: int):
 
 @wp.func(inline=False)
 def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
-    """Run the exact path for the line that `w` found. Returns the dot at which mode 3 ended."""
+    """Run the exact path for the line that `w` found; return the dot at which mode 3 ended."""
     f = Fifo()
     f.vram = mem
     f.oam = oam
@@ -152,8 +152,7 @@ def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
 
 @wp.func(inline=False)
 def bus_after(oam: Q, line: int, lcdc: int) -> int:
-    """What a plain line leaves on the PPU's OAM bus: the last object's tile and flags, or the last
-    object scanned."""
+    """Return the OAM bus value after a plain line: the last object's tile and flags, or the last object scanned."""
     bus = I(ld16(oam + Q(156)))
     if line >= 0 and (lcdc & LCDC_OBJ_ENABLE) != 0:
         found = line_objects(oam, line, lcdc)
@@ -165,13 +164,13 @@ def bus_after(oam: Q, line: int, lcdc: int) -> int:
 
 @wp.func
 def dma_runs(w: wp.ref[Walk], dot: int) -> wp.bool:
-    """True if OAM DMA keeps the PPU from OAM at this dot of the frame."""
+    """Return whether OAM DMA keeps the PPU from OAM at this dot of the frame."""
     return dma_holds(w.dma, dot)
 
 
 @wp.func(inline=False)
 def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
-    """Find out how `line` is to be drawn and move on to the next one."""
+    """Determine how `line` is to be drawn and move on to the next one."""
     start = line * LINE_DOTS
     while w.next < w.last and entry_dot(log_at(mem, w.next)) < start:
         fold(w, log_at(mem, w.next))
@@ -231,7 +230,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
             i = i + 1
         if w.line_bus < 0:
             w.line_bus = wp.where(dma, bus_after(oam, line - 1, byte_of(w.line_lower, 0)), 0)
-        # Only these change what the lines below look like: the window's counter, the OAM bus.
+        # Only these affect the lines below: the window's counter, the OAM bus.
         if window_bits != U(0) or w.carry != 0 or dma:
             exact_line(w, mem, oam, line, Q(0))
         if not dma:
@@ -259,8 +258,9 @@ def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
 
 @wp.func(inline=False)
 def draw_lines(w: wp.ref[Walk], mem: Q, oam: int, screen: Q, undo: int, undo_last: int, line: int, end: int):
-    """Draw lines line..end-1 one after another, redoing VRAM/OAM writes undo..undo_last-1 on the
-    way. Everything from `undo` on must be undone; it is redone up to `undo_last` at the end.
+    """Draw lines line..end-1 one after another, redoing VRAM/OAM writes undo..undo_last-1 on the way.
+
+    All writes from `undo` on must be undone; they are redone up to `undo_last` at the end.
     """
     y = line
     i = undo

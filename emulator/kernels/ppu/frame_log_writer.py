@@ -1,10 +1,11 @@
-"""Pictures in the making: which ones are logged, and what must be kept of them.
+"""Writer of the log of pictures in the making: which pictures are logged, and what is kept of them.
 
-A picture is wanted if its VBlank can be the last one of a launch, or if the launch may end before
-its VBlank (then it may be the next launch's last). All others leave no trace. A finished picture
-waits in the logs until a kernel draws it (render_parallel.py) or the next one replaces it.
-Register entries and undo entries share one space; when it runs out, what is pending is drawn here,
-by the thread that runs the console: slow, exact, and rare.
+A picture is wanted if its VBlank can be the last one of a launch, or if the launch may end before its VBlank
+(then it may be the next launch's last). Other pictures are not logged. A finished picture waits in the logs
+until a kernel draws it (render_parallel.py) or the next one replaces it.
+
+Register entries and undo entries share one space; when it runs out, the pending picture is drawn here, by the
+thread that runs the console: slow, exact, and rare.
 """
 
 import warp as wp
@@ -101,7 +102,7 @@ def discard_pictures(c: wp.ref[Console]):
 
 @wp.func
 def back_screen(c: wp.ref[Console], mem: Q) -> Q:
-    """Address of the row's screen that is not shown."""
+    """Return the address of the row's screen that is not shown."""
     return mem + Q(U(ROW_SCREENS)) + Q(c.ppu_front ^ U(1)) * Q(SCREEN_BYTES)
 
 
@@ -148,7 +149,7 @@ def draw_finished(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def draw_draft(c: wp.ref[Console], mem: Q, line: int):
-    """Draw the picture in the making up to `line` (excluded) and drop what that used up."""
+    """Draw the picture in the making up to `line` (excluded) and drop the entries used."""
     count = I(c.ppu_undo_count)
     undo_down(mem, count, 0, ROW_OAM)
     w = Walk()
@@ -170,14 +171,14 @@ def draw_draft(c: wp.ref[Console], mem: Q, line: int):
 
 @wp.func
 def make_room(c: wp.ref[Console], mem: Q, line: int):
-    """See to it that one more entry fits."""
+    """Make room for one more entry."""
     if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
         empty_logs(c, mem, line)
 
 
 @wp.func(inline=False)
 def empty_logs(c: wp.ref[Console], mem: Q, line: int):
-    """The logs are full: draw what is pending, or forget something."""
+    """Free space in the full logs: draw the pending picture, or forget entries."""
     if c.ppu_finished != U(0):
         draw_finished(c, mem)
     elif c.ppu_drafting != U(0) and line <= VBLANK_LINE:
@@ -205,8 +206,10 @@ def keep_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
 
 @wp.func
 def log_register(c: wp.ref[Console], mem: Q, number: int, value: int, line: int, dot: int):
-    """Log a write to a picture register on a visible line; call before it changes, with
-    `ppu_window` up to date."""
+    """Log a write to a picture register on a visible line.
+
+    Call it before the register changes, with `ppu_window` up to date.
+    """
     if I(c.ppu_log_line) != line + 1:
         store_base(mem, LINE_BASE)
         set8(mem, LINE_BASE + BASE_WINDOW, I(c.ppu_window))
@@ -228,7 +231,7 @@ def add_undo(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
 
 @wp.func
 def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int) -> wp.bool:
-    """`keep_byte` of a byte of VRAM; False, and nothing done, if the log has no room."""
+    """Log the old byte of VRAM, like `keep_byte`; return False, with nothing done, if the log has no room."""
     in_picture = c.ppu_drafting != U(0) and line <= VBLANK_LINE
     room = I(c.ppu_log_count + c.ppu_undo_count) < LOG_CAPACITY
     if room and (in_picture or c.ppu_finished != U(0)):
@@ -240,7 +243,7 @@ def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int)
 
 @wp.func(inline=False)
 def keep_dma(c: wp.ref[Console], mem: Q, value: int, dot: int):
-    """Log what happens to an OAM DMA (R_DMA)."""
+    """Log a change of an OAM DMA (R_DMA)."""
     line = dot / LINE_DOTS
     if line < VBLANK_LINE:
         log_register(c, mem, R_DMA, value, line, dot)
@@ -265,7 +268,7 @@ def begin_draft(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def finish_picture(c: wp.ref[Console], mem: Q):
-    """VBlank begins: freeze the picture if it was logged, and decide about the next one."""
+    """Freeze the picture at the start of VBlank, if it was logged, and decide whether to log the next one."""
     seen = window_seen(c, mem, VBLANK_LINE * LINE_DOTS)
     carry = seen != 0 and (get8(mem, ROW_LCDC) & LCDC_WINDOW_ENABLE) != 0 and get8(mem, ROW_WX) == 166
     c.ppu_carry = U(wp.where(carry, 1, 0))

@@ -1,8 +1,8 @@
-"""The PPU as the rest of the console sees it: registers, memory access, events, launches.
+"""PPU as the rest of the console sees it: registers, memory access, events, launches.
 
-Times are M-cycles. `t` of an access is the end of its M-cycle; the PPU shows the state that it had
-when that M-cycle began, T-cycle 4 * (t - 1). Interrupts count at instruction boundaries, T-cycle
-4 * t. Writes reach the pixel pipeline at T-cycles of their own (pixel_fifo.py); they are logged.
+Times are M-cycles. `t` of an access is the end of its M-cycle; the PPU shows its state at the beginning of
+that M-cycle, T-cycle 4 * (t - 1). Interrupts count at instruction boundaries, T-cycle 4 * t. Writes reach the
+pixel pipeline at T-cycles of their own (pixel_fifo.py); they are logged.
 https://gbdev.io/pandocs/Rendering.html
 """
 
@@ -62,21 +62,21 @@ HAND_OFF_DOT = wp.constant(T_CYCLES_PER_FRAME - 53)  # line 0 begins 13 M-cycles
 
 @wp.func(inline=True)
 def ppu_event(c: wp.ref[Console], mem: Q, t: U):
-    """Handle every PPU event at or before `t`: interrupts, finished pictures; sets `ppu_next`."""
+    """Handle every PPU event at or before `t`: interrupts, finished pictures; set `ppu_next`."""
     if not advance_quietly(c, mem, t * U(4)):
         advance(c, mem, t * U(4))
 
 
 @wp.func(inline=False)
 def ppu_before_if_write(c: wp.ref[Console], mem: Q, t: U):
-    """A write to IF lands one T-cycle later than other writes: requests until then are lost."""
+    """Advance the PPU before a write to IF, which lands one T-cycle later than others: requests until then are lost."""
     if lcd_is_on(mem):
         advance(c, mem, access_time(t) + U(1))
 
 
 @wp.func
 def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> int:
-    """First dot of the line (or beyond it) at which LY or STAT may read another value."""
+    """Return the first dot of the line (or beyond it) at which LY or STAT may read another value."""
     change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
     if line == LAST_LINE and x < 12:
         change = x + 1
@@ -99,7 +99,7 @@ def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) ->
 
 @wp.func(inline=False)
 def odd_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
-    """LY or STAT around the start of a line, in a short line, or during an OAM DMA."""
+    """Return LY or STAT around the start of a line, in a short line, or during an OAM DMA."""
     value = get8(mem, ROW_IO + I(register))
     if register == U(io.LY):
         value = ly_at(line, x)
@@ -123,7 +123,7 @@ class StatusLocals:
 
 @wp.func
 def plain_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
-    """LY or STAT at dot 12 of a line or later, where the line's number is settled."""
+    """Return LY or STAT at dot 12 of a line or later, where the line's number is settled."""
     o = StatusLocals()
     ly = wp.where(line == LAST_LINE, 0, line)
     # The next line's number shows two or three dots after it has begun.
@@ -149,15 +149,16 @@ def plain_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> 
 
 @wp.func
 def near_dma(c: wp.ref[Console], t: U) -> wp.bool:
-    """Whether an OAM DMA runs, stands still or ended a moment before `t`."""
+    """Return whether an OAM DMA runs, stands still or ended a moment before `t`."""
     recent = I(t * U(4) - c.ppu_dma_start) < DMA_DOTS + 16
     return c.ppu_dma != U(0) and (c.ppu_dma == U(2) or recent)
 
 
 @wp.func(inline=False)
 def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
-    """LY or STAT as the CPU reads it at `t`; `c.stable` becomes the first time at which the same
-    read may give another value if nothing is written.
+    """Return LY or STAT as the CPU reads it at `t`.
+
+    `c.stable` becomes the first time at which the same read may give another value if nothing is written.
     """
     o = StatusLocals()
     if lcd_is_on(mem):
@@ -180,8 +181,10 @@ def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
 
 @wp.func
 def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """First M-cycle in which STAT reads mode 0, after it has read mode 2 or 3 at `t`; 0 if that
-    takes a closer look."""
+    """Return the first M-cycle in which STAT reads mode 0, after it has read mode 2 or 3 at `t`.
+
+    Returns 0 if only the exact path can tell.
+    """
     o = StatusLocals()
     o.value = U(0)
     if c.ppu_first == U(0) and not near_dma(c, t):
@@ -193,8 +196,10 @@ def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func
 def ppu_before_line(c: wp.ref[Console], mem: Q, line: int, t: U) -> U:
-    """A time at which LY does not read `line` yet, nor has since `t`, at least a line before it
-    does; `t` if `line` is near, behind or none of 1 to 152, or the LCD is off."""
+    """Return a time at least a line before LY reads `line`, up to which it has not read it since `t`.
+
+    Returns `t` if `line` is near, behind or none of 1 to 152, or the LCD is off.
+    """
     o = StatusLocals()
     o.value = t
     if lcd_is_on(mem) and c.ppu_first == U(0) and line < LAST_LINE:
@@ -207,7 +212,7 @@ def ppu_before_line(c: wp.ref[Console], mem: Q, line: int, t: U) -> U:
 
 @wp.func
 def ppu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
-    """Value of FF40-FF4B (not DMA) as the CPU reads it at `t`; sets `c.stable`."""
+    """Return the value of FF40-FF4B (not DMA) as the CPU reads it at `t`; set `c.stable`."""
     value = U(get8(mem, ROW_IO + I(register)))
     c.stable = t + FAR
     if register == U(io.STAT) or register == U(io.LY):
@@ -217,10 +222,8 @@ def ppu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
 
 @wp.func(inline=False)
 def write_stat(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
-    """A DMG lets STAT be FF for one T-cycle before the value arrives.
-
-    https://gbdev.io/pandocs/STAT.html#spurious-stat-interrupts
-    """
+    """Write STAT, which on a DMG is FF for one T-cycle before the value arrives.
+    https://gbdev.io/pandocs/STAT.html#spurious-stat-interrupts"""
     old = get8(mem, ROW_STAT)
     dot = dot_of(c, t_cycles)
     line = dot / LINE_DOTS
@@ -236,7 +239,7 @@ def write_stat(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
 
 @wp.func(inline=False)
 def switch_on(c: wp.ref[Console], mem: Q, t: U):
-    """LCD on: line 0 began two M-cycles ago, without mode 2; the first picture stays blank."""
+    """Switch the LCD on: line 0 began two M-cycles ago, without mode 2; the first picture stays blank."""
     c.ppu_origin = t - U(3)
     c.ppu_first = U(1)
     c.ppu_sync = access_time(t) - U(1)
@@ -250,7 +253,7 @@ def switch_on(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=False)
 def switch_off(c: wp.ref[Console], mem: Q, t: U):
-    """LCD off: LY and mode read 0, the comparison bit keeps its value, the screen is blank."""
+    """Switch the LCD off: LY and mode read 0, the comparison bit keeps its value, the screen is blank."""
     stat = I(ppu_read(c, mem, U(io.STAT), t))
     set8(mem, ROW_STAT, stat & 0x7C)
     discard_pictures(c)
@@ -266,14 +269,14 @@ def switch_off(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
-    """Bring `ppu_window` to this dot of the frame."""
+    """Advance `ppu_window` to this dot of the frame."""
     c.ppu_window = U(window_seen(c, mem, dot))
     c.ppu_window_sync = U(dot)
 
 
 @wp.func(inline=True)
 def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, dot: int):
-    """A picture register changes on a visible line: window latch, log, end of mode 3."""
+    """Write a picture register on a visible line: window latch, log, end of mode 3."""
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     latch_window_until(c, mem, dot - 1)
@@ -289,8 +292,10 @@ def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, do
 
 @wp.func(inline=True)
 def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
-    """A picture register changes while the LCD is on. In VBlank that concerns only the window's
-    latch, which depends on WY and LCDC bit 5, and a picture that is logged from its first line on.
+    """Write a picture register while the LCD is on.
+
+    In VBlank that concerns only the window's latch, which depends on WY and LCDC bit 5, and a picture that is
+    logged from its first line on.
     """
     roll_frame(c, access_time(t) + U(1))
     dot = dot_of(c, access_time(t) + U(1))
@@ -307,8 +312,10 @@ def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
 
 @wp.func(inline=False)
 def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
-    """A write that may move interrupts: STAT, LYC, the LCD's switch, or any with mode 0 as source,
-    since every picture register may move the end of mode 3.
+    """Write a register that may move interrupts.
+
+    These are STAT, LYC and LCDC's LCD bit, or any with mode 0 as source, since every picture register may
+    move the end of mode 3.
     """
     t_cycles = access_time(t)
     on = lcd_is_on(mem)
@@ -338,7 +345,7 @@ def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
 
 @wp.func(inline=True)
 def write_calmly_or_follow(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
-    """`write_followed`, but LYC in one step where that does."""
+    """Write a register that may move interrupts; LYC in one step where that is exact."""
     done = wp.bool(False)
     hide_status(mem)
     if reg == io.LYC and I(t - U(1) - c.ppu_next) < I(0):
@@ -349,7 +356,7 @@ def write_calmly_or_follow(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U)
 
 @wp.func(inline=True)
 def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
-    """The CPU writes FF40-FF4B (not DMA) at `t`. Returns 1 if interrupts may have moved."""
+    """Write FF40-FF4B (not DMA) from the CPU at `t`; return 1 if interrupts may have moved."""
     reg = I(register)
     new = I(value)
     old = get8(mem, ROW_IO + reg)
@@ -368,7 +375,7 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
 
 @wp.func(inline=False)
 def ppu_stand_still(c: wp.ref[Console], mem: Q, span: U):
-    """In STOP the PPU has lost `span` M-cycles; a lit LCD goes blank."""
+    """Delay the PPU by the `span` M-cycles that it has lost in STOP; an LCD that is on goes blank."""
     if lcd_is_on(mem):
         c.ppu_origin = c.ppu_origin + span
         c.ppu_sync = c.ppu_sync + span * U(4)
@@ -380,7 +387,7 @@ def ppu_stand_still(c: wp.ref[Console], mem: Q, span: U):
 
 @wp.func(inline=False)
 def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
-    """Log what happens to an OAM DMA (R_DMA) at a T-cycle, while the LCD is on."""
+    """Log a change of an OAM DMA (R_DMA) at a T-cycle, while the LCD is on."""
     if lcd_is_on(mem):
         roll_frame(c, t_cycles)
         dot = dot_of(c, t_cycles)
@@ -395,7 +402,7 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
 
 @wp.func(inline=False)
 def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
-    """FF46 was written at `t`: for 162 M-cycles the PPU cannot read OAM."""
+    """Begin an OAM DMA by the write to FF46 at `t`: for 162 M-cycles the PPU cannot read OAM."""
     c.ppu_dma = U(1)
     c.ppu_dma_start = access_time(t)
     note_dma(c, mem, 1, access_time(t) + U(1))
@@ -403,14 +410,14 @@ def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=False)
 def ppu_oam_dma_halt(c: wp.ref[Console], mem: Q, t: U):
-    """The CPU halts at boundary `t` during an OAM DMA, which keeps OAM from the PPU meanwhile."""
+    """Freeze the OAM DMA, which keeps OAM from the PPU, while the CPU halts from boundary `t` on."""
     c.ppu_dma = U(2)
     note_dma(c, mem, 2, t * U(4) + U(1))
 
 
 @wp.func(inline=False)
 def ppu_oam_dma_resume(c: wp.ref[Console], mem: Q, t: U, dma_start: U):
-    """The CPU runs on at boundary `t`; the DMA is as if its first byte had come at `dma_start`."""
+    """Resume the OAM DMA at boundary `t`, as if its first byte had come at `dma_start`."""
     c.ppu_dma = U(1)
     c.ppu_dma_start = (dma_start - U(2)) * U(4)
     note_dma(c, mem, 3 + I(t + U(2) - dma_start), t * U(4) + U(1))
@@ -418,7 +425,7 @@ def ppu_oam_dma_resume(c: wp.ref[Console], mem: Q, t: U, dma_start: U):
 
 @wp.func(inline=False)
 def ppu_power_on(c: wp.ref[Console], mem: Q):
-    """Where the boot program leaves the PPU: LCD on, near the end of line 153, dot HAND_OFF_DOT."""
+    """Put the PPU where the boot program leaves it: LCD on, near the end of line 153, dot HAND_OFF_DOT."""
     c.ppu_origin = U(0) - U((HAND_OFF_DOT + 1) / 4)
     c.ppu_first = U(0)
     c.ppu_sync = U(0)
@@ -434,7 +441,7 @@ def ppu_power_on(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def ppu_launch_begin(c: wp.ref[Console], mem: Q, frames: U):
-    """A launch of `frames` frames begins: pictures that cannot be its last are not logged."""
+    """Begin a launch of `frames` frames: pictures that cannot be its last are not logged."""
     c.ppu_frames = frames
     # Past VBlank the picture in the making is the next frame's.
     vblank = I(c.ppu_origin) + VBLANK_TIME
@@ -446,8 +453,9 @@ def ppu_launch_begin(c: wp.ref[Console], mem: Q, frames: U):
 
 @wp.func(inline=False)
 def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
-    """Bring the PPU to `c.now + length` in a form that depends on nothing but the console's past,
-    and move its time marks by the launch's length.
+    """Advance the PPU to `c.now + length` and move its time marks by the launch's length.
+
+    The result depends only on the console's past, not on how it was cut into launches.
     """
     if c.mapper != U(FLAT):
         hide_status(mem)
@@ -471,7 +479,7 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
         c.ppu_next = c.now + FAR
     if c.ppu_dma != U(0):
         c.ppu_dma_start = c.ppu_dma_start - length * U(4)
-        # Two lines later nothing can ask for it any more.
+        # Two lines later no result depends on it any more.
         old = I(c.now * U(4) - c.ppu_dma_start) > DMA_DOTS + 2 * LINE_DOTS
         if old and c.ppu_dma == U(1):
             c.ppu_dma = U(0)

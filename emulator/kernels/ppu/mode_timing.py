@@ -1,9 +1,9 @@
-"""Where the PPU is: line, dot, LY, mode and the end of mode 3 as functions of the clock.
+"""Timing of the PPU: line, dot, LY, mode and the end of mode 3 as functions of the clock.
 
-Line 0 of a frame begins at T-cycle 4 * ppu_origin. An event at dot `e` of the frame is seen by CPU
-accesses from T-cycle 4 * ppu_origin + e + 1 on, so an access at M-cycle t sees the events up to
-dot 4 * (t - ppu_origin) - 1: its *dot*. Event dots of a line: LY changes at 3 (2 in VBlank), mode
-2 at 4, mode 3 at 84, mode 0 at the end of mode 3 (256 at the earliest), its interrupt one later.
+Line 0 of a frame begins at T-cycle 4 * ppu_origin. An event at dot `e` of the frame is seen by CPU accesses
+from T-cycle 4 * ppu_origin + e + 1 on, so an access at M-cycle t sees the events up to dot 4 * (t -
+ppu_origin) - 1: its *dot*. Event dots of a line: LY changes at 3 (2 in VBlank), mode 2 at 4, mode 3 at 84,
+mode 0 at the end of mode 3 (256 at the earliest), its interrupt one later.
 https://gbdev.io/pandocs/Rendering.html, https://gbdev.io/pandocs/STAT.html
 """
 
@@ -45,18 +45,18 @@ VBLANK_LINE = SCREEN_HEIGHT
 LAST_LINE = LINES_PER_FRAME - 1
 NOT_COMPARED = wp.constant(-1)
 MODE_3 = wp.constant(84)  # dot of a line
-LCDC_TIMING = LCDC_OBJ_ENABLE | LCDC_OBJ_SIZE | LCDC_WINDOW_ENABLE  # what mode 3 depends on
+LCDC_TIMING = LCDC_OBJ_ENABLE | LCDC_OBJ_SIZE | LCDC_WINDOW_ENABLE  # bits that change the length of mode 3
 
 
 @wp.func
 def dot_of(c: wp.ref[Console], t_cycles: U) -> int:
-    """Dots since line 0 of the frame in `ppu_origin` began; may run past that frame's end."""
+    """Return the dots since line 0 of the frame in `ppu_origin` began; may run past that frame's end."""
     return I(t_cycles - c.ppu_origin * U(4)) - 1
 
 
 @wp.func
 def ly_at(line: int, x: int) -> int:
-    """LY as read at this dot; line 153 shows its number for one M-cycle only."""
+    """Return LY as read at this dot; line 153 shows its number for one M-cycle only."""
     early = wp.where(line < VBLANK_LINE, x < 3, x < 2)
     ly = wp.where(early, wp.max(line - 1, 0), line)
     return wp.where(line == LAST_LINE and x >= 6, 0, ly)
@@ -64,7 +64,7 @@ def ly_at(line: int, x: int) -> int:
 
 @wp.func
 def compared_ly(line: int, x: int) -> int:
-    """The value LYC is compared with, or NOT_COMPARED."""
+    """Return the value LYC is compared with, or NOT_COMPARED."""
     value = line
     if line == LAST_LINE:
         if x < 6 or (x >= 8 and x < 12):
@@ -115,7 +115,7 @@ def find_on_line(found: wp.ref[Found], oam: Q, line: int, height: U):
 
 @wp.func
 def take_first(found: wp.ref[Found]) -> int:
-    """Number of the first object; its bit is cleared."""
+    """Return the number of the first object and clear its bit."""
     in_low = found.low != U(0)
     bits = wp.where(in_low, found.low, found.high)
     rest = bits & (bits - U(1))
@@ -126,10 +126,10 @@ def take_first(found: wp.ref[Found]) -> int:
 
 @wp.func(inline=False)
 def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
-    """Dots that the line's objects add to mode 3.
+    """Return the dots that the line's objects add to mode 3.
 
-    Each costs 6, and the first one over each background tile waits for the tile fetch as well.
-    `window_x` is the object x from which columns count from the window's edge, or 256.
+    Each costs 6, and the first one over each background tile waits for the tile fetch as well. `window_x` is
+    the object x from which columns count from the window's edge, or 256.
     https://gbdev.io/pandocs/Rendering.html#obj-penalty-algorithm
     """
     found = Found()
@@ -142,7 +142,7 @@ def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
 
 @wp.func
 def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> int:
-    """`object_dots` of the first ten objects found."""
+    """Return `object_dots` of the first ten objects found."""
     seen = I(0)
     drawn = I(0)
     at0 = wp.uint64(0)
@@ -180,13 +180,13 @@ def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> in
 
 @wp.func
 def count64(bits: Q) -> int:
-    """Number of set bits."""
+    """Return the number of set bits."""
     return I(popcount(U(bits)) + popcount(U(bits >> Q(32))))
 
 
 @wp.func
 def is_plain(lcdc: int, scx: int, wx: int, window: int) -> wp.bool:
-    """True if, without writes during mode 3, the line has no oddity that needs the exact path."""
+    """Return whether, without writes during mode 3, the line has no oddity that needs the exact path."""
     odd_window = wx == 0 or wx == 166
     stray_pixel = wx < 167 and ((wx - 7 + scx) & 7) == 0
     return window == 0 or not wp.where((lcdc & LCDC_WINDOW_ENABLE) != 0, odd_window, stray_pixel)
@@ -194,13 +194,13 @@ def is_plain(lcdc: int, scx: int, wx: int, window: int) -> wp.bool:
 
 @wp.func
 def has_window(lcdc: int, wx: int, window: int) -> wp.bool:
-    """True if a plain line shows the window."""
+    """Return whether a plain line shows the window."""
     return window != 0 and (lcdc & LCDC_WINDOW_ENABLE) != 0 and wx < 166
 
 
 @wp.func(inline=False)
 def plain_end(oam: Q, line: int, short: int, lcdc: int, scx: int, wx: int, window: int) -> int:
-    """Dot at which mode 3 of a plain line ends."""
+    """Return the dot at which mode 3 of a plain line ends."""
     end = 89 + 167 + (scx & 7) + wp.where(short != 0, 2, 0)
     shown = has_window(lcdc, wx, window)
     if shown:
@@ -212,7 +212,7 @@ def plain_end(oam: Q, line: int, short: int, lcdc: int, scx: int, wx: int, windo
 
 @wp.func
 def window_seen(c: wp.ref[Console], mem: Q, dot: int) -> int:
-    """1 if LY has met WY with the window enabled in this frame, by `dot`."""
+    """Return 1 if LY has met WY with the window enabled in this frame, by `dot`."""
     seen = c.ppu_window
     if (get8(mem, ROW_LCDC) & LCDC_WINDOW_ENABLE) != 0:
         wy = get8(mem, ROW_WY)
@@ -262,7 +262,7 @@ def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, 
 
 @wp.func(inline=False)
 def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -> int:
-    """End of mode 3 of an odd or written line."""
+    """Return the dot at which mode 3 of an odd or written line ends."""
     f = Fifo()
     replay_line(c, mem, line, short, window, f)
     return f.x
@@ -270,7 +270,7 @@ def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -
 
 @wp.struct
 class WrittenLine:
-    """Registers of a line with logged writes as mode 3 finds them."""
+    """Registers of a line with logged writes when mode 3 begins."""
 
     lcdc: wp.int32
     scx: wp.int32
@@ -284,11 +284,11 @@ class WrittenLine:
 
 @wp.func
 def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
-    """Follow one logged write, or find that it may come in the middle of mode 3.
+    """Apply one logged write, or find that it may come in the middle of mode 3.
 
-    Palettes, SCY, tile maps and the coarse part of SCX never move the end of mode 3. Other writes
-    before mode 3 are as if it had always been so, but for the size of objects, which are being
-    searched, and for what switches the window before its own comparison at dot 4.
+    Palettes, SCY, tile maps and the coarse part of SCX never move the end of mode 3. Other writes before mode
+    3 have the effect of an earlier write, except to the size of objects, which are being searched, and to the
+    window's switches before its comparison at dot 4.
     """
     x = I(entry & U(0x1FFFF)) - line * LINE_DOTS
     number = I((entry >> U(17)) & U(15))
@@ -319,10 +319,10 @@ def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
 
 @wp.func(inline=False)
 def written_end(c: wp.ref[Console], mem: Q, line: int, odd: wp.bool) -> int:
-    """End of mode 3 of a line with logged writes, or -1 if only the pixel pipeline can tell.
+    """Return the dot at which mode 3 of a line with logged writes ends, or -1 if only the pipeline can tell.
 
-    Running that costs as much as dozens of calls, and games that split the screen write early in
-    the line or in HBlank.
+    Running the pipeline costs as much as dozens of calls, and games that split the screen write early in the
+    line or in HBlank.
     """
     o = WrittenLine()
     o.lcdc = get8(mem, LINE_BASE + R_LCDC)
@@ -348,7 +348,7 @@ def written_end(c: wp.ref[Console], mem: Q, line: int, odd: wp.bool) -> int:
 
 @wp.func
 def dma_runs_at(c: wp.ref[Console], dot: int) -> wp.bool:
-    """True if OAM DMA keeps the PPU from OAM at this dot of the current frame."""
+    """Return whether OAM DMA keeps the PPU from OAM at this dot of the current frame."""
     since = dot - dot_of(c, c.ppu_dma_start) - 1
     running = c.ppu_dma != U(0) and since >= 0 and since < DMA_DOTS
     return running or c.ppu_dma == U(2)
@@ -356,7 +356,7 @@ def dma_runs_at(c: wp.ref[Console], dot: int) -> wp.bool:
 
 @wp.func(inline=False)
 def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
-    """Dot at which mode 3 of the current visible line ends; remembered until something changes."""
+    """Return the dot at which mode 3 of the current visible line ends; cached until something changes."""
     if I(c.ppu_end_line) != line + 1:
         short = I(0)
         if c.ppu_first != U(0) and line == 0:
@@ -385,7 +385,7 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
 
 @wp.func
 def known_line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
-    """`line_end` without a call if it is remembered."""
+    """Return `line_end`, without a call if it is cached."""
     if I(c.ppu_end_line) != line + 1:
         line_end(c, mem, line)
     return I(c.ppu_end)
@@ -393,7 +393,7 @@ def known_line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
 
 @wp.func(inline=False)
 def last_tile_address(c: wp.ref[Console], mem: Q, line: int) -> int:
-    """VRAM offset of the last tile row that the fetcher read on this line."""
+    """Return the VRAM offset of the last tile row that the fetcher read on this line."""
     window = window_seen(c, mem, line * LINE_DOTS + 4)
     if I(c.ppu_log_line) == line + 1:
         window = get8(mem, LINE_BASE + BASE_WINDOW)
@@ -404,7 +404,7 @@ def last_tile_address(c: wp.ref[Console], mem: Q, line: int) -> int:
 
 @wp.func
 def in_hblank(c: wp.ref[Console], mem: Q, line: int, x: int) -> wp.bool:
-    """True from the dot on at which mode 3 of a visible line is over."""
+    """Return whether mode 3 of a visible line is over at this dot."""
     over = wp.bool(False)
     if x >= 256:
         over = x >= line_end(c, mem, line)
@@ -413,7 +413,7 @@ def in_hblank(c: wp.ref[Console], mem: Q, line: int, x: int) -> wp.bool:
 
 @wp.func(inline=False)
 def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
-    """Mode bits of STAT at this dot."""
+    """Return the mode bits of STAT at this dot."""
     short = c.ppu_first != U(0) and line == 0
     mode = I(3)
     if line >= VBLANK_LINE:
@@ -436,7 +436,7 @@ def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
 
 @wp.func
 def interrupt_mode(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
-    """The mode that drives the STAT line when a register write makes it be evaluated; 3 = none.
+    """Return the mode that drives the STAT line when a register write triggers an evaluation; 3 = none.
 
     Mode 2 drives it at the very start of a line only.
     """

@@ -1,7 +1,7 @@
-"""The DMG's OAM corruption: 16-bit increments and accesses that hit OAM while mode 2 scans it.
+"""OAM corruption of the DMG: 16-bit increments and accesses that hit OAM while mode 2 scans it.
 
-OAM is 20 rows of four words; the PPU reads one row an M-cycle. An access in mode 2 mixes the row
-being read with its neighbours. https://gbdev.io/pandocs/OAM_Corruption_Bug.html
+OAM is 20 rows of four words; the PPU reads one row an M-cycle. An access in mode 2 mixes the row being read
+with its neighbours. https://gbdev.io/pandocs/OAM_Corruption_Bug.html
 """
 
 import warp as wp
@@ -21,7 +21,7 @@ BUG_WRITE = wp.constant(wp.uint32(0))
 
 @wp.func
 def word(mem: Q, index: int) -> U:
-    """Word `index` (0-79) of OAM."""
+    """Return word `index` (0-79) of OAM."""
     return ld16(mem + Q(U(ROW_OAM + 2 * index)))
 
 
@@ -42,7 +42,7 @@ def copy_row(mem: Q, target: int, source: int):
 
 @wp.func
 def line_dot(c: wp.ref[Console], mem: Q, t: U) -> int:
-    """Dot of a scanned line at which an access at `t` meets OAM, or 455 where nothing is odd."""
+    """Return the dot of a scanned line at which an access at `t` meets OAM, or 455 without corruption."""
     x = I(455)
     if (get8(mem, ROW_LCDC) & LCDC_ENABLE) != 0:
         roll_frame(c, (t - U(1)) * U(4))
@@ -55,14 +55,13 @@ def line_dot(c: wp.ref[Console], mem: Q, t: U) -> int:
 
 @wp.func
 def majority(a: U, b: U, d: U) -> U:
-    """Bits that two of three have in common."""
+    """Return the bits that two of three have in common."""
     return (a & b) | (a & d) | (b & d)
 
 
 @wp.func(inline=False)
 def keep_oam(c: wp.ref[Console], mem: Q, t: U):
-    """Before OAM is corrupted: keep it for the picture in the making, and forget how long the
-    line was to be."""
+    """Log OAM for the picture in the making before it is corrupted, and forget the line's cached length."""
     c.ppu_end_line = U(0)
     line = dot_of(c, (t - U(1)) * U(4)) / LINE_DOTS
     for i in range(160):
@@ -71,7 +70,7 @@ def keep_oam(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=False)
 def read_between_rows(mem: Q, address: int, x: int):
-    """A refused read just before the first row is scanned, or just after the last."""
+    """Corrupt OAM by a refused read just before the first row is scanned, or just after the last."""
     row = address & 0xF8
     a = word(mem, 0x4E)
     b = word(mem, (0x98 | (address & 7)) / 2)
@@ -93,13 +92,13 @@ def read_between_rows(mem: Q, address: int, x: int):
 
 @wp.func
 def mixed_byte(a: int, b: int, d: int) -> int:
-    """What three colliding bytes leave of the first."""
+    """Return the new value of the first of three colliding bytes."""
     return ((a ^ d) & (b ^ d)) ^ d
 
 
 @wp.func(inline=False)
 def write_after_rows(mem: Q, address: int):
-    """A write that gets through just after the last row was scanned spreads that row."""
+    """Spread the last row by a write that gets through just after it was scanned."""
     row = ROW_OAM + (address & 0xF8)
     for i in range(8):
         last = get8(mem, ROW_OAM + 0x98 + i)
@@ -110,7 +109,7 @@ def write_after_rows(mem: Q, address: int):
 
 @wp.func(inline=False)
 def write_before_rows(mem: Q, address: int):
-    """A write that gets through just before the first row is scanned spreads to that row."""
+    """Spread a write that gets through just before the first row is scanned to that row."""
     row = ROW_OAM + (address & 0xF8)
     for i in range(2):
         near = get8(mem, ROW_OAM + (address & 0xFE) + i)
@@ -121,7 +120,7 @@ def write_before_rows(mem: Q, address: int):
 
 @wp.func(inline=False)
 def ppu_oam_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
-    """The CPU writes FE00-FEFF at `t` while no DMA holds OAM."""
+    """Write FE00-FEFF from the CPU at `t` while no DMA holds OAM."""
     place = I(address) & 0xFF
     if ppu_oam_access(c, mem, address, t, U(1)) == U(0):
         ppu_oam_bug(c, mem, t, BUG_WRITE)
@@ -141,7 +140,7 @@ def ppu_oam_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
 
 @wp.func(inline=False)
 def ppu_oam_refused_read(c: wp.ref[Console], mem: Q, address: U, t: U, kind: U):
-    """The CPU read FE00-FEFF at `t` and got FF because the PPU has OAM."""
+    """Corrupt OAM by a read of FE00-FEFF at `t` that got FF because the PPU has OAM."""
     x = line_dot(c, mem, t)
     if x < 6 or (x >= 82 and x < 84):
         if address < U(UNUSABLE):
@@ -153,7 +152,7 @@ def ppu_oam_refused_read(c: wp.ref[Console], mem: Q, address: U, t: U, kind: U):
 
 @wp.func
 def scanned_row(c: wp.ref[Console], mem: Q, t: U) -> int:
-    """Offset of the OAM row that mode 2 reads at `t`, or 0 when there is none to corrupt."""
+    """Return the offset of the OAM row that mode 2 reads at `t`, or 0 when there is none to corrupt."""
     x = line_dot(c, mem, t)
     row = ((x - 6) >> 2) * 8 + 8
     return wp.where(x >= 6 and x < 84 and row < 0xA0, row, 0)
@@ -161,7 +160,7 @@ def scanned_row(c: wp.ref[Console], mem: Q, t: U) -> int:
 
 @wp.func(inline=False)
 def corrupt_write(mem: Q, row: int):
-    """A write, or an increment of a register that holds an OAM address."""
+    """Corrupt a row by a write, or an increment of a register that holds an OAM address."""
     i = row / 2
     a = word(mem, i)
     b = word(mem, i - 4)
@@ -172,7 +171,7 @@ def corrupt_write(mem: Q, row: int):
 
 @wp.func(inline=False)
 def mix_upper_rows(mem: Q, row: int):
-    """Reads spread further up on every second row; every fourth one has its own pattern."""
+    """Corrupt further rows by a read of every second row; every fourth one has its own pattern."""
     i = row / 2
     a = word(mem, i)
     b = word(mem, i - 2)
@@ -199,7 +198,7 @@ def mix_upper_rows(mem: Q, row: int):
 
 @wp.func(inline=False)
 def corrupt_read(mem: Q, row: int):
-    """A read."""
+    """Corrupt a row by a read."""
     i = row / 2
     if (row & 8) == 0:
         if row < 0x98:
@@ -215,7 +214,7 @@ def corrupt_read(mem: Q, row: int):
 
 @wp.func(inline=False)
 def ppu_oam_bug(c: wp.ref[Console], mem: Q, t: U, kind: U):
-    """The CPU touches FE00-FEFF at `t`: kind 0 write or increment, 1 read, 2 read while adjusting.
+    """Corrupt OAM by a CPU access to FE00-FEFF at `t`: kind 0 write or increment, 1 read, 2 read while adjusting.
 
     The adjustment hides behind the read in the same M-cycle, so 1 and 2 corrupt alike.
     """

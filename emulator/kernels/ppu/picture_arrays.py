@@ -1,4 +1,4 @@
-"""The arrays that a batch's pictures are drawn into, each allocated when it is first asked for."""
+"""Arrays that a batch's pictures are drawn into, each allocated on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.state.batch import Batch
 
 
 class Pictures:
-    """Of all consoles of `batch`. `launch`: how kernels are launched, as `wp.launch`."""
+    """Pictures of all consoles of `batch`. `launch`: launches kernels, as `wp.launch`."""
 
     def __init__(self, batch: Batch, launch: Callable[..., Any]) -> None:
         self._batch = batch
@@ -33,25 +33,25 @@ class Pictures:
             render_parallel.render_pictures(self._batch, self._room_for_plans(), self._launch)
 
     def screens(self) -> wp.array:
-        """Shades of each env, uint8[N, 144, 160], drawn anew into the same array."""
+        """Draw the shades of each env, uint8[N, 144, 160], into the same array every time."""
         if self._shades is None:
             self._shades = self._zeros(len(self), k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
         return self._drawn_into(self._shades)
 
     def first_screens(self, count: int) -> wp.array:
-        """`screens` of the first `count` envs, uint8[count, 144, 160]."""
+        """Return `screens` of the first `count` envs, uint8[count, 144, 160]."""
         if self._first_shades is None or len(self._first_shades) != count:
             self._first_shades = self._zeros(count, k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
         return self._drawn_into(self._first_shades)
 
     def room_for_observations(self) -> wp.array:
-        """The batch's own array for `observe`, uint8[N, 72, 80]."""
+        """Return the batch's own array for `observe`, uint8[N, 72, 80]."""
         if self._observations is None:
             self._observations = self._zeros(len(self), k.OBSERVATION_HEIGHT, k.OBSERVATION_WIDTH)
         return self._observations
 
     def observe(self, out: wp.array) -> None:
-        """Draw, and put the downsampled pictures into `out`, uint8[N, 72, 80]."""
+        """Draw, and write the downsampled pictures to `out`, uint8[N, 72, 80]."""
         whole = out.strides[1:] == (k.OBSERVATION_WIDTH, 1)
         if self._on_cpu and whole:
             render_serial.observe(self._batch, out, self._launch)

@@ -1,8 +1,8 @@
-"""One line of mode 3 dot by dot: fetcher, FIFOs, window, objects, and writes in between.
+"""Mode 3 of one line dot by dot: fetcher, FIFOs, window, objects, and writes in between.
 
-The exact path, for lines whose registers are written while they are drawn and for the odd window
-positions. It replays the register log of the line, so it can run long after the fact: for the
-picture in the drawing kernel, for the length of mode 3 whenever the CPU asks.
+The exact path, for lines whose registers are written while they are drawn and for the odd window positions.
+It replays the register log of the line, so it can run long after the fact: for the picture in the drawing
+kernel, for the length of mode 3 whenever the CPU asks.
 Facts: Pan Docs "Pixel FIFO", the research cited there, and SameBoy's description of the DMG.
 """
 
@@ -26,13 +26,13 @@ FETCH_PUSH = wp.constant(6)  # fetcher steps 0-5: tile, low, high, two dots each
 
 @wp.func
 def fetch_y(f: wp.ref[Fifo]) -> int:
-    """Row of the background or window that the fetcher reads."""
+    """Return the row of the background or window that the fetcher reads."""
     return wp.where(f.wx_triggered != 0, f.window_y, f.line + f.scy) & 0xFF
 
 
 @wp.func
 def tile_row_address(f: wp.ref[Fifo]) -> int:
-    """VRAM offset of the current tile's row."""
+    """Return the VRAM offset of the current tile's row."""
     tile = wp.where((f.lcdc & LCDC_TILE_DATA) != 0 or f.tile >= 128, f.tile, f.tile + 256)
     return tile * 16 + (fetch_y(f) & 7) * 2
 
@@ -59,7 +59,7 @@ def push_tile(f: wp.ref[Fifo]):
 
 @wp.func(inline=False)
 def advance_fetcher(f: wp.ref[Fifo]):
-    """One dot of the tile fetcher: the address in the first of two dots, the read in the second."""
+    """Advance the tile fetcher by a dot: the address in the first of two dots, the read in the second."""
     step = f.step
     if step == 0:
         if (f.lcdc & LCDC_WINDOW_ENABLE) == 0:
@@ -162,7 +162,7 @@ def check_window(f: wp.ref[Fifo]):
             if f.wx == ((at + 7) & 0xFF):
                 start = 1
             elif f.wx == ((at + 6) & 0xFF) and f.wx_changed != f.x:
-                # LCD and PPU lose step: the LCD shows one pixel twice.
+                # LCD and PPU desynchronise: the LCD shows one pixel twice.
                 start = 1
                 if f.lcd_x > 0:
                     f.lcd_x = f.lcd_x - 1
@@ -203,7 +203,7 @@ def fetch_object(f: wp.ref[Fifo], key: int):
         moved = ((f.x - f.dma + 2) >> 2) - 1
         tile = I(0)
         if moved > 0 and moved < 160:
-            # OAM shows the bytes at which the DMA is; of an odd one the other is written already.
+            # OAM shows the bytes that the DMA is writing; of an odd one the other is already written.
             place = moved & 0xFE
             tile = I(ld8(f.oam + Q(U(place))))
             if (moved & 1) != 0:
@@ -226,13 +226,13 @@ def fetch_object(f: wp.ref[Fifo], key: int):
 
 @wp.func
 def match_x(f: wp.ref[Fifo]) -> int:
-    """The object x that the comparator sees; pixels still scrolling in count as 0."""
+    """Return the object x that the comparator sees; pixels still scrolling in count as 0."""
     return wp.where(f.position < -8, 0, f.position + 8)
 
 
 @wp.func(inline=False)
 def begin_line(f: wp.ref[Fifo]):
-    """State of the pipeline when mode 3 starts: eight pixels of junk in the background FIFO."""
+    """Set the pipeline to its state when mode 3 starts: eight pixels of junk in the background FIFO."""
     f.position = -16
     f.lcd_x = 0
     f.step = 0
@@ -258,7 +258,7 @@ def begin_line(f: wp.ref[Fifo]):
 
 @wp.func(inline=False)
 def finish_line(f: wp.ref[Fifo]):
-    """A desynchronised LCD repeats its last pixel; WX=166 starts the window on the next line."""
+    """Repeat the last pixel of a desynchronised LCD; with WX=166 start the window on the next line."""
     if f.dest != Q(0):
         while f.lcd_x < 160:
             shade = f.bgp & 3

@@ -10,9 +10,9 @@ from emulator.kernels.ppu.pixel_fifo_state import Fifo, apply_writes, vec10
 
 @wp.func(inline=False)
 def find_objects(f: wp.ref[Fifo]) -> vec10:
-    """Mode 2: the first ten objects on the line by x, then by OAM order: x << 16 | y << 8 | index.
+    """Find in mode 2 the first ten objects on the line by x, then by OAM order: x << 16 | y << 8 | index.
 
-    While OAM DMA runs the PPU reads nothing and takes what is still on its bus.
+    While OAM DMA runs the PPU reads nothing and takes the last bytes on its bus.
     """
     found = vec10()
     f.objects = 0
@@ -37,7 +37,7 @@ def find_objects(f: wp.ref[Fifo]) -> vec10:
 
 @wp.func
 def object_row(f: wp.ref[Fifo], y: int, tile: int) -> int:
-    """VRAM offset of the object's row on this line."""
+    """Return the VRAM offset of the object's row on this line."""
     last = wp.where((f.lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
     row = (f.line - y) & last
     if (f.object_flags & 0x40) != 0:
@@ -71,7 +71,7 @@ def overlay_object(f: wp.ref[Fifo], high: int):
 
 @wp.func(inline=False)
 def oam_during_dma(f: wp.ref[Fifo], index: int) -> int:
-    """OAM byte `index`, just written by a DMA whose bytes count as written after this line."""
+    """Return OAM byte `index`, just written by a DMA whose bytes count as written after this line."""
     value = I(ld8(f.oam + Q(U(index))))
     i = f.undo
     while i < f.undo_last:

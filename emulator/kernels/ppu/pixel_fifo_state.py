@@ -1,4 +1,4 @@
-"""State of one line in the pixel pipeline, and how logged register writes reach it."""
+"""State of one line in the pixel pipeline, and the effect of logged register writes on it."""
 
 import warp as wp
 
@@ -12,7 +12,7 @@ vec10 = wp.types.vector(length=10, dtype=wp.int32)
 
 @wp.struct
 class Fifo:
-    """The pixel pipeline of one line. Inputs first; `dest` is 0 when only timing is wanted."""
+    """Pixel pipeline of one line. Inputs first; `dest` is 0 when only timing is wanted."""
 
     vram: wp.uint64
     oam: wp.uint64
@@ -39,14 +39,14 @@ class Fifo:
     bus_x: int
     x: int  # dot of the line; mode 3 ends at its last value
     # ---- pipeline
-    position: int  # of the next pixel, -16 (discarding) to 160
+    position: int  # x of the next pixel, -16 (discarding) to 160
     lcd_x: int
     step: int
     tile: int
     low: int
     high: int
     address: int
-    data_address: int  # of the last tile row read
+    data_address: int  # VRAM offset of the last tile row read
     window_tile: int
     bg_low: int
     bg_high: int
@@ -55,7 +55,7 @@ class Fifo:
     obj_high: int
     obj_palette: int
     obj_behind: int
-    window_fetch: int  # window just activated, nothing of it shown yet
+    window_fetch: int  # window just activated, no pixel of it shown yet
     insert_pixel: int
     no_insert_glitch: int
     wx_changed: int  # dot at which WX was written
@@ -71,14 +71,14 @@ class Fifo:
 
 @wp.func
 def meet_window(f: wp.ref[Fifo], ly: int):
-    """Remember that LY met WY with the window enabled."""
+    """Record that LY met WY with the window enabled."""
     if (f.lcdc & LCDC_WINDOW_ENABLE) != 0 and f.wy == ly:
         f.window = 1
 
 
 @wp.func(inline=False)
 def write_lcdc(f: wp.ref[Fifo], value: int):
-    """LCDC reaches the pixel mixer one dot before the rest; OBJ off can abort an object fetch."""
+    """Write LCDC, which reaches the pixel mixer one dot before the rest; OBJ off can abort an object fetch."""
     if f.stage == 0:
         kept = f.lcdc
         if (value & LCDC_OBJ_ENABLE) == 0 and (f.position == 0 or f.fetching_object != 0):
@@ -96,7 +96,7 @@ def write_lcdc(f: wp.ref[Fifo], value: int):
 
 @wp.func(inline=False)
 def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
-    """One stage of a logged write; palettes show old|new for one dot."""
+    """Apply one stage of a logged write; palettes show old|new for one dot."""
     shown = value
     if number == R_LCDC:
         write_lcdc(f, value)
@@ -127,7 +127,7 @@ def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
 
 @wp.func(inline=False)
 def apply_writes(f: wp.ref[Fifo], x: int) -> int:
-    """Perform logged writes due by dot x. Returns the dot reached: less if a fetch was aborted."""
+    """Apply logged writes due by dot x; return the dot reached, which is less if a fetch was aborted."""
     reached = x
     run = I(1)
     while run != 0 and f.next_entry < f.log_count:
@@ -166,5 +166,5 @@ def apply_writes(f: wp.ref[Fifo], x: int) -> int:
 
 @wp.func
 def sleep(f: wp.ref[Fifo], dots: int):
-    """Let time pass; register writes happen meanwhile."""
+    """Let `dots` pass, with the register writes due meanwhile."""
     f.x = apply_writes(f, f.x + dots)

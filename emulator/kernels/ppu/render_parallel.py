@@ -1,11 +1,10 @@
-"""Kernels around finished pictures: draw them all in parallel, unpack, downsample.
+"""Kernels for finished pictures: draw them all in parallel, unpack, downsample.
 
-Drawing takes five launches over the batch: `prepare_pictures` undoes what happened to VRAM after
-each picture and plans its lines (scanline_plan.py), three draw a line a thread, by kind of line,
-and `release_pictures` redoes the VRAM and shows the picture. Where VRAM changed while the picture
-was on its way down the screen, a line searches the log for bytes that changed below it
-(vram_changes.py). Consoles whose OAM changed meanwhile are drawn by one thread each, in the first
-launch.
+Drawing takes five launches over the batch: `prepare_pictures` undoes later writes to VRAM for each picture
+and plans its lines (scanline_plan.py), three draw a line a thread, by kind of line, and `release_pictures`
+redoes the VRAM and shows the picture. Where VRAM changed while the picture was on its way down the screen, a
+line searches the log for bytes that changed below it (vram_changes.py). Consoles whose OAM changed meanwhile
+are drawn by one thread each, in the first launch.
 """
 
 from collections.abc import Callable
@@ -46,32 +45,36 @@ from emulator.kernels.ppu.scanline_plan import (
 from emulator.kernels.ppu.vram_changes import NOTHING, entries_above, map_changes
 from emulator.state.batch import STOPPED, Batch, Console
 
-LISTED = wp.constant(1 << 16)  # threads that draw what is listed
+LISTED = wp.constant(1 << 16)  # most threads that draw listed lines
 
 
 @wp.func
 def row_of(batch: Batch, env: int) -> Q:
-    """Address of an env's memory row."""
+    """Return the address of an env's memory row."""
     return batch.ram_base + Q(env) * Q(batch.row_stride)
 
 
 @wp.func
 def line_of(c: wp.ref[Console], mem: Q, line: int) -> Q:
-    """Address of a line of the picture that is drawn."""
+    """Return the address of a line of the picture that is drawn."""
     return back_screen(c, mem) + Q(U(line * SCREEN_LINE_BYTES))
 
 
 @wp.func
 def later_writes(c: wp.ref[Console]) -> int:
-    """How many VRAM writes after the picture are undone while it is drawn: none if VRAM changed
-    during it, for then its lines search the log."""
+    """Return the number of VRAM writes after the picture that are undone while it is drawn.
+
+    None are if VRAM changed during the picture: its lines then search the log.
+    """
     return wp.where(c.ppu_undo_done == U(0), I(c.ppu_undo_count), 0)
 
 
 @wp.kernel(enable_backward=False, cuda_max_registers=128)  # all of 65,536 at once
 def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32]):
-    """Thread env: undo later VRAM writes and plan the 144 lines, or draw a picture during which
-    OAM changed."""
+    """Undo later VRAM writes and plan the 144 lines of thread env's picture.
+
+    A picture during which OAM changed is drawn at once.
+    """
     env = wp.tid()
     if console[env].ppu_finished != U(0):
         mem = row_of(batch, env)
@@ -89,9 +92,9 @@ def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64,
 
 @wp.kernel(enable_backward=False, cuda_max_registers=64)
 def draw_plain_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64):
-    """Thread (env, line): draw a planned line if it is plain and nothing changed below it.
+    """Draw a planned line, in thread (env, line), if it is plain and nothing changed below it.
 
-    Without a call to anything, so with few machine registers and many threads side by side.
+    No function is called, so it needs few machine registers and many threads run side by side.
     """
     env, line = wp.tid()
     if console[env].ppu_finished != U(0):
@@ -117,7 +120,7 @@ def draw_plain_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64)
 def draw_changing_lines(
     batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int
 ):
-    """Thread i of `step`: draw every `step`th plain line below which VRAM changed."""
+    """Draw every `step`th plain line below which VRAM changed, in thread i of `step`."""
     i = wp.tid()
     while i < todo[CHANGING_COUNT]:
         place = todo[todo.shape[0] - 1 - i]
@@ -143,7 +146,7 @@ def draw_changing_lines(
 
 @wp.func(inline=False)
 def draw_exact(c: wp.ref[Console], mem: Q, line: int, p: Plan):
-    """Draw an exact line from what VRAM holds."""
+    """Draw an exact line from the present VRAM."""
     w = Walk()
     w.line_lower = p.lower
     w.line_upper = p.upper
@@ -160,10 +163,10 @@ def draw_exact(c: wp.ref[Console], mem: Q, line: int, p: Plan):
 
 @wp.kernel(enable_backward=False)
 def draw_exact_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int):
-    """Thread i of `step`: draw every `step`th exact line that is listed.
+    """Draw every `step`th listed exact line, in thread i of `step`.
 
-    Of a picture during which VRAM changed only the first is; its thread draws those below as well,
-    from VRAM that it puts back to where each line saw it.
+    Of a picture during which VRAM changed only the first is listed; its thread draws the exact lines below as
+    well, from VRAM that it restores to the state that each line saw.
     """
     i = wp.tid()
     while i < todo[EXACT_COUNT]:
@@ -177,7 +180,7 @@ def draw_exact_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64,
             draw_exact(console[env], mem, line, load_plan(plans, env, line))
         else:
             count = I(console[env].ppu_undo_count)
-            at = count  # so many entries are redone
+            at = count  # number of entries that are redone
             while line < VBLANK_LINE:
                 p = load_plan(plans, env, line)
                 if I(p.flags & U(3)) == KIND_EXACT:
@@ -192,7 +195,7 @@ def draw_exact_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64,
 
 @wp.kernel(enable_backward=False)
 def release_pictures(batch: Batch, console: wp.array[Console], todo: wp.array[wp.int32]):
-    """Thread env: redo what was undone and show the new picture; the lists are empty again."""
+    """Redo the undone writes and show thread env's new picture; the lists are empty again."""
     env = wp.tid()
     if env == 0:
         todo[EXACT_COUNT] = 0
@@ -205,7 +208,7 @@ def release_pictures(batch: Batch, console: wp.array[Console], todo: wp.array[wp
 
 @wp.func
 def screen_byte(batch: Batch, console: wp.array[Console], env: int, offset: int) -> int:
-    """Byte of the shown packed picture; 0 (the lightest shade) everywhere if it is blank.
+    """Return a byte of the shown packed picture; 0 (the lightest shade) everywhere if it is blank.
 
     A DMG in STOP stops its PPU as well, which leaves the LCD blank.
     """
@@ -218,7 +221,7 @@ def screen_byte(batch: Batch, console: wp.array[Console], env: int, offset: int)
 
 @wp.kernel(enable_backward=False)
 def unpack_screens(batch: Batch, console: wp.array[Console], shades: wp.array3d[wp.uint8]):
-    """Thread (env, y, x / 8): eight pixels of `shades` [N, 144, 160], 0 (lightest) to 3."""
+    """Unpack eight pixels of `shades` [N, 144, 160], 0 (lightest) to 3, in thread (env, y, x / 8)."""
     env, y, column = wp.tid()
     low = screen_byte(batch, console, env, y * SCREEN_LINE_BYTES + column)
     high = screen_byte(batch, console, env, y * SCREEN_LINE_BYTES + 20 + column)
@@ -229,13 +232,13 @@ def unpack_screens(batch: Batch, console: wp.array[Console], shades: wp.array3d[
 
 @wp.func
 def spread_sum(byte: int) -> int:
-    """The four sums of neighbouring bits of a byte, leftmost in the top two bits."""
+    """Return the four sums of neighbouring bits of a byte, leftmost in the top two bits."""
     return (byte & 0x55) + ((byte >> 1) & 0x55)
 
 
 @wp.kernel(enable_backward=False)
 def downsample(batch: Batch, console: wp.array[Console], observation: wp.array3d[wp.uint8]):
-    """Thread (env, y, x / 4): four pixels of `observation` [N, 72, 80].
+    """Write four pixels of `observation` [N, 72, 80] in thread (env, y, x / 4).
 
     Each is the rounded mean of its 2x2 block: (a + b + c + d + 2) >> 2 of shades 0 to 3.
     """
@@ -254,8 +257,10 @@ def downsample(batch: Batch, console: wp.array[Console], observation: wp.array3d
 
 @wp.kernel(enable_backward=False)
 def downsample_words(batch: Batch, console: wp.array[Console], observation: wp.uint64, stride: wp.uint64):
-    """Thread (env, y, x / 16): 16 pixels of an observation at `observation` + env * `stride`, 72
-    rows of 80 bytes, everything a multiple of 16."""
+    """Write 16 pixels of an observation at `observation` + env * `stride`, in thread (env, y, x / 16).
+
+    An observation is 72 rows of 80 bytes; all addresses are multiples of 16.
+    """
     env, y, word = wp.tid()
     shades = U(0)
     if console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED):

@@ -1,7 +1,7 @@
-"""Kernels around finished pictures on a CPU core: one thread draws a console's, and downsamples it.
+"""Kernels for finished pictures on a CPU core: one thread draws and downsamples a console's.
 
-A core runs the threads of a launch one after another, so the plans that render_parallel.py makes
-for lines drawn side by side are only work here, and so is a thread for every four pixels.
+A core runs the threads of a launch one after another, so the plans that render_parallel.py makes for lines
+drawn side by side are only extra work here, and so is a thread for every four pixels.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from emulator.state.batch import STOPPED, Batch, Console
 
 @wp.func
 def spaced(byte: U) -> U:
-    """The bits of a byte, a zero before each."""
+    """Return the bits of a byte, a zero before each."""
     nibbles = (byte | (byte << U(4))) & U(0x0F0F)
     pairs = (nibbles | (nibbles << U(2))) & U(0x3333)
     return (pairs | (pairs << U(1))) & U(0x5555)
@@ -33,13 +33,13 @@ def spaced(byte: U) -> U:
 
 @wp.func
 def interleaved(low: U, high: U) -> U:
-    """The shades of eight pixels from their low and high bits, two bits each."""
+    """Return the shades of eight pixels from their low and high bits, two bits each."""
     return spaced(low) | (spaced(high) << U(1))
 
 
 @wp.func(inline=False)
 def downsample_screen(screen: Q, out: Q):
-    """Rounded means of the 2x2 blocks of a packed picture, 72 rows of 80 bytes at `out`."""
+    """Write the rounded means of the 2x2 blocks of a packed picture, 72 rows of 80 bytes at `out`."""
     for y in range(OBSERVATION_HEIGHT):
         for word in range(5):
             place = screen + Q(U(2 * y * SCREEN_LINE_BYTES + 4 * word))
@@ -53,14 +53,14 @@ def downsample_screen(screen: Q, out: Q):
 
 @wp.func(inline=False)
 def lighten(out: Q):
-    """An observation of a blank LCD."""
+    """Write the observation of a blank LCD."""
     for word in range(OBSERVATION_HEIGHT * OBSERVATION_WIDTH // 4):
         st32(out + Q(U(4 * word)), U(0))
 
 
 @wp.kernel(enable_backward=False)
 def draw_serially(batch: Batch, console: wp.array[Console]):
-    """Thread env: draw the finished picture, if one waits, and show it."""
+    """Draw and show the finished picture of thread env's console, if one waits."""
     env = wp.tid()
     if console[env].ppu_finished != U(0):
         draw_finished(console[env], batch.ram_base + Q(env) * Q(batch.row_stride))
@@ -68,8 +68,10 @@ def draw_serially(batch: Batch, console: wp.array[Console]):
 
 @wp.kernel(enable_backward=False)
 def observe_serially(batch: Batch, console: wp.array[Console], observation: wp.uint64, stride: wp.uint64):
-    """Thread env: `draw_serially`, and the picture's 72 rows of 80 means at `observation` + env *
-    `stride`. A blank LCD, or one that STOP has stopped, is light."""
+    """Draw like `draw_serially`, and write the picture's 72 rows of 80 means at `observation` + env * `stride`.
+
+    A blank LCD, or one that STOP has stopped, is light.
+    """
     env = wp.tid()
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
     out = observation + Q(env) * stride
@@ -83,8 +85,7 @@ def observe_serially(batch: Batch, console: wp.array[Console], observation: wp.u
 
 @wp.kernel(enable_backward=False)
 def unpack_serially(batch: Batch, console: wp.array[Console], shades: wp.uint64):
-    """Thread (env, y): a line of the shown picture, 160 shades, 0 (lightest) to 3, into `shades`
-    [n, 144, 160]."""
+    """Unpack a line of the shown picture into `shades` [n, 144, 160], 0 (lightest) to 3, in thread (env, y)."""
     env, y = wp.tid()
     line = batch.ram_base + Q(env) * Q(batch.row_stride) + Q(U(ROW_SCREENS + y * SCREEN_LINE_BYTES))
     line = line + Q(console[env].ppu_front * U(SCREEN_BYTES))
@@ -103,8 +104,10 @@ def render_pictures(batch: Batch, launch: Callable) -> None:
 
 
 def observe(batch: Batch, observation: wp.array, launch: Callable) -> None:
-    """`render_pictures`, and write the downsampled pictures to `observation`, uint8 [N, 72, 80] of
-    whole rows and pictures."""
+    """Draw like `render_pictures`, and write the downsampled pictures to `observation`.
+
+    `observation` is uint8 [N, 72, 80] of contiguous rows and pictures.
+    """
     inputs = [batch, batch.console, observation.ptr, observation.strides[0]]
     launch(observe_serially, dim=int(batch.num_envs), inputs=inputs, device=observation.device)
 

@@ -1,9 +1,8 @@
-"""A line without writes during mode 3, drawn 32 pixels at a time on bit planes; on a CPU by C++
-(scanline_cpu.py).
+"""Line without writes during mode 3, drawn 32 pixels at a time on bit planes; on a CPU by C++ (scanline_cpu.py).
 
-A packed line is 40 bytes: 20 bytes of low shade bits, then 20 bytes of high ones, leftmost pixel in
-the top bit of the first byte. Eight picture registers travel in two words: `lower` holds LCDC, SCY,
-SCX, BGP and `upper` OBP0, OBP1, WY, WX, lowest byte first.
+A packed line is 40 bytes: 20 bytes of low shade bits, then 20 bytes of high ones, leftmost pixel in the top
+bit of the first byte. Eight picture registers travel in two words: `lower` holds LCDC, SCY, SCX, BGP and
+`upper` OBP0, OBP1, WY, WX, lowest byte first.
 https://gbdev.io/pandocs/Tile_Data.html, https://gbdev.io/pandocs/OAM.html
 """
 
@@ -30,7 +29,7 @@ ALL = wp.constant(wp.uint32(0xFFFFFFFF))
 
 @wp.struct
 class Planes:
-    """32 pixels of one layer as bit planes, leftmost pixel in the top bit."""
+    """Bit planes of 32 pixels of one layer, leftmost pixel in the top bit."""
 
     low: wp.uint32
     high: wp.uint32
@@ -40,13 +39,13 @@ class Planes:
 
 @wp.func
 def byte_of(word: U, index: int) -> int:
-    """Byte of a packed register word."""
+    """Return a byte of a packed register word."""
     return I((word >> U(8 * index)) & U(0xFF))
 
 
 @wp.func(inline=True)
 def object_row(entry: Q, line: int, last: int, flags: int) -> int:
-    """VRAM offset of an object's row on a line; `last`: its lowest one, 7 or 15."""
+    """Return the VRAM offset of an object's row on a line; `last`: its lowest one, 7 or 15."""
     row = (line + 16 - I(ld8(entry))) & last
     if (flags & 0x40) != 0:
         row = row ^ last
@@ -56,7 +55,7 @@ def object_row(entry: Q, line: int, last: int, flags: int) -> int:
 
 @wp.func(inline=True)
 def add_object(p: wp.ref[Planes], low: int, high: int, flags: int, at: int):
-    """Add an object's row, two bytes, behind those that are there; it begins `at` pixels into the word."""
+    """Add an object's row, two bytes, behind the earlier ones; it begins `at` pixels into the word."""
     shift = Q(U(32 - at))
     free = ~(p.low | p.high)
     word_low = U((Q(U(low)) << shift) >> Q(8)) & free
@@ -71,10 +70,10 @@ def add_object(p: wp.ref[Planes], low: int, high: int, flags: int, at: int):
 
 @wp.func(inline=False)
 def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q) -> Planes:
-    """32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
+    """Return 32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
 
-    `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on. The last two are
-    of scanline_gpu.py.
+    `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on. `later` and `changes`
+    are used in scanline_gpu.py only.
     """
     low = Q(0)
     high = Q(0)
@@ -93,7 +92,7 @@ def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: i
 
 @wp.func
 def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
-    """Plane `bit` of the shades that a palette gives to these colours."""
+    """Return plane `bit` of the shades that a palette gives to these colours."""
     p = U(palette >> bit)
     c0 = wp.where((p & U(1)) != U(0), ~low & ~high, U(0))
     c1 = wp.where((p & U(4)) != U(0), low & ~high, U(0))
@@ -104,7 +103,7 @@ def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
 
 @wp.func(inline=True)
 def with_objects(plane: U, o: Planes, shown: U, upper: U, bit: int) -> U:
-    """Plane `bit` of the shades of a background with objects where they are `shown`."""
+    """Return plane `bit` of the shades of a background with objects where they are `shown`."""
     first = shown & ~o.palette
     second = shown & o.palette
     under = (plane & ~shown) | (shade_plane(o.low, o.high, byte_of(upper, 0), bit) & first)
@@ -113,13 +112,13 @@ def with_objects(plane: U, o: Planes, shown: U, upper: U, bit: int) -> U:
 
 @wp.func(inline=False)
 def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
-    """The line's objects in drawing order (x << 8 | index), -1 past the last one."""
+    """Return the line's objects in drawing order (x << 8 | index), -1 past the last one."""
     return line_objects_here(oam, line, lcdc)
 
 
 @wp.func
 def line_objects_here(oam: Q, line: int, lcdc: int) -> vec10:
-    """`line_objects` where nothing is called."""
+    """Return the line's objects like `line_objects`, inlined."""
     found = vec10()
     for i in range(10):
         found[i] = -1
@@ -141,7 +140,7 @@ def line_objects_here(oam: Q, line: int, lcdc: int) -> vec10:
 
 @wp.func(inline=False)
 def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int) -> Planes:
-    """32 pixels of the object layer from screen column `left` on; the first object wins."""
+    """Return 32 pixels of the object layer from screen column `left` on; the first object wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
     for i in range(10):
@@ -161,13 +160,13 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
 
 
 def background_of(fetch: Any) -> Any:
-    """Make the function that draws background and window of tiles that `fetch` brings."""
+    """Return a function that draws background and window from the tiles of `fetch`."""
 
     @wp.func
     def background_planes(
         vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int, later: int, changes: Q
     ) -> Planes:
-        """Background and window colours of 32 pixels from screen column `left` on."""
+        """Return the background and window colours of 32 pixels from screen column `left` on."""
         lcdc = byte_of(lower, 0)
         signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
         p = Planes()
@@ -195,7 +194,7 @@ background_planes = background_of(fetch_tiles)
 
 @wp.func(inline=True)
 def draw_in_words(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
-    """`draw_plain` by 32 pixels at a time."""
+    """Draw a line like `draw_plain`, 32 pixels at a time."""
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)
     found = vec10()

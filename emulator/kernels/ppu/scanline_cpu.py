@@ -1,8 +1,8 @@
-"""A line without writes during mode 3 on a CPU core: `scanline.draw_plain` as C++ text.
+"""Line without writes during mode 3 on a CPU core: `scanline.draw_plain` as C++ text.
 
-The bytes of a row of tiles lie beside each other as those of a packed line do, so a line is copied
-byte by byte, shifted 64 pixels at a time, and coloured by the algebraic normal form of its palette:
-six operations for each bit plane of 64 pixels.
+The bytes of a row of tiles lie beside each other, as in a packed line, so a line is copied byte by byte,
+shifted 64 pixels at a time, and coloured by the algebraic normal form of its palette: six operations for each
+bit plane of 64 pixels.
 """
 
 import warp as wp
@@ -173,6 +173,8 @@ FORGOTTEN = "".join(f"#undef {name}\n" for name in BITS)
 
 @wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DEFINED}{TEXT}{FORGOTTEN}#endif\n")
 def draw_natively(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
-    """Draw one line to the 40 bytes at `dest`; the window's first pixel is `window_left`, 160 or
-    more if the line has none. Nothing on a GPU."""
+    """Draw one line to the 40 bytes at `dest`; do nothing on a GPU.
+
+    The window's first pixel is `window_left`, 160 or more if the line has none.
+    """
     ...

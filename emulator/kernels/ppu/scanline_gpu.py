@@ -1,8 +1,7 @@
-"""A plain line as a GPU draws it in a kernel that does nothing else: `scanline.draw_plain` with
-no call, so with few machine registers, and from VRAM as it was before later writes.
+"""Plain line in a GPU kernel that only draws: `scanline.draw_plain` without calls, from VRAM before later writes.
 
-The launch kernels have the other one, where registers belong to the consoles and what is rare is
-called.
+Without calls it needs few machine registers. The launch kernels use the version of scanline.py, since their registers
+belong to the consoles and rare work is called.
 """
 
 import warp as wp
@@ -27,7 +26,7 @@ from emulator.kernels.ppu.vram_changes import byte_seen, pair_seen
 
 @wp.struct
 class PackedLine:
-    """160 pixels, 32 to a word, leftmost in the lowest byte."""
+    """Line of 160 pixels, 32 to a word, leftmost in the lowest byte."""
 
     low0: wp.uint32
     low1: wp.uint32
@@ -43,7 +42,7 @@ class PackedLine:
 
 @wp.func
 def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q) -> Planes:
-    """32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
+    """Return 32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
 
     `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on.
     """
@@ -65,7 +64,7 @@ def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: i
 
 @wp.func
 def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int, later: int, changes: Q) -> Planes:
-    """32 pixels of the object layer from screen column `left` on; the first object wins."""
+    """Return 32 pixels of the object layer from screen column `left` on; the first object wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
     i = I(0)
@@ -80,7 +79,7 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
             pair = pair_seen(vram, address, ld16(vram + Q(U(address))), later, changes)
             low = I(pair & U(0xFF))
             high = I(pair >> U(8))
-            if (flags & 0x20) != 0:  # in a function of its own it makes other machine code
+            if (flags & 0x20) != 0:  # a function of its own would become other machine code
                 low = reverse8(low)
                 high = reverse8(high)
             add_object(p, low, high, flags, at)
@@ -92,7 +91,7 @@ background_planes = background_of(fetch_tiles)
 
 @wp.func
 def append(o: wp.ref[PackedLine], low: U, high: U):
-    """Add 32 pixels on the right; what was there moves to the left by as many."""
+    """Append 32 pixels on the right; the others move to the left by as many."""
     o.low0 = o.low1
     o.low1 = o.low2
     o.low2 = o.low3
@@ -107,8 +106,10 @@ def append(o: wp.ref[PackedLine], low: U, high: U):
 
 @wp.func
 def store_line(o: wp.ref[PackedLine], dest: Q):
-    """Store the 40 bytes at `dest`, a multiple of 8, in three wide pieces: a GPU writes by sectors
-    of 32 bytes, however little of one a thread changes."""
+    """Store the 40 bytes at `dest`, a multiple of 8, in three wide pieces.
+
+    A GPU writes by sectors of 32 bytes, however little of one a thread changes.
+    """
     if (dest & Q(8)) == Q(0):
         st128(dest, o.low0, o.low1, o.low2, o.low3)
         st128(dest + Q(16), o.low4, o.high0, o.high1, o.high2)
@@ -121,7 +122,7 @@ def store_line(o: wp.ref[PackedLine], dest: Q):
 
 @wp.func
 def left_of_window(lower: U, upper: U, window: int) -> int:
-    """Screen column at which the window begins, 256 if there is none."""
+    """Return the screen column at which the window begins, 256 if there is none."""
     there = has_window(byte_of(lower, 0), byte_of(upper, 3), window)
     return wp.where(there, byte_of(upper, 3) - 7, 256)
 
@@ -130,8 +131,10 @@ def left_of_window(lower: U, upper: U, window: int) -> int:
 def draw_in_words(
     vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q, later: int, changes: Q
 ):
-    """Draw a line to the 40 bytes `dest`, from the window's column and from VRAM as it was before
-    the undo entries `later`, of which `changes` is the map (vram_changes.py)."""
+    """Draw a line to the 40 bytes `dest`, with the window from column `window_left` on.
+
+    VRAM is read as it was before the undo entries `later`, of which `changes` is the map (vram_changes.py).
+    """
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)
     found = vec10()

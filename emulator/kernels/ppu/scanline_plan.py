@@ -1,9 +1,9 @@
-"""How each line of a finished picture is to be drawn, so that all can be drawn side by side.
+"""Plan of each line of a finished picture, so that all lines can be drawn side by side.
 
-Behind the plans of an env lies the map of what changed in its VRAM. `todo` lists the lines that a
-thread for each line is not good for, as env * 144 + line: exact ones, of which there is one a
-picture in a game that writes LCDC within a line, and plain ones with VRAM that changes below them.
-Listed, 32 of a kind share a warp. Of a picture during which VRAM changed the first exact line only.
+Behind the plans of an env lies the map of the changes in its VRAM. `todo` lists the lines that a thread for
+each line would handle badly, as env * 144 + line: exact ones, of which there is one a picture in a game that
+writes LCDC within a line, and plain ones with VRAM that changes below them. Listed, 32 of a kind share a
+warp. Of a picture during which VRAM changed only the first exact line is listed.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from emulator.kernels.ppu.vram_changes import MAP_BYTES, entries_below
 from emulator.state.batch import Console
 
 PLAN_BYTES = wp.constant(16)
-PLANS_BYTES = wp.constant(SCREEN_HEIGHT * 16)  # of an env
+PLANS_BYTES = wp.constant(SCREEN_HEIGHT * 16)  # bytes of an env's plans
 DMA_FROZEN = wp.constant(0x3FF)
 DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
 EXACT_COUNT = wp.constant(0)  # places in `todo`; exact lines follow, the others come from its end
@@ -31,9 +31,9 @@ class Plans(NamedTuple):
     """Scratch for drawing a batch's pictures."""
 
     lines: wp.array
-    """uint8 [N * (144 * 16 + 32)]"""
+    """Plans and maps by env, uint8 [N * (144 * 16 + 32)]."""
     todo: wp.array
-    """int32 [2 + N * 144]"""
+    """Counts and listed lines, int32 [2 + N * 144]."""
 
 
 def allocate_plans(num_envs: int, device: str) -> Plans:
@@ -46,23 +46,23 @@ def allocate_plans(num_envs: int, device: str) -> Plans:
 
 @wp.struct
 class Plan:
-    """Of a line, 16 bytes."""
+    """Plan of a line, 16 bytes."""
 
     lower: wp.uint32  # registers, as scanline.py packs them
     upper: wp.uint32
-    flags: wp.uint32  # kind, window seen, carry, window line + 1, what lies on the OAM bus
+    flags: wp.uint32  # kind, window seen, carry, window line + 1, value on the OAM bus
     rest: wp.uint32  # exact: register entries, start of an OAM DMA; plain: `later`
 
 
 @wp.func
 def plans_of(plans: Q, env: int) -> Q:
-    """Address of an env's plans."""
+    """Return the address of an env's plans."""
     return plans + Q(env) * Q(PLANS_BYTES + MAP_BYTES)
 
 
 @wp.func
 def load_plan(plans: Q, env: int, line: int) -> Plan:
-    """The plan of an env's line."""
+    """Return the plan of an env's line."""
     p = Plan()
     ld128(plans_of(plans, env) + Q(line * PLAN_BYTES), p.lower, p.upper, p.flags, p.rest)
     return p
@@ -70,19 +70,19 @@ def load_plan(plans: Q, env: int, line: int) -> Plan:
 
 @wp.func
 def window_of(p: Plan) -> int:
-    """Whether the window was seen, 1 or 0."""
+    """Return whether the window was seen, 1 or 0."""
     return I((p.flags >> U(2)) & U(1))
 
 
 @wp.func
 def window_line(p: Plan) -> int:
-    """Line of the window, -1 before its first."""
+    """Return the line of the window, -1 before its first."""
     return I((p.flags >> U(8)) & U(0xFF)) - 1
 
 
 @wp.func
 def flags_of(w: wp.ref[Walk]) -> int:
-    """`Plan.flags` of the line that `next_line` found."""
+    """Return `Plan.flags` of the line that `next_line` found."""
     bus = wp.max(w.line_bus, 0) << 16
     window = (w.line_window << 2) | ((w.line_window_y + 1) << 8)
     return w.kind | window | (w.line_carry << 3) | bus
@@ -90,7 +90,7 @@ def flags_of(w: wp.ref[Walk]) -> int:
 
 @wp.func
 def end_of_run(w: wp.ref[Walk], mem: Q, line: int) -> int:
-    """The first line below plain `line` that may not be drawn from the same registers."""
+    """Return the first line below plain `line` that may not be drawn from the same registers."""
     end = I(VBLANK_LINE)
     if w.next < w.last:
         end = wp.min(end, entry_dot(log_at(mem, w.next)) / LINE_DOTS)
@@ -102,11 +102,11 @@ def end_of_run(w: wp.ref[Walk], mem: Q, line: int) -> int:
 
 @wp.func(inline=False)
 def plan_lines(c: wp.ref[Console], mem: Q, plans: Q, env: int, todo: wp.array[wp.int32]):
-    """Plan the 144 lines of a picture during which OAM stood still."""
+    """Plan the 144 lines of a picture during which OAM did not change."""
     done = I(c.ppu_undo_done)
     count = wp.where(done > 0, I(c.ppu_undo_count), 0)
     first = I(0)  # undo entry that this line does not see
-    stop = I(0)  # first line that sees all of them
+    stop = I(0)  # first line that sees all entries
     if count > 0:
         stop = wp.where(count > done, VBLANK_LINE, undo_line(mem, done - 1))
     exact = I(0)

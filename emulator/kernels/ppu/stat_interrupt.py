@@ -1,9 +1,9 @@
-"""The STAT interrupt line and the VBlank interrupt, followed from event to event.
+"""STAT interrupt line and VBlank interrupt, advanced from event to event.
 
-The line is the OR of the enabled sources; only its rising edge requests an interrupt ("STAT
-blocking"). It is evaluated at fixed dots and at writes to STAT and LYC. Between two evaluations
-nothing happens, so the level at any dot follows from the registers; only dots at which it may rise
-become events, and those exist only for sources that are enabled.
+The line is the OR of the enabled sources; only its rising edge requests an interrupt ("STAT blocking"). It is
+evaluated at fixed dots and at writes to STAT and LYC. Between two evaluations it does not change, so the
+level at any dot follows from the registers; only dots at which it may rise become events, and those exist
+only for sources that are enabled.
 https://gbdev.io/pandocs/Interrupt_Sources.html#int-48--stat-interrupt
 """
 
@@ -47,7 +47,7 @@ FAST_VRAM = wp.constant(wp.uint32(0x00100010))
 
 @wp.func
 def stat_level(stat: int, mode: int, lyc_line: int) -> int:
-    """Level of the STAT line: bits 3, 4, 5 enable modes 0, 1, 2; bit 6 the LY comparison."""
+    """Return the level of the STAT line: bits 3, 4, 5 enable modes 0, 1, 2; bit 6 the LY comparison."""
     by_mode = wp.where(mode < 3, (stat >> (mode + 3)) & 1, 0)
     return by_mode | ((stat >> 6) & lyc_line)
 
@@ -74,8 +74,10 @@ class StatLocals:
 
 @wp.func
 def latch_comparison(c: wp.ref[Console], mem: Q, dot: int, since: int) -> wp.bool:
-    """The comparison at `dot`, latched through the dots at which nothing is compared. Returns
-    whether that came after dot `since`."""
+    """Latch the comparison at `dot`, which holds through the dots at which nothing is compared.
+
+    Returns whether it was made after dot `since`.
+    """
     o = StatLocals()
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
@@ -98,7 +100,7 @@ def latch_comparison(c: wp.ref[Console], mem: Q, dot: int, since: int) -> wp.boo
 
 @wp.func(inline=False)
 def settle(c: wp.ref[Console], mem: Q, dot: int):
-    """Bring the latched comparison and the STAT line to `dot`, if evaluated since ppu_sync."""
+    """Advance the latched comparison and the STAT line to `dot`, if evaluated since ppu_sync."""
     since = dot_of(c, c.ppu_sync)
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
@@ -110,7 +112,7 @@ def settle(c: wp.ref[Console], mem: Q, dot: int):
 
 @wp.func(inline=False)
 def settle_level(c: wp.ref[Console], mem: Q, line: int, x: int, since: int, latched: wp.bool):
-    """Bring the STAT line to dot `x` of `line`, after the comparison."""
+    """Advance the STAT line to dot `x` of `line`, after the comparison."""
     o = StatLocals()
     stat = get8(mem, ROW_STAT)
     start = line * LINE_DOTS
@@ -149,7 +151,7 @@ def settle_level(c: wp.ref[Console], mem: Q, line: int, x: int, since: int, latc
 
 @wp.func
 def next_oam_dot(dot: int) -> int:
-    """Next dot at which the mode 2 source may raise the line."""
+    """Return the next dot at which the mode 2 source may raise the line."""
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     passed = x >= wp.where(line == 0, 4, wp.where(line == VBLANK_LINE, 2, 3))
@@ -160,7 +162,7 @@ def next_oam_dot(dot: int) -> int:
 
 @wp.func
 def next_hblank_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
-    """Next dot at which the mode 0 source may raise the line: a lower bound until it is near."""
+    """Return the next dot at which the mode 0 source may raise the line: a lower bound until it is near."""
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     n = line
@@ -176,7 +178,7 @@ def next_hblank_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
 
 @wp.func
 def lyc_dot(lyc: int) -> int:
-    """Dot of the frame at which LY starts to equal LYC."""
+    """Return the dot of the frame at which LY starts to equal LYC."""
     e = lyc * LINE_DOTS + 4
     if lyc == 0:
         e = LAST_LINE * LINE_DOTS + 12
@@ -187,9 +189,9 @@ def lyc_dot(lyc: int) -> int:
 
 @wp.func(inline=False)
 def let_vram_pass(c: wp.ref[Console], bits: U):
-    """Let VRAM accesses pass without a call (FAST_VRAM: the LCD is off), or not (0).
+    """Allow VRAM accesses without a call (FAST_VRAM: the LCD is off), or not (0).
 
-    With the LCD on `ppu_vram_window` says for how long they may.
+    With the LCD on `ppu_vram_window` returns how long they may pass.
     """
     if c.ppu_vram_fast != bits:
         c.ppu_vram_fast = bits
@@ -198,7 +200,7 @@ def let_vram_pass(c: wp.ref[Console], bits: U):
 
 @wp.func(inline=False)
 def next_event_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
-    """First dot after `dot` (inside its frame) at which an interrupt may be requested."""
+    """Return the first dot after `dot` (inside its frame) at which an interrupt may be requested."""
     stat = get8(mem, ROW_STAT)
     best = wp.where(dot < VBLANK_DOT, VBLANK_DOT, VBLANK_DOT + FRAME_DOTS)
     if (stat & STAT_OAM_SOURCE) != 0:
@@ -216,7 +218,7 @@ def next_event_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
 
 @wp.func(inline=False)
 def do_event(c: wp.ref[Console], mem: Q, dot: int):
-    """What happens at an event dot; dots at which nothing rises are harmless."""
+    """Handle an event dot; dots at which nothing rises are harmless."""
     stat = get8(mem, ROW_STAT)
     if ((stat & STAT_SOURCES) | I(c.ppu_stat_line)) != 0:
         settle(c, mem, dot - 1)
@@ -273,8 +275,10 @@ class QuietLocals:
 
 @wp.func
 def is_quiet(c: wp.ref[Console], mem: Q, stat: int, lyc: int) -> wp.bool:
-    """Whether VBlank and a line's comparison are all that can request an interrupt, and the STAT
-    line's level is known: each event has one known effect then, and none is late (`ppu_late`)."""
+    """Return whether only VBlank and a line's comparison can request an interrupt, and the line's level is known.
+
+    Each event then has one known effect, and none is late (`ppu_late`).
+    """
     sources = stat & STAT_SOURCES
     compares = sources == 0x40
     level = wp.where(compares, c.ppu_lyc_line, U(0))
@@ -285,7 +289,7 @@ def is_quiet(c: wp.ref[Console], mem: Q, stat: int, lyc: int) -> wp.bool:
 
 @wp.func
 def plan_quietly(c: wp.ref[Console], stat: int, lyc: int, dot: int):
-    """`plan_events` after `dot`."""
+    """Plan the next event after `dot`, like `plan_events`."""
     o = QuietLocals()
     o.next = wp.where(dot < VBLANK_DOT, VBLANK_DOT, VBLANK_DOT + FRAME_DOTS)
     if (stat & STAT_LYC_SOURCE) != 0:
@@ -296,15 +300,17 @@ def plan_quietly(c: wp.ref[Console], stat: int, lyc: int, dot: int):
 
 @wp.func
 def settle_quietly(c: wp.ref[Console], mem: Q, stat: int, dot: int, since: int):
-    """`settle` between dots `since` and `dot`; the caller moves `ppu_sync`."""
+    """Settle between dots `since` and `dot`, like `settle`; the caller moves `ppu_sync`."""
     latch_comparison(c, mem, dot, since)
     c.ppu_stat_line = wp.where((stat & STAT_LYC_SOURCE) != 0, c.ppu_lyc_line, U(0))
 
 
 @wp.func(inline=True)
 def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
-    """`advance` where no mode is a STAT source, in one step. False, with nothing done, if it takes
-    a closer look."""
+    """Advance like `advance` in one step, where no mode is a STAT source.
+
+    Returns False, with nothing done, if only `advance` is exact.
+    """
     o = QuietLocals()
     stat = get8(mem, ROW_STAT)
     lyc = get8(mem, ROW_LYC)
@@ -338,8 +344,10 @@ def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
 
 @wp.func(inline=True)
 def compare_quietly(c: wp.ref[Console], mem: Q, new: int, t_cycles: U) -> wp.bool:
-    """A write to LYC with no event due before, where no mode is a STAT source. False, with nothing
-    done, if it takes a closer look."""
+    """Write LYC with no event due before, where no mode is a STAT source.
+
+    Returns False, with nothing done, if only the general path is exact.
+    """
     o = QuietLocals()
     stat = get8(mem, ROW_STAT)
     o.done = is_quiet(c, mem, stat, get8(mem, ROW_LYC)) and is_quiet(c, mem, stat, new)
@@ -363,7 +371,7 @@ def compare_quietly(c: wp.ref[Console], mem: Q, new: int, t_cycles: U) -> wp.boo
 
 @wp.func(inline=False)
 def plan_events(c: wp.ref[Console], mem: Q):
-    """Find the next event anew after a write; `ppu_sync` is up to date."""
+    """Find the next event again after a write; `ppu_sync` is up to date."""
     c.ppu_next = c.ppu_sync / U(4) + FAR
     if (get8(mem, ROW_LCDC) & LCDC_ENABLE) != 0:
         roll_frame(c, c.ppu_sync)
@@ -373,7 +381,7 @@ def plan_events(c: wp.ref[Console], mem: Q):
 
 @wp.func
 def settle_at(c: wp.ref[Console], mem: Q, t_cycles: U):
-    """Follow the STAT line to this T-cycle; no event may be due on the way."""
+    """Advance the STAT line to this T-cycle; no event may be due on the way."""
     roll_frame(c, t_cycles)
     settle(c, mem, dot_of(c, t_cycles))
     c.ppu_sync = t_cycles
@@ -391,7 +399,7 @@ def evaluate(c: wp.ref[Console], mem: Q, t_cycles: U, stat: int):
     if ly != NOT_COMPARED:
         c.ppu_lyc_line = U(wp.where(ly == get8(mem, ROW_LYC), 1, 0))
     mode = I(3)
-    # From dot 4 on a visible line is driven by mode 0 only: without it, save the look-up.
+    # From dot 4 on only mode 0 drives a visible line: without it, skip the look-up.
     if (stat & STAT_HBLANK_SOURCE) != 0 or line >= VBLANK_LINE or x < 4:
         mode = interrupt_mode(c, mem, line, x)
     level = stat_level(stat, mode, int(c.ppu_lyc_line))

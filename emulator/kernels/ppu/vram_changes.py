@@ -1,9 +1,9 @@
-"""VRAM as a line saw it, of a picture on whose way down the screen VRAM changed.
+"""VRAM as each line saw it, for a picture during which VRAM changed.
 
-The undo log holds, in the order of the writes, the bytes that they replaced. Of the entries that
-count only below a line, the first one of an address has the byte which that line saw; if there is
-none, it is the byte that VRAM holds now. So all lines can be drawn side by side. A map with a bit
-for each 32 bytes of VRAM that changed at all keeps nearly every read from searching the log.
+The undo log holds, in the order of the writes, the bytes that they replaced. Of the entries that count only
+below a line, the first one of an address has the byte which that line saw; if there is none, it is the byte
+now in VRAM. So all lines can be drawn side by side. A map with a bit for each 32 bytes of VRAM that changed
+at all keeps nearly every read from searching the log.
 """
 
 import warp as wp
@@ -17,13 +17,13 @@ NOTHING = wp.constant(0)  # `later` of a line below which nothing changes
 
 @wp.func
 def entries_below(first: int, last: int) -> int:
-    """`later` of a line that the undo entries first..last-1 (below 2048) come after."""
+    """Return `later` of a line that the undo entries first..last-1 (below 2048) come after."""
     return wp.where(first < last, first | (last << 11), NOTHING)
 
 
 @wp.func
 def entries_above(mem: Q, done: int, line: int) -> int:
-    """How many of the undo entries 0..done-1 of a picture its `line` sees."""
+    """Return the number of undo entries 0..done-1 of a picture that its `line` sees."""
     low = I(0)
     high = done
     while low < high:
@@ -39,7 +39,7 @@ def entries_above(mem: Q, done: int, line: int) -> int:
 def map_changes(mem: Q, done: int, count: int, changes: Q) -> wp.bool:
     """Mark at `changes` where the undo entries 0..count-1 change VRAM.
 
-    False if the first `done` of them, those of the picture's own lines, change OAM as well.
+    Returns False if the first `done` of them, those of the picture's own lines, change OAM as well.
     """
     vram_only = wp.bool(True)
     for word in range(MAP_BYTES // 4):
@@ -56,14 +56,14 @@ def map_changes(mem: Q, done: int, count: int, changes: Q) -> wp.bool:
 
 @wp.func
 def changed(changes: Q, offset: int) -> wp.bool:
-    """True if VRAM changed within the 32 bytes at `offset`."""
+    """Return whether VRAM changed within the 32 bytes at `offset`."""
     word = ld32(changes + Q(U((offset >> 10) * 4)))
     return ((word >> U((offset >> 5) & 31)) & U(1)) != U(0)
 
 
 @wp.func(inline=False)
 def pair_before(mem: Q, offset: int, now: U, later: int) -> U:
-    """The two bytes at even VRAM `offset`, which are `now`, before the undo entries `later`."""
+    """Return the two bytes at even VRAM `offset`, which are `now`, as before the undo entries `later`."""
     pair = now
     first = later & 0x7FF
     i = (later >> 11) - 1
@@ -79,7 +79,7 @@ def pair_before(mem: Q, offset: int, now: U, later: int) -> U:
 
 @wp.func
 def pair_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
-    """`pair_before`, where the map says that anything changed."""
+    """Return `pair_before`, with a search only where the map has a change."""
     pair = now
     if later != NOTHING:
         if changed(changes, offset):
@@ -89,7 +89,7 @@ def pair_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
 
 @wp.func
 def byte_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
-    """The same of one byte."""
+    """Return a byte of VRAM as before the undo entries `later`, like `pair_seen`."""
     byte = now
     if later != NOTHING:
         if changed(changes, offset):

@@ -1,7 +1,5 @@
-"""When the PPU lets the CPU at VRAM and OAM, and what to keep before they change.
-
-https://gbdev.io/pandocs/Accessing_VRAM_and_OAM.html
-"""
+"""Access of the CPU to VRAM and OAM: its times, and the bytes kept before they change.
+https://gbdev.io/pandocs/Accessing_VRAM_and_OAM.html"""
 
 import warp as wp
 
@@ -25,28 +23,28 @@ from emulator.state.batch import Console
 
 # Bits of Console.fast: while VRAM is open, writes to the plain picture registers need no call,
 PICTURE_PLAIN = wp.constant(wp.uint32(0x40000000))
-STATUS_PLAIN = wp.constant(wp.uint32(0x20000000))  # and FF41 in the row is what STAT reads.
+STATUS_PLAIN = wp.constant(wp.uint32(0x20000000))  # and FF41 in the row is STAT's read value.
 STATUS_MARGIN = 21  # ... up to so many M-cycles before VRAM closes: mode 2 may lie between
 ANY_PLAIN = wp.constant(wp.uint32(0x60000000))
-STATUS_SHOWN = 0x80  # bit of FF41 in the row: it holds what STAT reads (`show_status`)
+STATUS_SHOWN = 0x80  # bit of FF41 in the row: it holds STAT's read value (`show_status`)
 STATUS_KEPT = wp.constant(0x7F7F)  # row offset of FF7F, no register: bit 2 of FF41 meanwhile
 
 
 @wp.func
 def lcd_is_on(mem: Q) -> wp.bool:
-    """True if LCDC bit 7 is set."""
+    """Return whether LCDC bit 7 is set."""
     return (get8(mem, ROW_LCDC) & LCDC_ENABLE) != 0
 
 
 @wp.func
 def access_time(t: U) -> U:
-    """T-cycle at which an access in the M-cycle that ends at `t` meets the PPU."""
+    """Return the T-cycle at which an access in the M-cycle that ends at `t` meets the PPU."""
     return (t - U(1)) * U(4)
 
 
 @wp.func
 def free_dots(c: wp.ref[Console], mem: Q, line: int, x: int, first: int, last: int) -> wp.bool:
-    """True if memory that is taken from dot `first` (`last` on a short line) to HBlank is free."""
+    """Return whether memory that is blocked from dot `first` (`last` on a short line) to HBlank is free."""
     start = first
     if c.ppu_first != U(0) and line == 0:
         start = last
@@ -58,23 +56,23 @@ def free_dots(c: wp.ref[Console], mem: Q, line: int, x: int, first: int, last: i
 
 @wp.func
 def first_line_to_see(line: int, x: int, dots: int) -> int:
-    """The line from which on a byte written now is visible; 255 once VBlank was announced."""
+    """Return the line from which on a byte written now is visible; 255 once VBlank was announced."""
     seen_by = wp.where(x < dots, line, line + 1)
     return wp.where(line > VBLANK_LINE or (line == VBLANK_LINE and x >= 5), 255, seen_by)
 
 
 @wp.func(inline=False)
 def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
-    """1 if the CPU may access VRAM at `t`; a write's old byte is kept for pending pictures.
+    """Return 1 if the CPU may access VRAM at `t`; a write's old byte is kept for pending pictures.
 
-    2 for a read in the very dot at which mode 3 ends: the address bus still holds bit 12 low.
+    Returns 2 for a read in the very dot at which mode 3 ends: the address bus still holds bit 12 low.
     """
     return vram_access_here(c, mem, address, t, write)
 
 
 @wp.func(inline=True)
 def vram_access_here(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
-    """`ppu_vram_access` where a call would take longer."""
+    """Return `ppu_vram_access`, inlined."""
     result = U(1)
     free = wp.bool(True)
     if lcd_is_on(mem):
@@ -95,8 +93,10 @@ def vram_access_here(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> 
 
 @wp.func
 def show_status(mem: Q, value: int):
-    """Leave in the row what STAT reads until it changes: a program that polls it before
-    every byte it stores to VRAM asks once a line."""
+    """Store STAT's read value in the row until it changes.
+
+    A program that polls STAT before every byte it stores to VRAM then makes one request a line.
+    """
     old = get8(mem, ROW_STAT)
     if (old & STATUS_SHOWN) == 0:
         set8(mem, STATUS_KEPT, old & 4)
@@ -105,7 +105,7 @@ def show_status(mem: Q, value: int):
 
 @wp.func
 def hide_status(mem: Q):
-    """Put the sources and the kept comparison bit back into FF41 of the row."""
+    """Restore the sources and the kept comparison bit in FF41 of the row."""
     shown = get8(mem, ROW_STAT)
     if (shown & STATUS_SHOWN) != 0:
         set8(mem, ROW_STAT, (shown & 0x78) | get8(mem, STATUS_KEPT))
@@ -121,14 +121,14 @@ class WindowLocals:
 
 @wp.func
 def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
-    """Last M-cycle up to which the CPU certainly reads and writes VRAM with nothing to note.
+    """Return the last M-cycle up to which the CPU certainly reads and writes VRAM without side effects.
 
-    At or after `t`; before `t` if it may not, if a picture needs to know, or during an OAM DMA.
-    `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory
-    for writes as well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
-    `status`: what STAT was just read as, or 0. Mode 0 stays so to the line's end, mode 1 to the
-    frame's, anything while the LCD is off: until then FF41 in the row is what STAT reads, and
-    `STATUS_PLAIN` set in `c.fast`.
+    At or after `t`; before `t` if access is blocked, if a picture must log the change, or during an OAM DMA.
+    `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory for writes as
+    well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
+
+    `status`: the value of STAT just read, or 0. Mode 0 stays so to the line's end, mode 1 to the frame's, any value
+    while the LCD is off: until then FF41 in the row is STAT's read value, and `STATUS_PLAIN` is set in `c.fast`.
     """
     o = WindowLocals()
     o.until = t - U(1)
@@ -150,7 +150,7 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
                 if (get8(mem, ROW_STAT) & STAT_HBLANK_SOURCE) == 0:
                     o.last = FRAME_DOTS - 4
                     o.quiet = PICTURE_PLAIN
-                # Nothing but a comparison changes STAT before the next frame: with 0 in line 153.
+                # Only a comparison changes STAT before the next frame: with 0 in line 153.
                 lyc = get8(mem, ROW_LYC)
                 steady = lyc < VBLANK_LINE and (lyc != 0 or line < LAST_LINE)
                 if (status & U(0x83)) == U(0x81) and steady:
@@ -171,19 +171,19 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
 
 @wp.func
 def keep_oam_byte(c: wp.ref[Console], mem: Q, index: int, line: int, x: int):
-    """Before an OAM byte changes: fix the length of the line that has scanned OAM, log the byte."""
+    """Log an OAM byte before it changes, and fix the length of a line that has scanned OAM."""
     if line < VBLANK_LINE:
         if x >= 84:
             line_end(c, mem, line)
         else:
-            c.ppu_end_line = U(0)  # whoever waits for HBlank has looked ahead
+            c.ppu_end_line = U(0)  # a pending HBlank event was planned earlier
         seen_by = first_line_to_see(line, x, 4)
         keep_byte(c, mem, 0x2000 + index, seen_by, get8(mem, ROW_OAM + index))
 
 
 @wp.func(inline=False)
 def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
-    """1 if the CPU may access OAM at `t`; for a write the old byte is kept as for VRAM."""
+    """Return 1 if the CPU may access OAM at `t`; for a write the old byte is kept as for VRAM."""
     free = wp.bool(True)
     if lcd_is_on(mem):
         roll_frame(c, access_time(t))
@@ -202,7 +202,7 @@ def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
 
 @wp.func(inline=False)
 def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
-    """OAM DMA is about to change OAM: keep it for the picture in the making."""
+    """Log OAM for the picture in the making, before an OAM DMA changes it."""
     if lcd_is_on(mem):
         roll_frame(c, access_time(t))
         dot = wp.max(dot_of(c, access_time(t)), 0)

@@ -1,11 +1,10 @@
 """C++ text of the CPU that runs on a CPU core, generated from the datasheet (emulator/rom/isa.py).
 
-One function per instruction, each ending in a jump to the next one's (a guaranteed tail call):
-the registers stay in machine registers, and every instruction has a branch history of its own. What
-is not plain memory or arithmetic leaves through `leave` with a request for `attend`
-(sm83/service.py); executors/native.py has the loop around it, docs/adr/0007 the reasons.
-
-What is no instruction, and the machine's registers, are in sm83/cpp_runtime.py.
+One function per instruction, each ending in a jump to the next one's (a guaranteed tail call): the registers
+stay in machine registers, and every instruction has a branch history of its own. Instructions beyond plain
+memory and arithmetic leave through `leave` with a request for `attend` (sm83/service.py); executors/native.py
+has the loop around it, docs/adr/0007 the reasons.
+The other functions, and the machine's registers, are in sm83/cpp_runtime.py.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ FLAG_PLACES = {"N": N_BIT, "H": H_BIT, "C": C_BIT}
 WITH_MEMORY = 1024
 """First entry of the table for instructions that have been given their memory operand."""
 PARTS_AT = 1536
-"""First entry of those that are no instruction."""
+"""First entry of the functions that are no instruction."""
 TABLE_SIZE = PARTS_AT + len(RARE)
 
 _READ8 = {
@@ -71,7 +70,7 @@ ADDRESSES = {
 }
 CONDITIONS = {"nz": "zr != 0", "z": "zr == 0", "nc": "!(fl & 0x100)", "c": "(fl & 0x100)"}
 
-# Result v of x and y, and the carries k into each bit (what rotates lose is in bit 8).
+# Result v of x and y, and the carries k into each bit (bits lost by rotates are in bit 8).
 OPERATIONS = {
     "add": "v = x + y; k = x ^ y ^ v;",
     "adc": "v = x + y + (fl >> 8 & 1); k = x ^ y ^ v;",
@@ -106,7 +105,7 @@ OPERATIONS = {
 
 
 def flags(flags: str) -> str:
-    """Statements that set `zr` and `fl` from v and k as a flags column says."""
+    """Return the statements that set `zr` and `fl` from v and k by a flags column."""
     text = {"-": "", "0": "zr = 1; ", "Z": "zr = v & 255; "}[flags[0]]
     keep = computed = constant = toggle = 0
     for name, letter in zip("NHC", flags[1:], strict=True):
@@ -123,7 +122,7 @@ def flags(flags: str) -> str:
 
 
 def _finish(row: Instruction) -> str:
-    """The instruction's end: its store, its branch, or what it leaves to `attend`."""
+    """Return the instruction's end: its store, its branch, or its request to `attend`."""
     access = row.access
     parts = []
     if row.destination == "pc":
@@ -177,7 +176,7 @@ def set_result(row: Instruction) -> str:
 
 
 def _body(row: Instruction) -> str:
-    """What the instruction does once its memory operand is in m."""
+    """Return the statements of the instruction once its memory operand is in m."""
     branches = row.destination in ("pc", "vector")
     parts = []
     if branches:
@@ -197,14 +196,14 @@ def _body(row: Instruction) -> str:
 
 
 def _finder(access: isa.Access) -> str:
-    """The macro that finds the page of an access."""
+    """Return the macro that finds the page of an access."""
     if access.size == 2:
         return "FIND2"
     return "FIND_HIGH" if access.address.startswith("ff00") else "FIND"
 
 
 def _read(row: Instruction) -> str:
-    """The plain read in front of the body; HRAM, always plain, is read here for LDH (n8)."""
+    """Return the plain read in front of the body; HRAM, always plain, is read here for LDH (n8)."""
     access = row.access
     assert access is not None
     find = _finder(access)
@@ -213,13 +212,13 @@ def _read(row: Instruction) -> str:
 
 
 def _name(row: Instruction) -> str:
-    """Name of a row's function: one for all bit numbers of BIT, RES and SET."""
+    """Return the name of a row's function: one for all bit numbers of BIT, RES and SET."""
     shared = row.operation in ("bit", "res", "set")
     return f"op{row.opcode & ~0x38 if shared else row.opcode:03x}"
 
 
 def handler(row: Instruction) -> str:
-    """One function, or two: a reading instruction has a second one, for `h->memory`."""
+    """Return one function, or two: a reading instruction has a second one, for `h->memory`."""
     skip = ""
     if row.condition:
         skip = f"if (!({CONDITIONS[row.condition]})) {{ TIME({row.m_cycles}) ip += {row.length}; NEXT; }}\n"
@@ -232,7 +231,7 @@ def handler(row: Instruction) -> str:
 
 
 def _table() -> str:
-    """The handlers by row, by row with SLOW_FETCH, and by row with its memory operand."""
+    """Return the table of handlers by row, by row with SLOW_FETCH, and by row with its memory operand."""
     names = [_name(row) for row in isa.INSTRUCTIONS]
     given = [f"{_name(row)}_given" if row.access and row.access.kind != "write" else "none" for row in isa.INSTRUCTIONS]
     entries = ", ".join(f"(const void*)Cpu::{name}" for name in [*names, *["slow_fetch"] * 512, *given, *RARE])
@@ -240,7 +239,7 @@ def _table() -> str:
 
 
 def _names(constants: Mapping[str, int]) -> dict[str, int]:
-    """What the text calls by name; `constants` are what executors/native.py defines."""
+    """Return the constants that the text uses by name; `constants` are those of executors/native.py."""
     names = dict(constants) | {
         "WITH_MEMORY": WITH_MEMORY,
         "CONTROL": control_rows.CONTROL,
@@ -258,7 +257,7 @@ def _names(constants: Mapping[str, int]) -> dict[str, int]:
 
 
 def native_body(constants: Mapping[str, int], text: str) -> str:
-    """Body of a native function for CPUs: `text` with the names that it may use."""
+    """Return the body of a native function for CPUs: `text` with the names that it may use."""
     defines = "".join(f"#define {name} {value}\n" for name, value in _names(constants).items())
     text = defines + PRELUDE + text
     text += "".join(f"#undef {name}\n" for name in re.findall(r"^#define (\w+)", text, re.M))
@@ -266,7 +265,7 @@ def native_body(constants: Mapping[str, int], text: str) -> str:
 
 
 def source(constants: Mapping[str, int]) -> str:
-    """Body of the native function `run`."""
+    """Return the body of the native function `run`."""
     handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())
     closing, entry = ENTRY.split("\n", 2)[1:]
     return native_body(constants, f"{PARTS}{handlers}{closing}\n{_table()}{entry}")

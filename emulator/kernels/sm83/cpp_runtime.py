@@ -1,14 +1,16 @@
-"""C++ text of the CPU that runs on a CPU core, what is no instruction: names, ways out, the way in.
+"""C++ text of the CPU that runs on a CPU core, without the instructions: names, exits, entry.
 
 The machine's registers, as every function here has them:
-  t      time << 24 | instructions executed since `run`: one addition counts both
-  ip     the predecoded word of the instruction; PC = ip - h->base
-  BC DE HL A   16 and 8 bits, nothing above
-  zr     Z is set when this is zero
-  fl     H is bit 4, C bit 8, N bit 16; other bits mean nothing
-  word   what `ip` points to: row 0-8, slow fetch 9, immediate 16-31
-`h->limit` is the time at which the next instruction must be looked at first: the deadline, or the
-past while code runs that has no predecoded words (`ip` then only says the PC).
+
+    t      time << 24 | instructions executed since `run`: one addition counts both
+    ip     the predecoded word of the instruction; PC = ip - h->base
+    BC DE HL A   16 and 8 bits, nothing above
+    zr     Z is set when this is zero
+    fl     H is bit 4, C bit 8, N bit 16; other bits mean nothing
+    word   the word at `ip`: row 0-8, slow fetch 9, immediate 16-31
+
+`h->limit` is the time at which the next instruction must be checked first: the deadline, or the past while
+code runs that has no predecoded words (`ip` then only holds the PC).
 """
 
 RARE = ("leave", "look", "fetch", "cross", "back", "cold_read", "cold_write", "cold_pair", "cold_control")
@@ -124,7 +126,7 @@ static inline bool switch_interrupts(Host* h, u32 kind, u32 now) {
     return true;
 }
 """
-"""What superblocks have of them as well."""
+"""Helpers that superblocks use as well."""
 
 PARTS = """
 struct Cpu {

@@ -1,7 +1,7 @@
-"""The CPU's registers while it runs, and how they change hands between hot loop and service.
+"""Registers of the CPU while it runs, and their transfer between hot loop and service.
 
-Values that are assigned inside an `if` live in fields of `Registers`: a plain local would become
-a variable of the whole loop and cost a machine register for good.
+Values that are assigned inside an `if` live in fields of `Registers`: a plain local would become a variable
+of the whole loop and cost a machine register for good.
 """
 
 import warp as wp
@@ -31,32 +31,32 @@ READ = control_rows.READ
 READ16 = control_rows.READ16
 IDLE = control_rows.IDLE
 ROWS = control_rows.ROWS
-UNREADY = control_rows.SLOW_FETCH  # of a word: it has not been fetched, or takes more than a look at the ROM
+UNREADY = control_rows.SLOW_FETCH  # of a word: it has not been fetched, or needs more than the predecoded ROM
 
 P1_PAGE = 9
 FAST_P1 = 1 << P1_PAGE  # of `fast`: P1 is a page of its own, for reads
 NOT_P1 = 0xFFFFFFFF ^ FAST_P1
-PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
+PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: reads return their bytes in memory unchanged
 STATUS_BIT = 2  # STAT, among those bits
 
 
 @wp.struct
 class Registers:
-    """The CPU while it runs: held in machine registers after inlining."""
+    """CPU state while it runs: held in machine registers after inlining."""
 
     lo: wp.uint32
     hi: wp.uint32
     sp: wp.uint32
     pc: wp.uint32
     now: wp.uint32
-    deadline: wp.uint32  # this lane stops here: something is due, or VRAM closes
+    deadline: wp.uint32  # this lane stops here: an event is due, or VRAM closes
     due: wp.uint32
     fast: wp.uint32
     io: wp.uint32  # a bit for each of FF40-FF4B that the data path reads as it lies in memory
     rom_low: wp.uint32
     rom_high: wp.uint32
     ram_offset: wp.uint32
-    # Idle-loop skipping: the last backward branch watched, and how long reads stay as they are
+    # Idle-loop skipping: the last backward branch watched, and the time until which reads stay the same
     seen_lo: wp.uint32
     seen_hi: wp.uint32
     seen_place: wp.uint32
@@ -66,7 +66,7 @@ class Registers:
     work: wp.uint32
     # The next instruction: its predecoded word, or UNREADY, and its control row
     word: wp.uint32
-    held: wp.uint32  # that of the instruction that asks for its operand
+    held: wp.uint32  # the word of the instruction that asks for its operand
     w0: wp.uint32
     w1: wp.uint32
     w2: wp.uint32
@@ -81,7 +81,7 @@ class Registers:
     w11: wp.uint32
     # Scratch
     memory: wp.uint32
-    # What is asked of `attend` (ASK_*), and READ | READ16 if it has left the memory operand
+    # Request to `attend` (ASK_*), and READ | READ16 if it has left the memory operand
     asked: wp.uint32
     given: wp.uint32
     trip: wp.uint32
@@ -114,7 +114,7 @@ def find_bases(b: wp.ref[Bases], batch: wp.ref[Batch], idle_skip: U):
 
 @wp.func(inline=True)
 def load_word(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Put the predecoded word at PC into `r.word`, outside ROM UNREADY."""
+    """Load the predecoded word at PC into `r.word`, UNREADY outside ROM."""
     bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
     in_rom = wp.where(r.pc < U(VRAM), U(1), U(0))
     r.word = ld32_constant_if(b.words + Q(r.pc + bank) * Q(4), U(UNREADY), in_rom)
@@ -122,8 +122,10 @@ def load_word(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def load_row(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Load the control row of the next instruction. A console that waits gets one that does
-    nothing, so that no lane of a warp has to stand aside."""
+    """Load the control row of the next instruction.
+
+    A console that waits gets one that does nothing, so that no lane of a warp diverges.
+    """
     row = row_address(b.control, wp.where(goes_on(r), r.word & U(ROWS - 1), U(IDLE)))
     ld128_constant(row, r.w0, r.w1, r.w2, r.w3)
     ld128_constant(row + Q(16), r.w4, r.w5, r.w6, r.w7)
@@ -147,8 +149,8 @@ def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
 @wp.func(inline=True)
 def begin(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     load_registers(r, c)
-    fall_due(r)  # look up first
-    # Nothing seen yet: a skip needs two equal visits with stable reads between.
+    fall_due(r)  # attend first
+    # No branch seen yet: a skip needs two equal visits with stable reads between.
     r.seen_lo = U(0)
     r.seen_hi = U(0)
     r.seen_place = U(0)
@@ -169,27 +171,26 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def goes_on(r: wp.ref[Registers]) -> wp.bool:
-    """True while nothing is due and nothing is asked, which `wait_if_asked` turns into the same."""
+    """Return whether nothing is due and nothing is asked, which `wait_if_asked` turns into the same."""
     return I(r.deadline - r.now) > I(0)
 
 
 @wp.func(inline=True)
 def fall_due(r: wp.ref[Registers]):
-    """Something is due now."""
+    """Stop the lane at the present time, since something is due."""
     r.due = r.now
     r.deadline = r.now
 
 
 @wp.func(inline=True)
 def vram_closes(r: wp.ref[Registers]) -> U:
-    """The deadline while VRAM is plain memory."""
+    """Return the deadline while VRAM is plain memory."""
     return earlier(r.vram_until, r.due) - U(isa.LONGEST - 1)
 
 
 @wp.func(inline=True)
 def open_vram(r: wp.ref[Registers]):
-    """VRAM is plain memory for instructions that end before it closes, and before anything is
-    due."""
+    """Open VRAM as plain memory for instructions that end before it closes, and before anything is due."""
     closes = vram_closes(r)
     if I(closes - r.now) > I(0):
         r.fast = r.fast | FAST_VRAM
@@ -198,9 +199,10 @@ def open_vram(r: wp.ref[Registers]):
 
 @wp.func(inline=True)
 def open_io(r: wp.ref[Registers]):
-    """Behind `take_back`: the data path reads picture registers, STAT and P1 as they lie in memory
-    if that is what they read, in instructions that end before it changes and before anything is
-    due."""
+    """Open picture registers, STAT and P1 to plain reads, after `take_back`, if memory has their read values.
+
+    They hold for instructions that end before a value changes and before anything is due.
+    """
     bits = U(PLAIN_IO)
     until = r.due
     if (r.fast & STATUS_PLAIN) != U(0):
@@ -216,13 +218,13 @@ def open_io(r: wp.ref[Registers]):
 
 @wp.func(inline=True)
 def settled_p1(r: wp.ref[Registers]) -> U:
-    """The bit of `fast` for reads of P1, if they find what lies there."""
+    """Return the bit of `fast` for reads of P1, if memory has its read value."""
     return wp.where((ld8(r.mem + Q(U(P1 - ROW_ORIGIN))) & U(SETTLED)) != U(0), U(FAST_P1), U(0))
 
 
 @wp.func(inline=True)
 def close_io(r: wp.ref[Registers]) -> wp.bool:
-    """True if a console that waits does so only because what `open_io` has opened closes."""
+    """Close the registers that `open_io` opened; return whether the console waited only for that."""
     was = r.io
     r.io = U(0)
     r.fast = r.fast & U(NOT_P1)
@@ -237,7 +239,7 @@ def close_io(r: wp.ref[Registers]) -> wp.bool:
 
 @wp.func(inline=True)
 def close_vram(r: wp.ref[Registers]) -> wp.bool:
-    """True if a console that waits does so only because VRAM closes: it has, and all goes on."""
+    """Close VRAM if a console waits only because VRAM closes; return whether it goes on."""
     if r.asked == U(0) and I(r.due - r.now) > I(0):
         r.fast = r.fast & (ALL_ONES ^ FAST_VRAM)
         r.deadline = r.due
@@ -246,20 +248,20 @@ def close_vram(r: wp.ref[Registers]) -> wp.bool:
 
 @wp.func(inline=True)
 def wait_if_asked(r: wp.ref[Registers]):
-    """Have the console wait if it has asked for something."""
+    """Stop the console if it has asked for something."""
     if r.asked != U(0):
         r.deadline = r.now
 
 
 @wp.func(inline=True)
 def request_kind(r: wp.ref[Registers]) -> U:
-    """1 to 15, of a console that waits."""
+    """Return the kind, 1 to 15, of the request of a console that waits."""
     return wp.max(r.asked >> U(KIND_SHIFT), U(KIND_DUE))
 
 
 @wp.func(inline=True)
 def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Leave everything where `serve` finds it, whichever thread that is."""
+    """Store the state for `serve`, which may run in another thread."""
     c.lo = r.lo
     c.hi = r.hi
     c.sp = r.sp
@@ -274,15 +276,15 @@ def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Go on with what `serve` has left."""
+    """Load the state that `serve` has left."""
     load_registers(r, c)
     r.stable = c.stable
     p = r.mem + Q(b.scratch)
     ld128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
     ld128(p + Q(U(REPLY)), r.word, r.memory, r.vram_until, r.given)
     r.asked = r.given & DONE
-    # What was answered is for the next instruction, whatever is due. Where code cannot be fetched
-    # plainly (bit 31 of `fast`), each instruction is followed by a request.
+    # The answer is for the next instruction, whatever is due. Where code cannot be fetched plainly (bit 31 of
+    # `fast`), each instruction is followed by a request.
     slow = (r.fast >> U(31)) != U(0)
     if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or slow):
         r.deadline = r.now + U(1)

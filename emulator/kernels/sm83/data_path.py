@@ -1,14 +1,13 @@
-"""The SM83 as one uniform data path steered by control rows (rom/control_rows.py).
+"""SM83 as one uniform data path steered by control rows (rom/control_rows.py).
 
-`execute` runs any instruction through the same sequence: address, read, operand select by byte
-permute, one adder/logic unit, branch and look-up of the next instruction, write-back, store. Lanes
-of a warp at different opcodes therefore run together, those that wait with a row that does nothing.
-It has no branch: what is rare is for `finish`, and an operand that was not plain memory is noticed
-behind it, too. HALT and the like, and accesses that need the bus, leave a request for `attend`
-(sm83/service.py). Nothing here calls: what lives across a call would live in memory.
+`execute` runs any instruction through the same sequence: address, read, operand select by byte permute, one
+adder/logic unit, branch and look-up of the next instruction, write-back, store. Lanes of a warp at different opcodes
+therefore run together, waiting ones with a row that does nothing. It has no branch: rare work is for `finish`, and an
+operand that was not plain memory is noticed after it, too. HALT and the like, and accesses that need the bus, leave a
+request for `attend` (sm83/service.py). Nothing here is a call: values that live across a call would live in memory.
 
-Most of it is for one pipe of an SM, which takes an instruction every other cycle; multiplications
-go through another. Hence operands masked and inverted by products, and choices made by the table.
+Most of it is for one pipe of an SM, which takes an instruction every other cycle; multiplications go through another.
+Hence operands masked and inverted by products, and choices made by the table.
 """
 
 import warp as wp
@@ -88,15 +87,15 @@ NOT_H = 0xFFDFFFFF
 
 @wp.struct
 class Operands:
-    """What `finish` must know of an instruction."""
+    """Values of an instruction that `finish` needs."""
 
-    rest: wp.uint32  # control bits of what the uniform path has not done
+    rest: wp.uint32  # control bits of the work that the uniform path has not done
     unfinished: wp.bool
     a: wp.uint32
     p: wp.uint64
     v: wp.uint32
     ctl: wp.uint32
-    # Before it
+    # State before the instruction
     word: wp.uint32
     lo: wp.uint32
     hi: wp.uint32
@@ -108,7 +107,7 @@ class Operands:
 
 @wp.struct
 class Turns:
-    """Turns of a loop that have not to be executed."""
+    """Turns of a loop that need not be executed."""
 
     count: wp.uint32
     lo: wp.uint32
@@ -117,11 +116,10 @@ class Turns:
 
 @wp.func(inline=True)
 def count_down(r: wp.ref[Registers], t: wp.ref[Turns], word: U, turns: U):
-    """Up to `turns` turns at once of a loop that only counts down, and has done so since the branch
-    seen last: `t.count` of them, with the registers they leave.
+    """Compute up to `turns` turns at once of a loop that only counts down, and has done so since the last branch.
 
-    The last turn is always executed. F is what the last DEC left: Z 0, N 1, H by the count; a pair
-    is counted with A for a test that leaves no flag.
+    `t.count` becomes their number, `t.lo` and `t.hi` the registers after them. The last turn is always executed. F is
+    the result of the last DEC: Z 0, N 1, H by the count; a pair is counted with A for a test that leaves no flag.
     """
     lower = r.seen_lo - r.lo
     upper = (r.seen_hi & U(NOT_F)) - (r.hi & U(NOT_F))
@@ -147,12 +145,12 @@ def count_down(r: wp.ref[Registers], t: wp.ref[Turns], word: U, turns: U):
 
 @wp.func(inline=True)
 def watch_for_loop(r: wp.ref[Registers], word: U):
-    """At a backward branch, `word`, that may close a loop that waits: exact skipping.
+    """Skip turns exactly at a backward branch, `word`, that may close a waiting loop.
 
-    Does the branch repeat the last such one, with the same registers? Then, if nothing was written
-    and no VRAM read since, and every I/O read stays as it is until `stable`, the loop repeats, and
-    whole periods can pass up to the next deadline; those of a loop that counts down as well, if all
-    but its count is the same. The next branch is compared with this one.
+    If the branch repeats the last such one with the same registers, nothing was written and no VRAM read
+    since, and every I/O read stays the same until `stable`, then the loop repeats, and whole periods can pass
+    up to the next deadline; so can those of a loop that counts down, if all but its count is the same. The
+    next branch is compared with this one.
     """
     place = prmt(r.pc, r.sp, U(0x5410))
     period = r.now - r.seen_time
@@ -178,9 +176,9 @@ def watch_for_loop(r: wp.ref[Registers], word: U):
 
 @wp.func(inline=True)
 def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """Execute the instruction `r.word`, up to what `finish` does for few.
+    """Execute the instruction `r.word`, except for the rare work of `finish`.
 
-    Whatever its operand is: if it is not plain memory, `finish` takes all of it back.
+    The operand is taken as plain memory; if it is not, `finish` undoes everything.
     """
     word = r.word
     w0 = r.w0
@@ -217,13 +215,13 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     allowed = shift_out(r.fast, page + crosses) | shift_out(r.io, register - U(LCDC))
     plain = allowed & U(READ | WRITE)
 
-    # Read, allowed or not. What lies in `memory` otherwise is used by nobody.
+    # Read, allowed or not. Another value in `memory` is never used.
     wanted = ctl & (r.given ^ ALL_ONES)
     r.given = U(0)
     r.memory = ld_operand_if(p, r.memory, wanted & U(READ), w5, crosses)
 
     # Operands and the adder/logic unit: v = (x ^ y or 0) + (x & y) * (0, 1 or 2) + carry
-    # Multiplications for what masks and toggles: they are done beside the logic, which is busier.
+    # Multiplications replace masks and toggles: they run beside the logic, which is busier.
     next_pc = r.pc + (w2 >> U(30))
     # A rotate is a product as well, shifted back.
     y = prmt(operands, prmt(r.memory, word, U(0x7610)), w3 >> U(8)) * w8 + w9
@@ -233,7 +231,7 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     total = (differ & prmt(w5, w5, U(0x8888))) + (x & y) * (w4 >> U(30)) + (carry >> U(20))
     v = total + shift_out(y, w4)
 
-    # What `finish` may need
+    # Values that `finish` may need
     o.word = word
     o.lo = lo
     o.hi = hi
@@ -245,7 +243,7 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     o.v = v
     o.ctl = ctl
 
-    # Where to go on. The next instruction's word is looked up before all that can wait for it.
+    # The next place. The next instruction's word is looked up before all that can wait for it.
     branch = (ctl & U(BRANCH)) != U(0)
     r.pc = wp.where(branch, prmt(word, v, w4), next_pc) & WORD
     load_word(r, b)
@@ -269,7 +267,7 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
         r.stable = r.now
     st_operand_if(p, v, ctl & plain & U(WRITE), w5)
 
-    # What is rare. An INC or DEC may only have begun in OAM if it ends near.
+    # Rare work. An INC or DEC may only have begun in OAM if it ends near.
     pair = both((ctl & U(INC_DEC_PAIR | NEVER_SET)) != U(0), (v << U(16)) >= NEAR_OAM)
     o.rest = wanted & (plain ^ ALL_ONES)
     o.unfinished = either((o.rest & U(READ | WRITE | SLOW | CONTROL | WATCH | FETCH)) != U(0), pair)
@@ -277,9 +275,9 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
 
 @wp.func(inline=True)
 def finish_read(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """The operand is not always plain memory, and what was done with it may be wrong.
+    """Correct the result of an operand that may not be plain memory.
 
-    If `attend` has to be asked for it, all is undone, and executed anew with the answer.
+    If it needs `attend`, the instruction is undone, and executed again with the answer.
     """
     if is_wide(o.ctl) or not reads_plainly(r, o.a, o.start):
         r.lo = o.lo
@@ -296,7 +294,7 @@ def finish_read(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
 
 @wp.func(inline=True)
 def finish_daa(r: wp.ref[Registers], o: wp.ref[Operands]):
-    """DAA. https://gbdev.io/gb-opcodes/optables/"""
+    """Execute DAA. https://gbdev.io/gb-opcodes/optables/"""
     hi = o.hi
     a = hi >> U(24)
     after_sub = (hi & U(N_BIT)) != U(0)
@@ -310,7 +308,7 @@ def finish_daa(r: wp.ref[Registers], o: wp.ref[Operands]):
 
 @wp.func(inline=True)
 def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """What no plain store does, and what is left for `attend`."""
+    """Finish the parts of an instruction that are no plain store, or leave a request for `attend`."""
     a = o.a
     v = o.v
     ctl = o.ctl
@@ -346,7 +344,7 @@ def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases
 
 @wp.func(inline=True)
 def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Look up what `load_word` has not; ask for what is not plain."""
+    """Fetch the word that `load_word` has not loaded; ask for one that is not plain."""
     last = r.pc + U(2)
     page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(HRAM)) == (last >= U(HRAM))
     if (r.word & U(UNREADY)) != U(0):
@@ -363,7 +361,7 @@ def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def finish(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """What the uniform path does not do."""
+    """Do the work of an instruction that the uniform path does not do."""
     if (o.rest & U(READ)) != U(0):
         finish_read(r, b, o)
     if r.asked == U(0):

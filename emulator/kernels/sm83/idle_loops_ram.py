@@ -11,7 +11,7 @@ from emulator.state.batch import Console
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
 DONE_FLAGS = (FLAG_Z | FLAG_N) << 16  # of a DEC that has reached 0
-FLAGS_KEPT = wp.constant(wp.uint32(0xFF10FFFF))  # everything of `hi` but Z, N and H
+FLAGS_KEPT = wp.constant(wp.uint32(0xFF10FFFF))  # all of `hi` but Z, N and H
 NO_A = wp.constant(wp.uint32(0x00FFFFFF))
 NO_B = wp.constant(wp.uint32(0xFFFF00FF))
 NO_C = wp.constant(wp.uint32(0xFFFFFF00))
@@ -30,7 +30,7 @@ class CountdownLocals:
 
 @wp.func
 def skip_countdown(c: wp.ref[Console]):
-    """All but the last turn of 'dec a; jr nz' at once, as far as the deadline allows."""
+    """Skip all but the last turn of 'dec a; jr nz' at once, as far as the deadline allows."""
     o = CountdownLocals()
     a = c.hi >> U(24)
     o.turns = wp.min((a - U(1)) & U(255), (c.deadline - c.now - U(1)) >> U(2))
@@ -43,26 +43,27 @@ def skip_countdown(c: wp.ref[Console]):
 
 @wp.func
 def code_at(mem: Q, pc: U) -> U:
-    """Two code bytes in HRAM."""
+    """Return two code bytes in HRAM."""
     p = mem + Q(pc - U(ROW_ORIGIN))
     return ld8(p) | (ld8(p + Q(1)) << U(8))
 
 
 @wp.func
 def boundary_behind(o: wp.ref[CountdownLocals], dma: U) -> U:
-    """The loop's first boundary at or after the transfer's end: 0, 1 (behind a DEC) or 4 M-cycles
-    into a turn, or where the loop ends."""
+    """Return the loop's first boundary at or after the transfer's end.
+
+    It is 0, 1 (behind a DEC) or 4 M-cycles into a turn, or the end of the loop.
+    """
     into = (dma - o.start) & U(3)
     return earlier(o.end, dma + wp.where(into >= U(2), U(4) - into, U(0)))
 
 
 @wp.func(inline=True)
 def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
-    """Write FF46 at `t`, with no transfer under way, and pass over the loop in HRAM that waits for
-    the new one.
+    """Write FF46 at `t`, with no transfer under way, and skip the loop in HRAM that waits for the new one.
 
-    '[ld r, n]; dec r; jr nz, -3' with r = A, B or C. Only if nothing but the transfer's end comes
-    due before the loop is over; the transfer ends at the boundary at which it would have.
+    '[ld r, n]; dec r; jr nz, -3' with r = A, B or C. Only if nothing but the transfer's end comes due before
+    the loop is over; the transfer ends at the same boundary as without the skip.
     https://gbdev.io/pandocs/OAM_DMA_Transfer.html
     """
     o = CountdownLocals()
@@ -85,7 +86,7 @@ def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
 
 @wp.func
 def find_countdown(c: wp.ref[Console], mem: Q, o: wp.ref[CountdownLocals]):
-    """Look for the loop at PC: `dec` becomes its DEC or 0, `start` and `end` its times."""
+    """Find the loop at PC: `dec` becomes its DEC or 0, `start` and `end` its times."""
     o.pc = c.pc
     o.dec = U(0)
     o.end = c.now
@@ -114,7 +115,7 @@ def find_countdown(c: wp.ref[Console], mem: Q, o: wp.ref[CountdownLocals]):
 
 @wp.func
 def end_countdown(c: wp.ref[Console], o: wp.ref[CountdownLocals]):
-    """The loop that `find_countdown` has found is over."""
+    """Set the state after the loop that `find_countdown` has found."""
     c.now = o.end
     c.pc = o.pc + U(3)
     c.hi = (c.hi & FLAGS_KEPT) | U(DONE_FLAGS)

@@ -1,6 +1,6 @@
 """Loops that wait for STAT or LY, run up to the turn that leaves them; and the read they repeat.
 
-Exact: every turn that is passed over has been shown to read the same.
+Exact: every turn that is skipped has been shown to read the same.
 https://gbdev.io/pandocs/STAT.html
 """
 
@@ -30,7 +30,7 @@ class ReadLocals:
 
 @wp.func(inline=False)
 def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
-    """The instruction's memory operand through the bus, low byte first, one M-cycle each."""
+    """Read the instruction's memory operand through the bus, low byte first, one M-cycle each."""
     o = ReadLocals()
     t = now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     adjusts = (ctl & U(HL_FROM_ADDRESS)) != U(0)
@@ -61,9 +61,9 @@ class WaitLocals:
 
 @wp.func
 def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
-    """The four bytes after the read of a loop that waits for an I/O register, or 0 if it is none:
+    """Return the four bytes after the read of a loop that waits for an I/O register, or 0 if there is none.
 
-    'ldh a, (n8); and, xor, or, cp or sub n8; jr cc, -6' or 'bit b, (hl); jr cc, -4', in ROM.
+    In ROM: 'ldh a, (n8); and, xor, or, cp or sub n8; jr cc, -6' or 'bit b, (hl); jr cc, -4'.
     """
     o = WaitLocals()
     o.code = U(0)
@@ -83,7 +83,7 @@ def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
 
 @wp.func
 def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
-    """A, F and the jump of one turn of a waiting loop that has read `o.value`."""
+    """Compute A, F and the jump of one turn of a waiting loop that has read `o.value`."""
     n = (o.code >> U(8)) & U(255)
     jump = o.code
     o.a = c.hi >> U(24)
@@ -111,7 +111,7 @@ def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
 
 @wp.func
 def read_status(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U) -> U:
-    """The operand LY or STAT of the instruction at `c.now`, past the bus if nothing is due."""
+    """Read the operand LY or STAT of the instruction at `c.now`, without the bus if nothing is due."""
     o = ReadLocals()
     t = c.now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     plain = (ctl & U(READ16)) == U(0) and not is_flat(c)
@@ -124,17 +124,17 @@ def read_status(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U) -> U:
 
 @wp.func
 def turns_in(span: U, period: U) -> U:
-    """Whole turns of 6 or 8 M-cycles that end before `span` has passed."""
+    """Return the whole turns of 6 or 8 M-cycles that end before `span` has passed."""
     turns = wp.where(period == U(6), (span - U(1)) / U(6), (span - U(1)) >> U(3))
     return wp.min(turns, U(0xFFFF))
 
 
 @wp.func
 def wait_for_hblank(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, ctl: U, word: U) -> wp.bool:
-    """The commonest wait, for bit 1 of STAT to fall, in one step; False if something intervenes.
+    """Skip the commonest wait, for bit 1 of STAT to fall, in one step; return False if an event intervenes.
 
-    'ldh a, (41); and 2; jr nz, -6' or 'bit 1, (hl); jr nz, -4', which has read mode 2 or 3. Every
-    turn up to the one that reads mode 0 leaves the same A and F.
+    'ldh a, (41); and 2; jr nz, -6' or 'bit 1, (hl); jr nz, -4', which has read mode 2 or 3. Every turn up to
+    the one that reads mode 0 leaves the same A and F.
     """
     o.taken = wp.bool(False)
     masks = (word & U(511)) == U(0xF0) and o.code == WAIT_BY_MASK
@@ -156,8 +156,10 @@ def wait_for_hblank(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, ctl: U, w
 
 @wp.func
 def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl: U):
-    """Turns of 'ldh a, (44); cp or sub n8; jr nz or jr c, -6' up to two lines before that line, or
-    before the deadline: these all branch back. A and F are those of a turn still to come."""
+    """Skip turns of 'ldh a, (44); cp or sub n8; jr nz or jr c, -6' up to two lines before that line.
+
+    At most up to the deadline. All these turns branch back; A and F are set by a later turn.
+    """
     test = o.code & U(0xFF)
     jump = (o.code >> U(16)) & U(0xFF)
     compares = test == U(CP) or test == U(SUB)
@@ -175,9 +177,8 @@ def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
     """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
 
-    `first` is what the turn at `c.now` reads; returns what the turn at the new `c.now` reads. A
-    turn may be passed over if its read falls before `c.stable`, and if no boundary in it comes at
-    or after the deadline.
+    `first` is the value read by the turn at `c.now`; returns the value read by the turn at the new `c.now`. A turn
+    may be skipped if its read falls before `c.stable`, and if no boundary in it comes at or after the deadline.
     """
     o = WaitLocals()
     o.code = wait_code(c, mem, rom, word)

@@ -1,7 +1,5 @@
-"""Interrupt dispatch, HALT, STOP: what happens between two instructions.
-
-https://gbdev.io/pandocs/Interrupts.html, https://gbdev.io/pandocs/halt.html
-"""
+"""Interrupt dispatch, HALT, STOP: the work between two instructions.
+https://gbdev.io/pandocs/Interrupts.html, https://gbdev.io/pandocs/halt.html"""
 
 import warp as wp
 
@@ -45,7 +43,7 @@ class ServiceLocals:
 
 @wp.func(inline=False)
 def push_slowly(c: wp.ref[Console], mem: Q, rom: Q, sp: U) -> U:
-    """Push PC where somebody may see when; returns the interrupts enabled between the two bytes."""
+    """Push PC through the bus, byte by byte; return the interrupts enabled between the two bytes."""
     now = c.now
     pc = c.pc
     bus_write(c, mem, rom, (sp + U(1)) & U(0xFFFF), pc >> U(8), now + U(4))
@@ -56,17 +54,17 @@ def push_slowly(c: wp.ref[Console], mem: Q, rom: Q, sp: U) -> U:
 
 @wp.func
 def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
-    """Five M-cycles: three idle, PC high, PC low.
+    """Dispatch an interrupt in five M-cycles: three idle, PC high, PC low.
 
-    The vector is chosen between the two pushes, so that a push to IE can change or cancel it
-    (mooneye acceptance/interrupts/ie_push).
+    The vector is chosen between the two pushes, so that a push to IE can change or cancel it (mooneye
+    acceptance/interrupts/ie_push).
     """
     o = ServiceLocals()
     now = c.now
     pc = c.pc
     sp = (c.sp - U(2)) & U(0xFFFF)
     o.enabled = io_get(mem, U(io.IE))
-    # Both bytes in WRAM or HRAM, no DMA, nothing due meanwhile: nobody sees when they are stored.
+    # Both bytes in WRAM or HRAM, no DMA, nothing due meanwhile: the time of the stores has no effect.
     plain = sp - U(WRAM) < U(0x1FFF) or sp - U(HRAM) < U(0x7E)
     if plain and c.dma_state == U(0) and I(now + U(4) - next_due(c)) < I(0):
         p = mem + Q(sp - U(ROW_ORIGIN))
@@ -90,7 +88,7 @@ def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
 
 @wp.func
 def delay_divider(c: wp.ref[Console], span: U):
-    """The divider, and all that is clocked by it, loses `span` M-cycles."""
+    """Delay the divider, and all that it clocks, by `span` M-cycles."""
     c.div_zero = c.div_zero + span
     c.tima_mark = c.tima_mark + span
     c.timer_next = c.timer_next + span
@@ -104,7 +102,7 @@ def delay_divider(c: wp.ref[Console], span: U):
 
 @wp.func
 def dma_stand_still(c: wp.ref[Console], t: U):
-    """OAM DMA is clocked by the CPU: it has not moved since the CPU stopped."""
+    """Delay an OAM DMA, which the CPU clocks, by the time since the CPU stopped."""
     if c.dma_state != U(0):
         c.dma_start = c.dma_start + t - c.stop_time
         c.stop_time = t
@@ -112,10 +110,10 @@ def dma_stand_still(c: wp.ref[Console], t: U):
 
 @wp.func(inline=False)
 def stand_still(c: wp.ref[Console], mem: Q, t: U):
-    """Until boundary `t` the CPU has done nothing, and an OAM DMA with it.
+    """Account for the time up to boundary `t` in which the CPU, and an OAM DMA with it, stood still.
 
-    STOP: nothing but the joypad and the cartridge's clock has moved either. The LCD shows nothing
-    meanwhile. https://gbdev.io/pandocs/Reducing_Power_Consumption.html
+    In STOP all but the joypad and the cartridge's clock stood still, too; the LCD shows nothing meanwhile.
+    https://gbdev.io/pandocs/Reducing_Power_Consumption.html
     """
     if c.run_state == U(STOPPED):
         span = t - c.stop_time
@@ -130,7 +128,7 @@ def stand_still(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=False)
 def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
-    """End STOP if a selected line is low. Returns 1 if it was."""
+    """End STOP if a selected line is low; return 1 if it was."""
     o = ServiceLocals()
     o.more = U(0)
     if joypad_lines(io_get(mem, U(io.P1)), c.buttons) != U(15):
@@ -147,7 +145,7 @@ def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
 
 @wp.func(inline=False)
 def dma_goes_on(c: wp.ref[Console], mem: Q, late: U):
-    """HALT ends during an OAM DMA, at `c.now`; `late`: it took an M-cycle to end."""
+    """Resume an OAM DMA as HALT ends at `c.now`; `late`: HALT took an M-cycle to end."""
     if late == U(0):
         c.dma_start = c.dma_start - U(1)  # the last M-cycle of HALT moves a byte
     ppu_oam_dma_resume(c, mem, c.now, c.dma_start)
@@ -155,12 +153,13 @@ def dma_goes_on(c: wp.ref[Console], mem: Q, late: U):
 
 @wp.func
 def wake(c: wp.ref[Console], mem: Q, pending: U) -> U:
-    """End HALT, since an enabled interrupt is requested. Returns 1 if that took an M-cycle."""
+    """End HALT, since an enabled interrupt is requested; return 1 if that took an M-cycle."""
     o = ServiceLocals()
     c.run_state = U(RUNNING)
     # A halted CPU samples requests in the middle of the M-cycle, 2 T-cycles after a running
-    # one: only what the PPU requested in the first half wakes it without delay.
-    # (mooneye ppu/hblank_ly_scx_timing; gbmicrotest int_timer_halt)
+    # A halted CPU samples requests in the middle of the M-cycle, 2 T-cycles after a running one: only a request that
+    # the PPU made in the first half wakes it without delay. (mooneye ppu/hblank_ly_scx_timing; gbmicrotest
+    # int_timer_halt)
     o.more = wp.where(c.ppu_late == c.now or pending >= U(INTERRUPT_TIMER), U(1), U(0))
     c.now = c.now + o.more
     if c.dma_state != U(0):
@@ -171,14 +170,14 @@ def wake(c: wp.ref[Console], mem: Q, pending: U) -> U:
 
 @wp.func
 def settle_ei(c: wp.ref[Console], over: wp.bool):
-    """IME is on once the instruction after the EI is `over`; until somebody looks it says 2."""
+    """Set IME to 1 once the instruction after the EI is `over`; until this call it is 2."""
     if c.ime == U(2) and over:
         c.ime = U(1)
 
 
 @wp.func
 def go_on(c: wp.ref[Console], mem: Q, rom: Q) -> U:
-    """The CPU acts at boundary `c.now`, after what was due: 1 if there is more to do."""
+    """Let the CPU act at boundary `c.now`, after all due events; return 1 if there is more to do."""
     o = ServiceLocals()
     o.more = U(0)
     pending = pending_interrupts(mem)
@@ -202,7 +201,7 @@ def go_on(c: wp.ref[Console], mem: Q, rom: Q) -> U:
 
 @wp.func
 def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
-    """One pass at the boundary `c.now`: 0 run on, 1 pass again, 2 the launch is over."""
+    """Make one pass at the boundary `c.now`; return 0 to run on, 1 to pass again, 2 if the launch is over."""
     o = ServiceLocals()
     o.more = U(2)
     if c.run_state > U(HALTED) or c.dma_state != U(0):
@@ -218,7 +217,7 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
 
 @wp.func(inline=True)
 def act_at_deadline(c: wp.ref[Console], mem: Q, rom: Q) -> U:
-    """Called when the deadline has come. Returns 1 when the launch is over."""
+    """Act at the deadline; return 1 when the launch is over."""
     o = ServiceLocals()
     o.done = c.stopped
     if c.trap == U(TRAP_STEPPED):
@@ -240,7 +239,7 @@ def act_at_deadline(c: wp.ref[Console], mem: Q, rom: Q) -> U:
 
 @wp.func
 def hold_cpu(c: wp.ref[Console], mem: Q, state: U, t: U):
-    """From boundary `t` on the CPU does nothing, and an OAM DMA with it."""
+    """Stop the CPU from boundary `t` on, and an OAM DMA with it."""
     c.run_state = state
     c.stop_time = t
     if c.dma_state != U(0):
@@ -249,10 +248,10 @@ def hold_cpu(c: wp.ref[Console], mem: Q, state: U, t: U):
 
 @wp.func
 def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
-    """HALT; returns the new PC.
+    """Execute HALT; return the new PC.
 
-    With a request pending it does not halt: with IME off the next opcode byte is read twice, with
-    IME on the interrupt returns to the HALT itself.
+    With a request pending it does not halt: with IME off the next opcode byte is read twice, with IME on the
+    interrupt returns to the HALT itself.
     """
     o = ServiceLocals()
     o.pc = pc
@@ -272,8 +271,10 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
 
 @wp.func(inline=True)
 def halt_plainly(c: wp.ref[Console], mem: Q, now: U) -> wp.bool:
-    """HALT with nothing due, requested or under way, up to the next thing that comes due; False,
-    with nothing done, if it is not so."""
+    """Execute HALT with nothing due, requested or under way, up to the next due event.
+
+    Returns False, with nothing done, if that is not so.
+    """
     plain = not is_due(c, now) and c.dma_state == U(0) and pending_interrupts(mem) == U(0)
     plain = plain and I(now - c.launch_end) < I(0) and c.mapper != U(FLAT)
     plain = plain and c.trap != U(TRAP_STEPPED)  # a single step ends with the HALT itself
@@ -289,9 +290,10 @@ def halt_plainly(c: wp.ref[Console], mem: Q, now: U) -> wp.bool:
 
 @wp.func(inline=False)
 def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
-    """STOP; returns the new PC. With a line of P1 low it only halts, and only if nothing is
-    requested; with a request pending the byte behind it is executed.
+    """Execute STOP; return the new PC.
 
+    With a line of P1 low it only halts, and only if nothing is requested; with a request pending the byte
+    behind it is executed.
     https://gbdev.io/pandocs/Reducing_Power_Consumption.html#using-the-stop-instruction
     """
     o = ServiceLocals()
@@ -310,14 +312,15 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
 
 @wp.func(inline=True)
 def switches_interrupts(kind: U) -> wp.bool:
-    """True for EI, DI and RETI."""
+    """Return whether the operation is EI, DI or RETI."""
     return kind == U(EI) or kind == U(DI) or kind == U(RETI)
 
 
 @wp.func(inline=True)
 def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
-    """EI, DI or RETI has been executed; `now` is the boundary after it. Returns 1 if the deadline
-    became `now`: the CPU must look up. One that comes too early does no harm.
+    """Set IME after EI, DI or RETI; `now` is the boundary after it. Return 1 if the deadline became `now`.
+
+    The CPU must then attend. A deadline that comes too early is harmless.
     """
     o = ServiceLocals()
     o.more = U(0)
@@ -334,10 +337,10 @@ def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
 
 @wp.func(inline=False)
 def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, length: U) -> U:
-    """HALT, STOP, a locking opcode or a trap. Returns the new PC.
+    """Execute HALT, STOP, a locking opcode or a trap; return the new PC.
 
-    `now` and `pc` are those after the instruction; the deadline is set anew. EI, DI and RETI do
-    not come here (`switch_interrupts`), nor does the common HALT (`halt_plainly`).
+    `now` and `pc` are those after the instruction; the deadline is set anew. EI, DI and RETI do not come here
+    (`switch_interrupts`), nor does the common HALT (`halt_plainly`).
     """
     o = ServiceLocals()
     o.pc = pc
@@ -359,7 +362,7 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
         o.pc = (pc - length) & U(0xFFFF)
         o.more = U(1)
     if o.more != U(0):
-        c.deadline = now  # look up at once
+        c.deadline = now  # attend at once
     else:
         set_deadline(c, mem, now)
     return o.pc

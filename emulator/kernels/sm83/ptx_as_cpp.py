@@ -1,4 +1,4 @@
-"""PTX lines of threaded code as single statements, and each as C++: a CPU runs them for tests."""
+"""C++ from PTX lines of threaded code, statement by statement: a CPU runs it for tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def statements(lines: Iterable[str]) -> list[str]:
-    """`lines` as single instructions and labels."""
+    """Return `lines` as single instructions and labels."""
     parts: list[str] = []
     for line in lines:
         if line.startswith("//"):
@@ -34,7 +34,7 @@ _C_FORMS = {
 
 
 def as_cpp(statement: str) -> str:
-    """One statement."""
+    """Translate one statement."""
     if statement.endswith(":"):
         return statement
     guard = ""
@@ -42,7 +42,7 @@ def as_cpp(statement: str) -> str:
         guard, statement = statement[1:].split(" ", 1)
         guard = f"if ({guard}) "
     name, rest = statement.rstrip(";").split(" ", 1)
-    if name == "prmt.b32":  # only the two ways to set a byte of a pair
+    if name == "prmt.b32":  # in the two forms that set a byte of a pair
         pair, _, value, select = (part.strip() for part in rest.split(","))
         upper = int(select) == 0x3240
         kept, moved = ("255", f"({value} & 255) << 8") if upper else ("0xFF00", f"{value} & 255")

@@ -1,22 +1,23 @@
 """PTX lines of single instructions, made from the datasheet (emulator/rom/isa.py).
 
-They are what the blocks of threaded code (sm83/ptx_threaded_code.py) and the superblocks of a ROM's
-hot pieces (hot_code/ptx_superblocks.py) consist of. What is not plain memory and arithmetic changes
-nothing and goes elsewhere.
+The blocks of threaded code (sm83/ptx_threaded_code.py) and the superblocks of a ROM's hot pieces
+(hot_code/ptx_superblocks.py) consist of them. An instruction beyond plain memory and arithmetic changes
+nothing and jumps to an exit.
 
-Registers of every block
-  bc de hl sp a  16 and 8 bits, nothing above
-  zr             Z is set when this is zero
-  fl             H is bit 4, C bit 8, N bit 16; other bits mean nothing
-  pc             of this instruction
-  left           M-cycles to the deadline; `still`: those when `stable` was
-  seen*          of the last watched branch: registers, place, and what was left then
-  duo, hbo       M-cycles from the deadline to what is due, and to the end of HBlank
-  skip           not 0 if loops that wait are skipped
-  tab, stack*    what superblocks find operands by (sm83/ptx_operand_pages.py)
-  one            1, which the assembler does not know
-  w0, w1         the entry of this instruction in the table of `threads`
-  wb             address of the entry of PC 0 in the present 16 KiB
+Registers of every block:
+
+    bc de hl sp a  16 and 8 bits, nothing above
+    zr       Z is set when this is zero
+    fl       H is bit 4, C bit 8, N bit 16; other bits mean nothing
+    pc       of this instruction
+    left     M-cycles to the deadline; `still`: those when `stable` was
+    seen*    of the last watched branch: registers, place, and its value of `left`
+    duo, hbo M-cycles from the deadline to the next event, and to the end of HBlank
+    skip     not 0 if waiting loops are skipped
+    tab, stack*  page table and stack bounds, for operands of superblocks (sm83/ptx_operand_pages.py)
+    one      1, which the assembler does not know
+    w0, w1   the entry of this instruction in the table of `threads`
+    wb       address of the entry of PC 0 in the present 16 KiB
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _R8 = {"b": ("bc", 1), "c": ("bc", 0), "d": ("de", 1), "e": ("de", 0), "h": ("hl
 
 LDH_A_N8 = 0xF0
 WAITING = (0x20, 0x28, 0x30, 0x38, 0xC2, 0xCA, 0xD2, 0xDA)
-"""JR and JP by condition: those marked as the end of a loop that waits have blocks of their own."""
+"""Opcodes of JR and JP by condition: those marked as the end of a waiting loop have blocks of their own."""
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
-PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
+PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: reads return their bytes in memory unchanged
 STATUS_PLAIN = 0x20000000  # of `fast`
 STATUS_MARGIN = 21  # of `vram_until`
 SETTLED = 0xC0  # of P1
@@ -48,7 +49,7 @@ U64 = "wb wlo whi rom rowb pt pr".split()
 
 
 def _value(name: str, into: str) -> tuple[list[str], str]:
-    """Lines that find an operand, and the register that then holds it."""
+    """Return the lines that find an operand, and the register that then holds it."""
     if name in _R8:
         pair, upper = _R8[name]
         line = f"shr.u32 {into}, {pair}, 8;" if upper else f"and.b32 {into}, {pair}, 255;"
@@ -84,7 +85,7 @@ def _address(address: str) -> tuple[list[str], str]:
 
 
 def find_anywhere(row: Instruction, leave: str) -> list[str]:
-    """Go to `leave` unless the operand is plain memory; its machine address in `pr`."""
+    """Return lines that put the operand's machine address into `pr`, or go to `leave` if it is not plain memory."""
     access = row.access
     assert access is not None
     lines, ad = _address(access.address)
@@ -104,7 +105,7 @@ def find_anywhere(row: Instruction, leave: str) -> list[str]:
             f"setp.lt.u32 p, {ad}, 32768; selp.b32 t0, t2, t0, p; selp.b64 pr, rom, rowb, p;",
             f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, pr;",
         ]
-    elif access.kind == "read":  # a stack in ROM is for others
+    elif access.kind == "read":  # a stack in ROM is not handled here
         lines += [
             f"setp.lt.u32 p, {ad}, 32768; selp.b32 t1, 0, t1, p;",
             f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, rowb;",
@@ -116,7 +117,7 @@ def find_anywhere(row: Instruction, leave: str) -> list[str]:
 
 
 def _rotate(operation: str) -> list[str]:
-    """v and k of a rotate or shift of y."""
+    """Return the lines for v and k of a rotate or shift of y."""
     carry = "shr.u32 t0, fl, 8; and.b32 t0, t0, 1;"
     return {
         "rlc": ["shl.b32 k, y, 1; shr.u32 t0, y, 7; or.b32 v, k, t0; and.b32 v, v, 255;"],
@@ -131,7 +132,7 @@ def _rotate(operation: str) -> list[str]:
 
 
 def _operate(row: Instruction, x: str, y: str) -> list[str]:
-    """v, and the carries k into each bit, of the operands."""
+    """Return the lines for v, and the carries k into each bit, of the operands."""
     operation = row.operation
     if operation in control_rows.ROTATES:
         return [f"mov.b32 y, {y};", *_rotate(operation)]
@@ -191,8 +192,10 @@ def _flags(row: Instruction) -> list[str]:
 
 
 def _short_flags(row: Instruction, keep: int, constant: int) -> str:
-    """A line for what bits k has besides H and C, or none: N is 0 in a sum of bytes, and C is
-    another than the carry of INC and DEC."""
+    """Return one line that sets `fl` from k without masking, or an empty text.
+
+    Its other bits mean nothing, and N is 0 in a sum of bytes; INC and DEC keep C.
+    """
     if row.operation in ("inc", "dec") and keep == C_BIT:
         line = f"or.b32 k, k, {N_BIT}; " if constant else ""
         return line + f"xor.b32 t0, fl, k; and.b32 t0, t0, {C_BIT}; xor.b32 fl, t0, k;"
@@ -224,7 +227,7 @@ def _set_result(row: Instruction) -> list[str]:
 
 
 def _next(length: int, cycles: int) -> list[str]:
-    """Go on behind the instruction: which one comes is in its own entry."""
+    """Return the lines that continue behind the instruction, whose own entry names the next block."""
     return [
         f"mad.wide.u32 pt, pc, 8, wb; sub.u32 left, left, {cycles};",
         f"add.u32 work, work, 1; add.u32 pc, pc, {length};",
@@ -235,7 +238,7 @@ def _next(length: int, cycles: int) -> list[str]:
 
 
 def _branch(row: Instruction) -> list[str]:
-    """Go on at `to`."""
+    """Return the lines that continue at `to`."""
     known = row.y in ("n16", "e8") or row.destination == "vector"
     lines = [
         f"sub.u32 left, left, {row.m_cycles + row.taken_extra}; add.u32 work, work, 1;",
@@ -254,7 +257,7 @@ def _branch(row: Instruction) -> list[str]:
 
 
 def _store(row: Instruction, below: bool) -> list[str]:
-    """`below`: what `pr` is the address of lies behind a push."""
+    """Return the lines of a store; `below`: of a push, `pr` is the address at SP before it."""
     access = row.access
     assert access is not None
     if access.address == "sp-2" and below:
@@ -268,8 +271,7 @@ def _store(row: Instruction, below: bool) -> list[str]:
 
 
 def condition(row: Instruction) -> tuple[list[str], str, str]:
-    """Lines before the test of a branch by condition, and the comparisons that hold if it is
-    taken and if it is not."""
+    """Return the lines before the test of a conditional branch, and the comparisons for taken and not taken."""
     carry = row.condition.endswith("c")
     taken, other = ("ne", "eq") if row.condition in ("nz", "c") else ("eq", "ne")
     lines = ["and.b32 t0, fl, 256;"] if carry else []
@@ -278,11 +280,10 @@ def condition(row: Instruction) -> tuple[list[str], str, str]:
 
 
 def effects(row: Instruction, leave: str, found: list[str] | None = None) -> list[str]:
-    """What an instruction does at `pc` with `w0`, but for time and the branch, whose target is put
-    into `to`. Nothing is changed if it goes to `leave`; "": it never does.
+    """Return the lines of an instruction's effects at `pc` with `w0`, without time and the branch.
 
-    `found`: lines of a superblock that find its operand (sm83/ptx_operand_pages.py), which keeps
-    the books on `still` as well.
+    The branch's target is put into `to`. Nothing is changed if it goes to `leave`; "": it never does. `found`: lines
+    of a superblock that find its operand (sm83/ptx_operand_pages.py); the superblock then updates `still` as well.
     """
     access = row.access
     lines = []
@@ -299,7 +300,7 @@ def effects(row: Instruction, leave: str, found: list[str] | None = None) -> lis
     found_x, x = _value(row.x, "x") if row.x else ([], "")
     found_y, y = _value(row.y, "y")
     lines += found_x + found_y
-    if row.destination == "vector":  # the return address, which is stored
+    if row.destination == "vector":  # the stored return address
         lines += [f"add.u32 v, pc, {row.length}; and.b32 v, v, 65535;"]
     else:
         lines += _operate(row, x, y) + _flags(row) + _set_result(row)
@@ -314,7 +315,7 @@ def effects(row: Instruction, leave: str, found: list[str] | None = None) -> lis
     if access and access.address in ("hl+", "hl-"):
         change = "add" if access.address == "hl+" else "sub"
         lines.append(f"{change}.u32 hl, hl, 1;")
-        if found is None or change == "sub":  # a superblock's was below E000
+        if found is None or change == "sub":  # a superblock's pointer was below E000
             lines.append("and.b32 hl, hl, 65535;")
     if row.destination in ("pc", "vector"):
         vector = row.destination == "vector"
@@ -326,7 +327,7 @@ def effects(row: Instruction, leave: str, found: list[str] | None = None) -> lis
 
 
 def block(row: Instruction) -> list[str]:
-    """Lines of one instruction, without its label."""
+    """Return the lines of one instruction, without its label."""
     lines = []
     skip = f"SKIP{row.opcode:03x}"
     if row.condition:
@@ -342,8 +343,10 @@ def block(row: Instruction) -> list[str]:
 
 
 def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]:
-    """LDH A,(n8) of what is no plain memory, into `m`: of a register that reads as it lies there
-    while nothing is due within the instruction (sm83/service_inline.py: reads_plainly)."""
+    """Return the lines of LDH A,(n8) from an I/O register, into `m`, while memory has its read value.
+
+    Only while nothing is due within the instruction (sm83/service_inline.py: reads_plainly).
+    """
     return [
         *_address(row.access.address)[0],  # type: ignore[union-attr]
         f"setp.ge.u32 p, t3, 65408; @p bra.uni {leave};",
@@ -366,7 +369,7 @@ def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]
 
 
 def read_status(leave: str, left: str) -> list[str]:
-    """`read_register` where it is known to be STAT. `left`: that at the instruction."""
+    """Return the lines of `read_register` for STAT. `left`: that at the instruction."""
     return [
         f"add.u32 t0, {left}, duo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
         f"add.u32 t0, {left}, hbo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
@@ -378,14 +381,16 @@ def read_status(leave: str, left: str) -> list[str]:
 
 
 def read_register_block() -> list[str]:
-    """LDH A,(n8) once more, where its own block does not find plain memory."""
+    """Return a second block of LDH A,(n8), for operands that are not plain memory."""
     row = isa.INSTRUCTIONS[LDH_A_N8]
     return [*read_register(row, "LEAVE"), "and.b32 a, m, 255;", *_next(row.length, row.m_cycles)]
 
 
 def waiting_branch(row: Instruction) -> list[str]:
-    """JR or JP by condition that may close a loop that waits (sm83/data_path.py: watch_for_loop),
-    without its label. Only where turns may pass unexecuted it leaves."""
+    """Return the lines of a JR or JP by condition that may close a waiting loop, without its label.
+
+    (sm83/data_path.py: watch_for_loop) It leaves only where turns may be skipped.
+    """
     before, _, not_taken = condition(row)
     skip, go = f"SKIP{row.opcode:03x}W", f"GO{row.opcode:03x}W"
     cycles = row.m_cycles + row.taken_extra
@@ -401,7 +406,7 @@ def waiting_branch(row: Instruction) -> list[str]:
         f"{not_taken} @q bra.uni {skip};",
         *target,
         "setp.eq.u32 p, skip, 0; @p bra.uni " + go + ";",
-        # x, y: the registers; v: the place; k: what is left behind the branch
+        # x, y: the registers; v: the place; k: M-cycles left after the branch
         "shl.b32 x, de, 16; or.b32 x, x, bc;",
         "shl.b32 y, a, 24; or.b32 y, y, hl; setp.eq.u32 p, zr, 0; selp.b32 t0, 8388608, 0, p;",
         "or.b32 y, y, t0; and.b32 t0, fl, 65536; shl.b32 t0, t0, 6; or.b32 y, y, t0;",

@@ -1,18 +1,17 @@
 """PTX lines that find the operands of superblocks in memory (hot_code/ptx_superblocks.py).
 
-An instruction's own block works out from `fast` and the banks what may be touched: 17 machine
-instructions, of 10 for each of a superblock's. Cold code costs by its length, so here WRAM and HRAM
-are always plain (`MUST_BE_PLAIN`, else no block runs at all), an address in the word is resolved
-when the text is made, the stack stays where it is, and a pointer looks up its page:
+An instruction's own block computes from `fast` and the banks which memory is plain: 17 machine instructions,
+of 10 for each of a superblock's. Cold code costs by its length, so here WRAM and HRAM are always plain
+(`MUST_BE_PLAIN`, else no block runs at all), an address in the word is resolved when the text is made, the
+stack stays where it is, and a pointer looks up its page:
 
-    pages[0..7]    for reads of 0000-1FFF, 2000-3FFF, ... : what the machine address is above the
+    pages[0..7]    for reads of 0000-1FFF, 2000-3FFF, ... : the machine address less the
                    console's, or -1 if such a read is not plain, or HRAM
     pages[8..15]   for writes
 
-`stack`: the beginning of WRAM or HRAM, where SP was; `stackp`: two bytes above, where a push may
-begin; `stacks`: how many values SP has there with both bytes below the end.
-
-What is not found so is left to the instruction's own block, which knows every case.
+`stack`: the beginning of WRAM or HRAM, where SP was; `stackp`: two bytes above, where a push may begin;
+`stacks`: how many values SP has there with both bytes below the end. Other operands are left to the
+instruction's own block, which handles every case.
 """
 
 from __future__ import annotations
@@ -25,15 +24,17 @@ from emulator.rom.isa import Instruction
 MUST_BE_PLAIN = 0x0140014F  # of `fast`: ROM, WRAM and HRAM
 PAGES = 16
 STRIDE = 8 * PAGES + 16
-"""Bytes of a console's pages, with what they were made from behind them."""
+"""Bytes of a console's pages, followed by the values they were made from."""
 WRAM_BYTES, HRAM_BYTES = 0x2000, 0x7F
 _CODE_END = VRAM
 _MAY_CHANGE = 0x00300030  # of `fast`: VRAM and cartridge RAM
 
 
 def found(row: Instruction, word: int, leave: str) -> list[str]:
-    """Lines that put the operand's machine address into `pr`, or go to `leave` with nothing
-    changed. Of an operand on the stack `pr` is that of SP before the instruction."""
+    """Return lines that put the operand's machine address into `pr`, or go to `leave` with nothing changed.
+
+    For an operand on the stack `pr` is the address at SP before the instruction.
+    """
     access = row.access
     assert access is not None
     if access.address == "n16":
@@ -58,7 +59,7 @@ def found(row: Instruction, word: int, leave: str) -> list[str]:
 
 
 def _known(address: int, kind: str, wide: bool, leave: str) -> list[str]:
-    """An address that the word holds."""
+    """Return the lines for an address that the word holds."""
     last = address + wide
     if address >> 13 != last >> 13 or last == 0x10000:
         return [f"bra.uni {leave};"]
@@ -111,5 +112,5 @@ if (r.paged == 0 || pages[{PAGES}] != made_of || pages[{PAGES + 1}] != and_of) {
     r.paged = 1;
 }}
 """
-"""C++ in front of the blocks: does nothing if they cannot run, and makes the pages of the console
-at hand, `tab` on a GPU, unless they are there."""
+"""C++ in front of the blocks: returns if they cannot run, and makes the pages of the console at hand, `tab` on a
+GPU, unless they exist."""

@@ -1,12 +1,12 @@
 """PTX text of the CPU for few consoles on a GPU, made from the datasheet (emulator/rom/isa.py).
 
-Threaded code: each instruction is a block of its own that ends in a jump through a table to the
-next one's, for a lane that is alone in its warp, so that nothing diverges. It is PTX and not C++
-because Warp's compiler makes a tree of comparisons of every `switch`; `brx.idx` is a jump table.
+Threaded code: each instruction is a block of its own that ends in a jump through a table to the next one's,
+for a lane that is alone in its warp, so that nothing diverges. It is PTX and not C++ because Warp's compiler
+makes a tree of comparisons of every `switch`; `brx.idx` is a jump table.
 
-A block does its instruction if all of it is plain memory and arithmetic, and else changes nothing
-and leaves: the data path (sm83/data_path.py) then executes that one instruction. So everything rare
-is written once, there. The same text becomes C++ for a CPU (`as_cpp`), where the tests run it.
+A block executes its instruction if all of it is plain memory and arithmetic; else it changes nothing and
+leaves: the data path (sm83/data_path.py) then executes that one instruction. So everything rare is written
+once, there. The same text becomes C++ for a CPU (`as_cpp`), where the tests run it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LDH_N8_A, LD_N16_A, LD_A_N16 = 0xE0, 0xEA, 0xFA
 
 
 def _label(row: Instruction) -> str:
-    """One block for all bit numbers of BIT, RES and SET."""
+    """Return the label of a row's block: one for all bit numbers of BIT, RES and SET."""
     shared = row.operation in ("bit", "res", "set")
     return f"op{row.opcode & ~0x38 if shared else row.opcode:03x}"
 
@@ -52,14 +52,14 @@ def _is_here(row: Instruction) -> bool:
 BLOCKS = {_label(row): row for row in isa.INSTRUCTIONS if _is_here(row)}
 BLOCKS |= {f"wait{opcode:03x}": isa.INSTRUCTIONS[opcode] for opcode in WAITING}
 NUMBER = np.array([[*BLOCKS].index(_label(row)) + 1 if _is_here(row) else 0 for row in isa.INSTRUCTIONS], np.uint32)
-"""Of each instruction's block in the jump table; 0: leave."""
+"""Number of each instruction's block in the jump table; 0: leave."""
 
 
 class More(NamedTuple):
     """Blocks besides those of single instructions (hot_code/ptx_superblocks.py)."""
 
     labels: Sequence[str] = ()
-    """In the order of their numbers, which begin behind those of BLOCKS."""
+    """Labels in the order of their numbers, which begin behind those of BLOCKS."""
     lines: Sequence[str] = ()
 
 
@@ -67,7 +67,7 @@ NOTHING_MORE = More()
 
 
 def text(more: More) -> list[str]:
-    """The lines of all blocks. They begin at START with `pc` in ROM, and leave at LEAVE."""
+    """Return the lines of all blocks. They begin at START with `pc` in ROM, and leave at LEAVE."""
     lines = [
         "START:",
         "setp.ge.u32 p, pc, 16384; selp.b64 wb, whi, wlo, p; mad.wide.u32 pt, pc, 8, wb;",
@@ -84,7 +84,7 @@ def text(more: More) -> list[str]:
 
 
 def as_cpp(more: More) -> str:
-    """The blocks for a CPU."""
+    """Return the blocks for a CPU."""
     labels = [*BLOCKS, *more.labels]
     cases = " ".join(f"case {i + 1}: goto {label};" for i, label in enumerate(labels))
     body = "\n".join(map(statement_as_cpp, statements(text(more))))
@@ -93,7 +93,7 @@ def as_cpp(more: More) -> str:
 
 
 def as_ptx(more: More) -> str:
-    """The blocks as the string of an `asm`: registers of their own, operands in order of PASSED."""
+    """Return the blocks as the string of an `asm`: registers of their own, operands in order of PASSED."""
     targets = ", ".join(["LEAVE", *BLOCKS, *more.labels])
     own = [name for name in U32 if name not in CHANGED]
     lines = [
@@ -116,7 +116,7 @@ GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
 def source(more: More = NOTHING_MORE) -> str:
-    """Body of the native function `run_threads` (executors/threaded.py)."""
+    """Return the body of the native function `run_threads` (executors/threaded.py)."""
     changed = ", ".join(f'"+r"({name})' for name in CHANGED)
     given = ", ".join([*(f'"r"({name})' for name in GIVEN_32), *(f'"l"({n})' for n in GIVEN_64)])
     other32 = ", ".join(name for name in U32 if name not in CHANGED + GIVEN_32)
@@ -149,8 +149,10 @@ r.seen_lo = seenlo; r.seen_hi = seenhi; r.seen_place = seenp; r.seen_time = r.de
 
 
 def always_leave(words: np.ndarray) -> np.ndarray:
-    """Of which instructions the word says already that they are not plain: of the mapper, or of a
-    register that never reads as it lies there."""
+    """Return the mask of instructions that can never run as plain code.
+
+    By their word they write to the mapper, or access a register whose byte in memory is never its value.
+    """
     row, immediate = words & 511, words >> 16
     low = (row == LDH_A_N8) | (row == LDH_N8_A)
     at = np.where(low, 0xFF00 | immediate & 0xFF, immediate)
@@ -163,7 +165,7 @@ def always_leave(words: np.ndarray) -> np.ndarray:
 
 
 def own_numbers(words: np.ndarray) -> np.ndarray:
-    """The number of the block of each word's instruction."""
+    """Return the number of the block of each word's instruction."""
     row = words & 511
     waits = words & control_rows.WAITS != 0
     leaves = (words & control_rows.SLOW_FETCH != 0) | always_leave(words)
@@ -174,12 +176,13 @@ def own_numbers(words: np.ndarray) -> np.ndarray:
 
 
 def code_table(rom: np.ndarray, words: np.ndarray, superblocks: Mapping[int, int] | None = None) -> np.ndarray:
-    """The table that the blocks walk along, uint32[bytes of `rom`, 2]: the word of each ROM byte
-    (`predecode` with `ends`, marked), and three block numbers of ten bits. `superblocks`: numbers
-    by the place where they begin.
+    """Return the table that the blocks follow, uint32[bytes of `rom`, 2].
 
-    Bits 0-9: the block of the instruction behind it. 10-19: that of a branch's target, 0 if only
-    the run can tell. 20-29: its own. They hold while bank 0 lies at 0000 and another at 4000.
+    It has the word of each ROM byte (`predecode` with `ends`, marked), and three block numbers of ten bits.
+    `superblocks`: numbers by the place where they begin.
+
+    Bits 0-9: the block of the instruction behind it. 10-19: that of a branch's target, 0 if only known at run
+    time. 20-29: its own. They hold while bank 0 lies at 0000 and another at 4000.
     """
     row = words & 511
     own = own_numbers(words)

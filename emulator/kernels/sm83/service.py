@@ -1,9 +1,8 @@
-"""What an instruction does off the uniform path: one call per trip, at the boundary.
+"""Service of an instruction off the uniform path: one call per trip, at the boundary.
 
-The hot loop (sm83/data_path.py) never calls anything while it holds an instruction's values in
-machine registers: it writes a request to the memory row (sm83/service_requests.py), and `attend`
-does whatever is due before the next trip. Otherwise every value that lives across a call would live
-in memory, on the hot path too.
+The hot loop (sm83/data_path.py) never calls anything while it holds an instruction's values in machine
+registers: it writes a request to the memory row (sm83/service_requests.py), and `attend` serves it before the
+next trip. Otherwise every value that lives across a call would live in memory, on the hot path too.
 """
 
 import warp as wp
@@ -49,7 +48,7 @@ ASCENDING = control_rows.ASCENDING
 COUNTDOWN = 0x400  # bit of a fetched word: 'dec a; jr nz' at work in RAM
 DEC_A_JR = wp.constant(wp.uint32(0xFD20003D))
 
-# When to look how long VRAM is open: at the boundary, or for the accesses after an operand's read.
+# Time at which to look how long VRAM is open: at the boundary, or for the accesses after an operand's read.
 LOOK_NOW = 1
 LOOK_LATER = 2
 
@@ -68,7 +67,7 @@ class ServiceLocals:
 
 @wp.func(inline=False)
 def fetch_from_bus(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) -> U:
-    """Fetch byte by byte, each in its own M-cycle; leaves `c.stable` for idle skipping."""
+    """Fetch byte by byte, each in its own M-cycle; set `c.stable` for idle skipping."""
     o = ServiceLocals()
     second_pc = (pc + U(1)) & WORD
     first = bus_read(c, mem, rom, pc, now + U(1), U(OAM_BUG_READ_INCREASE))
@@ -118,10 +117,10 @@ def fetch_slow(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) ->
 
 @wp.func
 def left_on_bus(pc: U, word: U, cycle: U) -> U:
-    """Data that a read in M-cycle `cycle` of an instruction finds where nobody drives the bus.
+    """Return the data that a read in M-cycle `cycle` of an instruction finds on the undriven bus.
 
-    It is the code byte fetched one M-cycle before: a byte lasts no longer, and only code outside
-    VRAM and HRAM comes over this bus (https://gbdev.io/pandocs/MBCs.html: open bus).
+    It is the code byte fetched one M-cycle before: a byte lasts no longer, and only code outside VRAM and
+    HRAM comes over this bus (https://gbdev.io/pandocs/MBCs.html: open bus).
     """
     fetched_now = wp.where((word & U(256)) != U(0), U(3), U(2))
     byte = wp.where(cycle == fetched_now, word & U(255), U(0xFF))
@@ -131,8 +130,10 @@ def left_on_bus(pc: U, word: U, cycle: U) -> U:
 
 @wp.func
 def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U, idle_skip: U):
-    """The store of an instruction. A byte for a register, the mapper or VRAM, with nothing due
-    before, takes no detour over the bus."""
+    """Execute the store of an instruction.
+
+    A byte for a register, the mapper or VRAM, with nothing due before, bypasses the bus.
+    """
     t = now + ((ctl >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
     calm = (ctl & U(WRITE16)) == U(0) and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
     if calm and a == U(DMA) and c.dma_state == U(0) and idle_skip != U(0):
@@ -170,7 +171,7 @@ def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, t: U)
 
 @wp.func(inline=False)
 def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
-    """INC/DEC of a pair that points into OAM corrupts it during mode 2."""
+    """Corrupt OAM during mode 2 by INC/DEC of a pair that points into it."""
     if (before & U(0xFF00)) == U(OAM) and not is_flat(c):
         if I(t - U(1) - c.deadline) >= I(0):
             catch_up(c, mem, rom, t - U(1))
@@ -179,7 +180,7 @@ def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
 
 @wp.func
 def answer_fetch(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, idle_skip: U):
-    """Leave the word at PC in the row; step over the byte that the HALT bug repeats."""
+    """Store the word at PC in the row; step over the byte that the HALT bug repeats."""
     skipped = c.halt_bug
     word = fetch_slow(c, mem, rom, control, c.pc, c.now)
     c.pc = (c.pc - skipped) & WORD
@@ -190,7 +191,7 @@ def answer_fetch(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, idl
 
 @wp.func
 def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_skip: U) -> U:
-    """Leave the memory operand in the scratch bytes. Returns LOOK_LATER if VRAM may open, or 0."""
+    """Store the memory operand in the scratch bytes; return LOOK_LATER if VRAM may open, or 0."""
     o = ServiceLocals()
     a = ld32(scratch + Q(U(ADDRESS_AT)))
     ctl = ld32(scratch + Q(U(CONTROL_AT)))
@@ -211,8 +212,7 @@ def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_
 
 @wp.func
 def answer_executed(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: U) -> U:
-    """What the instruction just executed still has to do. Returns LOOK_NOW if VRAM may have opened
-    or closed, else 0."""
+    """Finish the instruction just executed; return LOOK_NOW if VRAM may have opened or closed, else 0."""
     o = ServiceLocals()
     o.look = U(0)
     a = ld32(scratch + Q(U(ADDRESS_AT)))
@@ -233,10 +233,10 @@ def answer_executed(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, id
 
 @wp.func(inline=True)
 def attend(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, asked: U, stable: U, idle_skip: U) -> U:
-    """Do what is due at a boundary, or what the instruction at PC asked for.
+    """Run the events due at a boundary, or serve the request of the instruction at PC.
 
-    The registers are in `c`. Events and interrupts come first, then the opcode of an instruction
-    that cannot be fetched from predecoded ROM. Returns HAS_WORD, HAS_MEMORY, DONE.
+    The registers are in `c`. Events and interrupts come first, then the opcode of an instruction that cannot
+    be fetched from predecoded ROM. Returns HAS_WORD, HAS_MEMORY, DONE.
     """
     o = ServiceLocals()
     o.answer = U(0)
@@ -251,7 +251,7 @@ def attend(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, asked: U,
         if asked != U(ASK_FETCH) and I(c.now - c.deadline) >= I(0):
             if act_at_deadline(c, mem, rom) != U(0):
                 o.answer = DONE
-            # Nothing seen any more: a skip needs two equal visits with stable reads between.
+            # The last branch is forgotten: a skip needs two equal visits with stable reads between.
             st128(scratch + Q(U(SEEN)), U(0), U(0), U(0), c.now)
             c.stable = c.now
             o.look = U(LOOK_NOW)
@@ -260,7 +260,7 @@ def attend(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, asked: U,
             answer_fetch(c, mem, rom, control, scratch, idle_skip)
             c.stable = earlier(kept, c.stable)
             o.answer = U(HAS_WORD)
-    # For how long VRAM is plain memory; what was found before holds until something objects.
+    # How long VRAM is plain memory; an earlier result holds until something changes it.
     if (c.ppu_drafting | c.ppu_finished | c.dma_state) != U(0):
         st32(scratch + Q(U(WINDOW_AT)), c.now)
     elif o.look != U(0):

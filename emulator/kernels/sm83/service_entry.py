@@ -1,5 +1,6 @@
-"""How the executors of a GPU come to the service: `serve` for a console that waits, the short way
-if there is one, else `attend`; and STAT as a lone lane reads it.
+"""Entry of a GPU's executors to the service: `serve` for a console that waits, and STAT as a lone lane reads it.
+
+`serve` takes the short path if there is one, else `attend`.
 """
 
 import warp as wp
@@ -23,7 +24,7 @@ from emulator.state.batch import Console
 
 @wp.func(inline=True)
 def serve(c: wp.ref[Console], mem: Q, b: wp.ref[Bases]):
-    """Do what the mailbox of one console asks and leave the answer there."""
+    """Serve the request in the mailbox of one console and leave the answer there."""
     p = mem + Q(b.scratch)
     asked = ld32(p + Q(U(ASKED_AT)))
     answer = answer_quickly(c, mem, p, b.words, asked, b.idle_skip)
@@ -38,9 +39,11 @@ READ_CYCLE = 3  # of LDH A,(n8): the M-cycle in which it reads
 
 @wp.func(inline=True)
 def read_status_here(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]) -> wp.bool:
-    """LDH A,(41) at PC, up to the read: STAT is in `r.memory`, turns of a loop that waits for
-    HBlank have passed, and it is known how long VRAM is open. False, with nothing done, if that
-    takes a closer look."""
+    """Execute LDH A,(41) at PC, up to the read, which leaves STAT in `r.memory`.
+
+    Turns of a loop that waits for HBlank are skipped, and the time for which VRAM is open is updated. Returns
+    False, with nothing done, if only the service can do it.
+    """
     s = Status()
     s.loop = U(0)
     s.hblank = wp.bool(False)

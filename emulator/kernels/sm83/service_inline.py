@@ -1,4 +1,4 @@
-"""What is rare, but simple enough to be done where it stands in the hot loop, without `attend`.
+"""Rare work that is simple enough for the hot loop itself, without `attend`.
 
 All of it holds only while nothing comes due within the instruction (`Registers.due`).
 """
@@ -21,7 +21,7 @@ PLAIN_PICTURE = 0x0B8C  # SCY SCX BGP OBP0 OBP1 WX
 
 @wp.func(inline=True)
 def set_ime(r: wp.ref[Registers], c: wp.ref[Console], kind: U) -> wp.bool:
-    """EI, DI and RETI. False if it is none of them."""
+    """Execute EI, DI or RETI; return False for another operation."""
     done = switches_interrupts(kind)
     if done:
         if switch_interrupts(c, r.mem, kind, r.now) != U(0):
@@ -31,7 +31,7 @@ def set_ime(r: wp.ref[Registers], c: wp.ref[Console], kind: U) -> wp.bool:
 
 @wp.func(inline=True)
 def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, start: U):
-    """A write to P1."""
+    """Write P1."""
     cycle = (ctl >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7)
     if joypad_select(c, r.mem, value, start + cycle - U(1)) != U(0):
         fall_due(r)  # an interrupt is requested
@@ -42,7 +42,7 @@ def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, s
 
 @wp.func(inline=True)
 def set_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U) -> wp.bool:
-    """A write to 2000-3FFF. False if it may do more than change the ROM bank at 4000."""
+    """Write 2000-3FFF; return False if that may do more than change the ROM bank at 4000."""
     done = c.dma_state == U(0) and switches_bank(c)
     if done:
         switch_bank(c, a, value & U(255))
@@ -52,22 +52,22 @@ def set_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U) -> wp.boo
 
 @wp.func(inline=True)
 def stores_plainly(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
-    """True for picture registers while they are plain memory."""
+    """Return whether a write changes a picture register that is plain memory now."""
     until = earlier(r.vram_until, r.due)
     plain = (a & U(0xFFF0)) == U(LCDC) and ((U(PLAIN_PICTURE) >> (a & U(15))) & U(1)) != U(0)
     if a == U(LCDC):
-        plain = ((ld8(p) ^ value) & U(0xA0)) == U(0)  # neither the LCD's switch nor the window's
+        plain = ((ld8(p) ^ value) & U(0xA0)) == U(0)  # neither the LCD's nor the window's enable bit
     plain = plain and not wide and (r.fast & PICTURE_PLAIN) != U(0)
     return plain and I(until - start) >= I(LONGEST)
 
 
 @wp.func(inline=True)
 def reads_plainly(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
-    """True if `r.memory`, taken from where the byte lies, is what a read finds there.
+    """Return whether `r.memory`, the byte in memory, is what a read finds.
 
-    While nothing is due within the instruction some I/O registers read as they lie in memory.
+    While nothing is due within the instruction, memory has the read values of some I/O registers.
     """
-    hblank = r.vram_until - U(STATUS_MARGIN)  # its end
+    hblank = r.vram_until - U(STATUS_MARGIN)  # end of HBlank
     status = a == U(STAT) and (r.fast & STATUS_PLAIN) != U(0) and I(hblank - start) >= I(LONGEST)
     picture = (a & U(0xFFF0)) == U(LCDC) and ((U(PLAIN_IO) >> (a & U(15))) & U(1)) != U(0)
     joypad = a == U(P1) and (r.memory & U(SETTLED)) != U(0)

@@ -1,8 +1,7 @@
-"""The two commonest requests, answered by the shortest way: STAT, and a byte for open VRAM.
+"""Short answers to the two commonest requests: STAT, and a byte for open VRAM.
 
-Programs poll STAT before every byte they copy to VRAM. `attend` gives the same answers to the same
-questions, by way of code for every case there is; this is a tenth of it, without a call, and all
-lanes of a serving warp take it together.
+Programs poll STAT before every byte they copy to VRAM. `attend` gives the same answers to the same requests, through
+code for every case; this is a tenth of it, without a call, and all lanes of a serving warp take it together.
 """
 
 import warp as wp
@@ -49,7 +48,7 @@ WRITE16 = control_rows.WRITE16
 
 @wp.struct
 class Answer:
-    """A request, as the row's padding has it, and what is answered."""
+    """Request, as the row's padding has it, and its answer."""
 
     address: wp.uint32
     operand: wp.uint32
@@ -63,16 +62,16 @@ class Answer:
 
 @wp.struct
 class Status:
-    """A read of STAT on its way."""
+    """Read of STAT in progress."""
 
-    value: wp.uint32  # what it reads; 0 if that takes a closer look
+    value: wp.uint32  # value read; 0 if only `attend` can tell
     line: wp.int32
     x: wp.int32  # dot of the line
-    end: wp.int32  # dot at which mode 3 ends; 0 if that takes a closer look
+    end: wp.int32  # dot at which mode 3 ends; 0 if only the exact path can tell
     change: wp.int32  # dot at which STAT changes
-    loop: wp.uint32  # M-cycles of a turn if the read is part of a loop that waits, else 0
+    loop: wp.uint32  # M-cycles of a turn if the read is part of a waiting loop, else 0
     hblank: wp.bool  # ... for HBlank
-    passed: wp.uint32  # M-cycles of the turns that are passed over
+    passed: wp.uint32  # M-cycles of the skipped turns
     # FF40-FF4F of the row
     registers: wp.uint32
     compare: wp.uint32
@@ -82,7 +81,7 @@ class Status:
 
 @wp.func
 def add_objects(o: wp.ref[Status], oam: Q, lcdc: int, scx: int, window_x: int):
-    """Move the end of mode 3 by what the line's objects cost."""
+    """Add the dots of the line's objects to the end of mode 3."""
     found = Found()
     find_on_line(found, oam, o.line, wp.where((lcdc & LCDC_OBJ_SIZE) != 0, U(16), U(8)))
     if (found.low | found.high) != U(0):
@@ -91,10 +90,10 @@ def add_objects(o: wp.ref[Status], oam: Q, lcdc: int, scx: int, window_x: int):
 
 @wp.func
 def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
-    """`mode_timing.line_end` of a line that is known, or plain and without writes.
+    """Compute `mode_timing.line_end` of a line that is cached, or plain and without writes.
 
-    `mode_timing.plain_end` over again, from registers that are at hand: the kernel that inlines that one
-    instead has a few machine instructions more.
+    It repeats `mode_timing.plain_end` with registers that are loaded already: the kernel that inlines that
+    one instead has a few machine instructions more.
     """
     o.end = 0
     if I(c.ppu_end_line) == o.line + 1:
@@ -115,7 +114,7 @@ def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
 
 @wp.func
 def find_loop(o: wp.ref[Status], words: Q, word: U, pc: U, rom_low: U, rom_high: U):
-    """Is the instruction at `pc`, `word`, the first of a loop that `wait_code` knows?"""
+    """Find out whether the instruction at `pc`, `word`, is the first of a loop that `wait_code` knows."""
     o.loop = U(0)
     o.hblank = wp.bool(False)
     if pc < U(VRAM) and (pc & U(0x3FFF)) < U(0x3FF8):
@@ -135,7 +134,7 @@ def find_loop(o: wp.ref[Status], words: Q, word: U, pc: U, rom_low: U, rom_high:
 
 @wp.func
 def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
-    """STAT as read at `t`, with the LCD on and no OAM DMA about."""
+    """Read STAT at `t`, with the LCD on and no OAM DMA near."""
     o.value = U(0)
     dot = dot_of(c, access_time(t))
     o.line = dot / LINE_DOTS
@@ -144,7 +143,7 @@ def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
     calm = c.ppu_dma == U(0)
     if c.ppu_dma == U(1):
         calm = I(t * U(4) - c.ppu_dma_start) >= DMA_DOTS + 16 + LINE_DOTS
-    # Line 153 shows its number for a moment only; what the first dots show differs by line.
+    # Line 153 shows its number for a moment only; the first dots differ by line.
     settled = o.x >= 12 or (o.x >= 5 and o.line != LAST_LINE)
     settled = settled or (o.line > 0 and o.line < VBLANK_LINE)
     calm = calm and settled and c.ppu_first == U(0) and (o.registers & U(0x80)) != U(0) and not is_flat(c)
@@ -169,13 +168,13 @@ def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def time_of(o: wp.ref[Status], c: wp.ref[Console], dot: int) -> U:
-    """First M-cycle whose access sees dot `dot` of the line."""
+    """Return the first M-cycle whose access sees dot `dot` of the line."""
     return c.ppu_origin + U((o.line * LINE_DOTS + dot + 4) >> 2) + U(1)
 
 
 @wp.func
 def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U):
-    """`idle_loops_stat.wait_for_hblank`, or a closer look if something intervenes."""
+    """Skip to HBlank like `idle_loops_stat.wait_for_hblank`; clear `o.value` if an event intervenes."""
     hblank = time_of(o, c, o.end)
     o.passed = (turns_in(hblank - t, o.loop) + U(1)) * o.loop
     fits = I(now + o.passed - deadline) < I(0) and I(t + o.passed - U(1) - deadline) < I(0)
@@ -184,7 +183,7 @@ def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U
 
 @wp.func
 def after_turns(o: wp.ref[Status], hi: U) -> U:
-    """A and F as the turns that were passed over leave them."""
+    """Return `hi` with A and F after the skipped turns."""
     masks = o.loop == U(8)
     kept = (hi & wp.where(masks, U(0xFFFF), A_CARRY_HL)) | U(0x200000)
     return wp.where(o.passed != U(0), kept | wp.where(masks, U(0x02000000), U(0)), hi)
@@ -192,9 +191,11 @@ def after_turns(o: wp.ref[Status], hi: U) -> U:
 
 @wp.func
 def read_in_loop(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, deadline: U, stable: U) -> U:
-    """`o.value` becomes STAT as the instruction that begins at `now` reads it at `t`, once the
-    turns of a loop that waits for HBlank have passed; 0 if that takes a closer look. Returns until
-    when what was read stays as it is, `stable` at most."""
+    """Read STAT at `t` for the instruction at `now`, after the turns of a loop that waits for HBlank.
+
+    `o.value` becomes the value, or 0 if only `attend` can tell. Returns the time until which it stays the
+    same, `stable` at most.
+    """
     o.value = U(0)
     o.passed = U(0)
     until = stable
@@ -209,7 +210,7 @@ def read_in_loop(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, de
 
 @wp.func
 def window_after(c: wp.ref[Console], mem: Q, now: U, status: U) -> U:
-    """How long VRAM is plain memory for the instruction at `now`, which has read `status`."""
+    """Return how long VRAM is plain memory for the instruction at `now`, which has read `status`."""
     window = now
     if (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0):
         window = ppu_vram_window(c, mem, now + U(3), status)
@@ -218,7 +219,7 @@ def window_after(c: wp.ref[Console], mem: Q, now: U, status: U) -> U:
 
 @wp.func
 def answer_status(o: wp.ref[Answer], c: wp.ref[Console], mem: Q, words: Q, idle_skip: U):
-    """STAT as the operand of the instruction at PC; a loop waiting for HBlank is passed over."""
+    """Answer with STAT as the operand of the instruction at PC; a loop waiting for HBlank is skipped."""
     s = Status()
     s.loop = U(0)
     s.hblank = wp.bool(False)
@@ -237,9 +238,9 @@ def answer_status(o: wp.ref[Answer], c: wp.ref[Console], mem: Q, words: Q, idle_
 
 @wp.func
 def keep_old_byte(c: wp.ref[Console], mem: Q, offset: U, t: U) -> wp.bool:
-    """Note the byte of VRAM that a store at `t` replaces, for pictures not drawn yet.
+    """Log the byte of VRAM that a store at `t` replaces, for pictures not drawn yet.
 
-    False if VRAM may be closed, or if something takes a closer look.
+    Returns False if VRAM may be closed, or if only the exact path can log it.
     """
     dot = dot_of(c, access_time(t))
     line = dot / LINE_DOTS
@@ -256,7 +257,7 @@ def keep_old_byte(c: wp.ref[Console], mem: Q, offset: U, t: U) -> wp.bool:
 
 @wp.func
 def answer_store(o: wp.ref[Answer], c: wp.ref[Console], mem: Q):
-    """The store to VRAM of the instruction just executed, if VRAM is open."""
+    """Store to VRAM for the instruction just executed, if VRAM is open."""
     t = o.time + ((o.control >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
     offset = o.address - U(ROW_ORIGIN)
     plain = c.dma_state == U(0) and not is_flat(c)
@@ -274,7 +275,7 @@ def answer_store(o: wp.ref[Answer], c: wp.ref[Console], mem: Q):
 
 @wp.func
 def answer_quickly(c: wp.ref[Console], mem: Q, p: Q, words: Q, asked: U, idle_skip: U) -> U:
-    """The answer of `attend` to what the row's padding at `p` asks, or NO_ANSWER."""
+    """Return the answer of `attend` to the request in the row's padding at `p`, or NO_ANSWER."""
     o = Answer()
     o.answer = NO_ANSWER
     if asked == U(ASK_READ) or asked == U(ASK_WRITE):

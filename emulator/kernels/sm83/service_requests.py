@@ -1,21 +1,20 @@
-"""What the hot path and the service say to each other, and where: one page for both.
+"""Protocol between the hot path and the service: requests, answers and their places.
 
-The hot path executes instructions: sm83/data_path.py on a GPU, generated C++
-(sm83/cpp_instructions.py) on a CPU. What it cannot do it asks for and then waits:
-sm83/service_entry.py answers. Both meet in 48 bytes of the console's row, the *mailbox* at
-`Batch.scratch`, besides the registers in `Console`:
+The hot path executes instructions: sm83/data_path.py on a GPU, generated C++ (sm83/cpp_instructions.py) on a
+CPU. For other work it leaves a request and then waits: sm83/service_entry.py answers. Both meet in 48 bytes
+of the console's row, the *mailbox* at `Batch.scratch`, besides the registers in `Console`:
 
-    word       written by the hot path                  written by the service
-    REQUEST    address, value, control bits, start      -
-    SEEN       the last watched branch (`Registers`)    zeros and now, if the CPU has looked up
-    WORD       word of the instruction that asks        the word at PC, if one was fetched
-    MEMORY     0                                        the operand, if HAS_MEMORY
-    WINDOW     `Registers.vram_until`                   how long VRAM is open, if that was looked up
-    ASKED      what is asked, ASK_* or 0                the answer: HAS_* or DONE
+    word    written by the hot path               written by the service
+    REQUEST address, value, control bits, start   -
+    SEEN    the last watched branch (`Registers`) zeros and now, if the CPU has attended
+    WORD    word of the instruction that asks     the word at PC, if one was fetched
+    MEMORY  0                                     the operand, if HAS_MEMORY
+    WINDOW  `Registers.vram_until`                how long VRAM is open, if that was looked up
+    ASKED   the request, ASK_* or 0               the answer: HAS_* or DONE
 
-The native path keeps what it has seen itself (SEEN is 0 once the service wants that forgotten), and
-passes what it asks and is answered as a number. Who may touch the mailbox when is the board's
-business (executors/service_board.py): the hot path until it posts, the service until it answers.
+The native path keeps its last branch itself (SEEN is 0 once the service wants it forgotten), and passes
+request and answer as a number. The board decides who may access the mailbox (executors/service_board.py): the
+hot path until it posts, the service until it answers.
 """
 
 import warp as wp
@@ -36,16 +35,16 @@ ASK_LEAVE = 128  # nothing: to be passed on (executors/launch_tail.py)
 HAS_WORD = 1
 HAS_MEMORY = 2
 DONE = wp.constant(wp.uint32(0x80000000))  # the launch is over; in Registers.asked as well
-NO_ANSWER = wp.constant(wp.uint32(0x40000000))  # of the short way: `attend` has to be called
+NO_ANSWER = wp.constant(wp.uint32(0x40000000))  # of the short path: `attend` has to be called
 
 # Kinds of requests, 1 to 15. Consoles that wait for the same kind are served together.
-KIND_SHIFT = 8  # of a request: its kind lies above what is asked
+KIND_SHIFT = 8  # of a request: its kind lies above the ASK_* bits
 KIND_DUE = 1
 KIND_READ_STAT = 2
 KIND_READ_VRAM = 3
 KIND_READ = 4
 KIND_CONTROL = 5
-KIND_WRITE_SOUND = 6  # and what else lies above FF0F
+KIND_WRITE_SOUND = 6  # and the other registers above FF0F
 KIND_WRITE_PICTURE = 7
 KIND_WRITE_LOW = 8  # FF00-FF0F
 KIND_WRITE_DMA = 9
@@ -72,7 +71,7 @@ ASKED_AT = 44
 
 @wp.func(inline=True)
 def leave_request(mailbox: Q, address: U, value: U, control: U, start: U):
-    """The words of REQUEST. `start`: the time at which the instruction began."""
+    """Store the words of REQUEST. `start`: the time at which the instruction began."""
     st128(mailbox, address, value, control, start)
 
 
@@ -83,9 +82,9 @@ class KindLocals:
 
 @wp.func(inline=True)
 def with_kind(asked: U, a: U) -> U:
-    """A request concerning address `a`, with its kind from bit KIND_SHIFT on.
+    """Return a request for address `a`, with its kind from bit KIND_SHIFT on.
 
-    Consoles of one kind take the same way through the service.
+    Consoles of one kind take the same path through the service.
     """
     o = KindLocals()
     o.kind = U(KIND_OAM_BUG)
@@ -115,19 +114,19 @@ WRITE16 = control_rows.WRITE16
 
 @wp.func
 def slow_kind(ctl: U) -> U:
-    """What an instruction off the uniform path is (control_rows.SLOW_KINDS)."""
+    """Return the kind of an instruction off the uniform path (control_rows.SLOW_KINDS)."""
     return (ctl >> U(24)) & U(15)
 
 
 @wp.func(inline=True)
 def is_wide(ctl: U) -> wp.bool:
-    """Is the memory operand one of two bytes?"""
+    """Return whether the memory operand has two bytes."""
     return (ctl & U(READ16 | WRITE16)) != U(0)
 
 
 @wp.func
 def fetched(first: U, second: U, third: U) -> U:
-    """Predecoded word of three code bytes, as control_rows.predecode makes it."""
+    """Return the predecoded word of three code bytes, as control_rows.predecode makes it."""
     immediate = wp.where((first & U(0xC7)) == U(0xC7), first & U(0x38), second | (third << U(8)))
     plain = first | (immediate << U(16))
     return wp.where(first == U(0xCB), U(256) + second, plain)
