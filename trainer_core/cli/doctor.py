@@ -1,4 +1,4 @@
-"""`dmglab doctor`: what this machine offers, as one object to paste into a question."""
+"""`dmglab doctor`: report devices, versions, compiled kernels and caches of this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import psutil
 
 from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import on_terminal, standard_output
+from trainer_core.cli.output import Result
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import BUILT_IN_TASKS, broken_tasks, list_tasks
 from trainer_core.runners.catalog import NATIVE, broken_runners
@@ -40,15 +40,13 @@ PACKAGES = (
 @dataclass(frozen=True)
 class Options:
     compile: bool = False
-    """Also compile what is missing and time the start of a fresh process."""
+    """Compile missing kernels and measure the start of a new process."""
     install_desktop: bool = False
-    """Also put the app and its icon into the desktop's menu."""
+    """Add the app and its icon to the menu of the desktop."""
     remove_desktop: bool = False
-    """Also take the app and its icon out of the desktop's menu."""
-    json: bool = False
-    """One JSON object on a terminal too, as a pipe or file gets it."""
+    """Remove the app and its icon from the menu of the desktop."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME, var/ of a checkout, or the platform's data folder."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -80,10 +78,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     verdict: dict[str, Any] = {"ok": not problems}
     if problems:
         verdict["error"] = "; ".join(problems)
-    if options.json or not on_terminal():
-        return {**verdict, **found, "problems": problems}
-    print(describe(found), file=standard_output())
-    return verdict if problems else {}
+    return Result({**verdict, **found, "problems": problems}, describe(found))
 
 
 def describe(found: dict[str, Any]) -> str:

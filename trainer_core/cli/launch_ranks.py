@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 import psutil
 
+from trainer_core.cli.progress import end_progress
 from trainer_core.wire.addresses import is_host, shown_address
 from trainer_core.wire.environment import MEETING, child_environment
 from trainer_core.wire.errors import ConfigError
@@ -84,6 +85,7 @@ def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dic
         return subprocess.Popen(command, env=environment)
 
     remove_left_meetings()
+    end_progress()  # the ranks write to the same terminal
     with tempfile.TemporaryDirectory(prefix=f"{MEETINGS}{os.getpid()}-") as folder:
         ranks = start_ranks(start, count, Path(folder) / "meeting", nodes)
         signal.signal(signal.SIGINT, lambda *_: None)  # a terminal sends it to the ranks as well

@@ -35,7 +35,7 @@ class Options:
     run: Annotated[str, tyro.conf.Positional] = "latest"
     """Run id, run folder, or `latest`."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
     seconds: float | None = None
     """Another time limit, counted from now."""
     total_env_steps: int | None = None

@@ -16,7 +16,7 @@ import msgspec
 from trainer_core.lab import durable_files
 from trainer_core.lab.paths import RunPaths
 from trainer_core.wire import records
-from trainer_core.wire.errors import LabError, ProtocolError
+from trainer_core.wire.errors import FailureError, ProtocolError
 
 TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
 """Enough of a log's end for its last whole line."""
@@ -27,7 +27,7 @@ KEPT_FOR_GOOD = (
 others are in the kernel's hands, which outlives a process."""
 
 
-class DiskError(LabError):
+class DiskError(FailureError):
     """The disk is full or cannot be written; nothing that was announced is lost."""
 
 

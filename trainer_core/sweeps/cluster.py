@@ -21,7 +21,7 @@ from trainer_core.sweeps.slot import unborn
 from trainer_core.sweeps.sweep import Sweep, Trial
 from trainer_core.wire.addresses import is_host, shown_address
 from trainer_core.wire.environment import python_path, tell_libraries_unless_told
-from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.errors import ConfigError, FailureError, LabError
 from trainer_core.wire.run_record import RunRecord
 
 ANSWER_S = 10.0
@@ -119,7 +119,7 @@ class RaySlots:
                 self._placed.discard(trial.number)
                 self._busy.pop(trial.number, None)
                 del actor  # the last handle: Ray ends it and frees its place
-        raise LabError(f"trial {trial.number} lost its node {MAX_LIVES} times")
+        raise FailureError(f"trial {trial.number} lost its node {MAX_LIVES} times")
 
     async def stop(self, trial: Trial, reason: str) -> None:
         """Climb the ladder; a trial that still waits for a place gives it up."""

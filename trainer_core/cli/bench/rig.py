@@ -50,7 +50,7 @@ class GameOptions:
     """A task instead of a ROM: its ROM and its first start state."""
     device: str = "cpu"
     home: Path | None = None
-    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,7 @@ class Options:
     gpus: int = 1
     """Processes, one per GPU (or CPU share), started by torchrun; num_envs is per process."""
     home: Path | None = None
-    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
