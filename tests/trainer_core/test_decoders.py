@@ -199,7 +199,7 @@ def test_an_output_that_is_no_file_stays_what_it_is(tmp_path: Path, capsys: pyte
         records.encode(records.UpdateRecord(run_id="r", seq=0, time=1.0, env_steps=1, wall_time_s=1.0, sps=1.0))
     )
     for out, words in ((pipe, "no regular file"), (tmp_path, "is a folder"), (".", "is a folder")):
-        for command in (["gif", str(folder)], ["plot", str(log)]):
+        for command in (["export", str(folder)], ["plot", str(log)]):
             assert main([*command, "--out", str(out)]) == 1
             assert words in json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
     assert pipe.is_fifo()

@@ -101,7 +101,7 @@ def test_what_a_killed_archiving_left_is_put_right_by_the_next(home: HomePaths, 
     if is_here:
         archive(home, RUN, home.archives, remove=True)
     else:
-        with pytest.raises(ConfigError, match=r"is archived: .*`dmglab restore` brings it back"):
+        with pytest.raises(ConfigError, match=r"is archived: .*`dmglab archive restore` brings it back"):
             archive(home, RUN, home.archives, remove=True)
     assert [path.name for path in home.runs.iterdir()] == []
     restore(home.archives / f"{RUN}.tar.gz", home)
@@ -131,7 +131,7 @@ def test_one_process_a_home_moves_runs(home: HomePaths) -> None:
 def test_an_archived_run_is_named_as_such(home: HomePaths) -> None:
     archive(home, RUN, home.archives, remove=True)
     for find in (find_run, find_checkpoint):
-        with pytest.raises(LabError, match=r"is archived: .*dmglab restore"):
+        with pytest.raises(LabError, match=r"is archived: .*dmglab archive restore"):
             find(RUN, home)
 
 
@@ -264,7 +264,7 @@ def test_only_runs_are_looked_at(home: HomePaths, capsys: pytest.CaptureFixture[
 
 
 def test_restore_wants_an_archive(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["restore"]) == 1
+    assert main(["archive", "restore"]) == 2
     assert "name at least one archive" in capsys.readouterr().err
 
 

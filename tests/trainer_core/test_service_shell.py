@@ -93,7 +93,7 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
         (("pause", "run-00000"), "run-00000 has ended already (finished)"),
         (("train", "--task", "nowhere", "--detach"), "no task 'nowhere'"),
         (("archive",), "say which runs"),
-        (("restore", "/nowhere.tar.gz"), "No such file"),
+        (("archive", "restore", "/nowhere.tar.gz"), "No such file"),
         (("query", "DELETE FROM runs"), "not authorized"),
         (("runs", "--state", "odd"), "no state 'odd'"),
     ],

@@ -132,8 +132,11 @@ def _in_words(found: dict[str, Any]) -> Result:
     who = found["checkpoint"] or f"The {found['policy']} policy"
     rate, count = found.get("success_rate"), found.get("episodes")
     text = "" if rate is None else f"{who} reached the goal in {rate:.1%} of {count} episodes ({found['mode']})."
+    if "tasks" not in found:
+        return Result(
+            found, f"{text}\nMedian {found['median_steps_to_goal']:g} steps, mean return {found['mean_return']:.3f}."
+        )
     head = ("task", "success", "episodes", "median steps", "mean return")
-    tasks = found.get("tasks") or {found["task"]: found}
     rows = (
         (
             task,
@@ -142,7 +145,7 @@ def _in_words(found: dict[str, Any]) -> Result:
             f"{row['median_steps_to_goal']:g}",
             f"{row['mean_return']:.3f}",
         )
-        for task, row in tasks.items()
+        for task, row in found["tasks"].items()
     )
     return Result(found, f"{text}\n{table(head, rows)}".lstrip("\n"))
 

@@ -120,12 +120,8 @@ def _chosen(argv: list[str]) -> tuple[Command, list[str]]:
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("dmglab")
-    except PackageNotFoundError:  # sources that nobody installed
-        return "from sources"
+    """Return the version of the installed package, or of the checkout that these files belong to."""
+    return importlib.import_module("dmglab").__version__
 
 
 def leave(command: Callable[[], int]) -> NoReturn:
@@ -137,8 +133,8 @@ def leave(command: Callable[[], int]) -> NoReturn:
     """
     try:
         status = command()
-    except StdoutError:
-        status = 1
+    except StdoutError as error:
+        status = 0 if error.errno == errno.EPIPE else FAILED
     except SystemExit as end:  # --help
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):

@@ -15,8 +15,8 @@ from typing import Any, TextIO
 from trainer_core.wire import records
 from trainer_core.wire.errors import shortened, visible
 
-WIDEST, NARROWEST = 70, 12
-"""Letters of a cell: a hash has 64; and of a column that is narrowed to fit a terminal."""
+WIDEST, NARROWEST = 70, 24
+"""Letters of a cell: a hash has 64; and of a last column that is cut to fit a terminal."""
 _NUMBER = re.compile(r"[-+]?[\d,.]+(e[-+]?\d+)?%?( [A-Za-z]{1,3})?")
 
 
@@ -45,42 +45,45 @@ def in_words(event: records.Event) -> str:
     return ""
 
 
-def say(text: str, to: TextIO | None = None) -> None:
-    """Print lines on standard error, or `to` another stream, at once."""
-    lines = "\n".join(map(visible, text.split("\n")))
-    print(lines, file=to or sys.stderr, flush=True)
+def say(text: str) -> None:
+    """Print lines on standard error, at once."""
+    print(_lines(text), file=sys.stderr, flush=True)
 
 
 def print_result(result: Mapping[str, Any], as_text: bool) -> None:
     """Print what a command found on standard output."""
     if not as_text:
-        print(json.dumps(result), flush=True)
+        print(json.dumps(result))
     elif text := result.text if isinstance(result, Result) and result.text else fields(result):
-        say(text, sys.stdout)
+        print(_lines(text))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> str:
-    """Return rows under their head, numbers to the right, narrowed to the terminal; `empty` for no rows."""
+    """Return rows under their head, numbers to the right; `empty` for no rows.
+
+    Empty columns are left out, and the last one is cut to fit a terminal.
+    """
     texts = [[shortened(cell(value), WIDEST) for value in row] for row in rows]
     if not texts:
         return empty
+    filled = [number for number in range(len(head)) if any(row[number] for row in texts)]
+    head, texts = [head[number] for number in filled], [[row[number] for number in filled] for row in texts]
     numbers = [all(not text or _NUMBER.fullmatch(text) for text in column) for column in zip(*texts, strict=True)]
     shown = [list(head), *texts]
-    widths = _narrowed([max(map(len, column)) for column in zip(*shown, strict=True)])
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    if on_terminal() and widths:
+        room = shutil.get_terminal_size().columns - sum(widths[:-1]) - 2 * len(widths[:-1])
+        widths[-1] = min(widths[-1], max(NARROWEST, room))
     lines = []
     for row in shown:
         aligned = zip(row, widths, numbers, strict=True)
         cells = (shortened(text, width).rjust(width if right else 0).ljust(width) for text, width, right in aligned)
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
-
-
-def _narrowed(widths: list[int]) -> list[int]:
-    """Return the widths with the widest ones cut until the line fits the terminal."""
-    room = shutil.get_terminal_size().columns if on_terminal() else sys.maxsize
-    while sum(widths) + 2 * len(widths) - 2 > room and max(widths) > NARROWEST:
-        widths[widths.index(max(widths))] -= 1
-    return widths
 
 
 def fields(found: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ class ProgressLine(SteadyStream):
         super().__init__(stream)  # type: ignore[arg-type]
         self._name, self._began, self._owner = name, time.monotonic(), os.getpid()
         self._share, self._detail = -1.0, ""
-        self._is_shown, self._at_margin = False, True
+        self._shown, self._at_margin = "", True
         self._turn, self._done = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._keep_drawing, daemon=True)
         self._thread.start()
@@ -57,10 +57,10 @@ class ProgressLine(SteadyStream):
         self._done.wait(PATIENCE_S)
         while not self._done.wait(TICK_S):
             with self._turn:
-                if self._at_margin:
-                    super().write(f"\r{self._line()}\x1b[K")
+                if self._at_margin and (line := self._line()) != self._shown:
+                    super().write(f"\r{line}\x1b[K")
                     self.flush()
-                    self._is_shown = True
+                    self._shown = line
 
     def _line(self) -> str:
         parts = [self._name, f"{time.monotonic() - self._began:.0f} s", visible(self._detail)]
@@ -70,10 +70,10 @@ class ProgressLine(SteadyStream):
         return "  ".join(filter(None, parts))[: shutil.get_terminal_size().columns - 1]
 
     def _erase(self) -> None:
-        if self._is_shown:
+        if self._shown:
             super().write("\r\x1b[K")
             self.flush()
-            self._is_shown = False
+            self._shown = ""
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 from trainer_core.cli.options import home_paths
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import named_rom
-from trainer_core.lab.tasks import Episode, Goal, Rom, Starts, Task, TaskManifest, find_task
+from trainer_core.lab.tasks import BUILT_IN_TASKS, Episode, Goal, Rom, Starts, Task, TaskManifest, find_task
 from trainer_core.wire.errors import ConfigError, LabError
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ def load_game(options: GameOptions) -> Game:
     if (rom is None) == (task == ""):
         raise ConfigError("give a ROM with --rom or a task with --task")
     paths = home_paths(options.home)
+    if task in BUILT_IN_TASKS:
+        raise ConfigError(f"{task} runs without a Game Boy: name another task, or a ROM with --rom")
     if rom is None:
         found = find_task(task, paths)
         cartridge = load_rom(found, paths)
