@@ -85,8 +85,8 @@ COMPLAINTS = {
     "train --num-envs x": "Error parsing --num-envs: invalid literal for int() with base 10: 'x'; see dmglab train",
     "queue move run b": "Error parsing INT: invalid literal for int() with base 10: 'b'; see dmglab queue move",
     "train --nope 1 extra": "Unrecognized options: --nope, 1, extra; see dmglab train",
-    "rollout": "Missing from dmglab rollout: --out PATH Folder for rollout.gif, rollout.jsonl and meta.json. (required);"
-    " see dmglab rollout",
+    "rollout": "Missing from dmglab rollout: --out PATH Folder for rollout.gif, rollout.jsonl and meta.json. "
+    "(required); see dmglab rollout",
     "train --algo z": "invalid choice 'z' for argument '--algo'. Expected one of ('ppo', 'a2c'); see dmglab train",
     "export rec --out": "Missing value for argument '--out'. Expected 1 values; see dmglab export",
 }

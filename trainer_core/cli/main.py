@@ -32,6 +32,7 @@ from trainer_core.wire.standard_streams import (
 HELP = {"-h", "--help"}
 JSON, TEXT = "--json", "--text"
 """Options of every command: print the result as one JSON object, or as text."""
+ONE_FORM = {"ok": False, "error": f"give one of {JSON} and {TEXT}"}
 MOST_NAME = 60
 """Letters of a word that was typed and is no command."""
 UNUSABLE_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG}
@@ -64,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     if not argv or argv[0] in HELP:
         print(usage())
         return 0
-    status, result = _answer(argv, as_text)
+    status, result = _answer(argv) if len(forms) < 2 else (UNUSABLE, ONE_FORM)
     if error := result.get("error"):
         say(f"dmglab {argv[0] if argv[0] in COMMANDS else ''}".rstrip() + f": {error}")
     if result:
@@ -72,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
     return status
 
 
-def _answer(argv: list[str], as_text: bool) -> tuple[int, Mapping[str, Any]]:
+def _answer(argv: list[str]) -> tuple[int, Mapping[str, Any]]:
     """Return the exit status of a command line and its result; empty where all is printed."""
     try:
         command, words = _chosen(argv)
