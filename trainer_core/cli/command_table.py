@@ -297,7 +297,7 @@ def described(of: Command) -> str:
     ]
     if of.function and of.verbs:
         lines += ["", "verbs:", *_lines(of.verbs)]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", "--json prints one JSON object, --text prints text; see `dmglab --help`.", ""])
 
 
 def _lines(rows: Sequence[Command]) -> list[str]:

@@ -82,7 +82,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def describe(found: dict[str, Any]) -> str:
-    """Return what was found as a table of two columns, for a person."""
+    """Return the report as a table of two columns, for a person."""
     rows = [("python", f"{found['python']['version']}  {found['python']['executable']}")]
     system = found["system"]
     memory, free = system["memory_bytes"], system["memory_free_bytes"]
@@ -127,7 +127,7 @@ def _system() -> dict[str, Any]:
 
 
 def _devices(problems: list[str]) -> list[dict[str, Any]]:
-    """cpu first, then every CUDA device that torch sees."""
+    """Return the cpu, then every CUDA device that torch sees."""
     try:
         import torch
 
@@ -155,7 +155,7 @@ def _devices(problems: list[str]) -> list[dict[str, Any]]:
 
 
 def _kernels(problems: list[str]) -> dict[str, Any]:
-    """Warp's cache of compiled kernels, and how many of ours lie in it."""
+    """Return Warp's cache of compiled kernels and our modules in it."""
     try:
         import warp as wp
 
@@ -177,7 +177,7 @@ def _kernels(problems: list[str]) -> dict[str, Any]:
 
 
 def _launch_shapes() -> dict[str, Any]:
-    """Which GPUs run with shapes measured here (`python -m emulator tune`), which with built-in."""
+    """Return the GPUs with launch shapes measured here (`python -m emulator tune`), and those with built-in ones."""
     import warp as wp
 
     from emulator.launch import launch_shapes

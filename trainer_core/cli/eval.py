@@ -64,7 +64,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def _by_its_player(options: Options, folder: Path, home: HomePaths) -> dict[str, Any]:
-    """Another library's policy in that library's interpreter, as a league plays it."""
+    """Play the policy of another library in the interpreter of that library, as a league does."""
     from trainer_core.play.league.players import Entry, Settings, league_tasks
     from trainer_core.play.league.table import as_dicts, play_league
     from trainer_core.runners.catalog import runner_of_checkpoint

@@ -44,7 +44,7 @@ PROGRESS_S = 2.0
 STARTING_S = 5.0
 """Between two lines about a run that starts."""
 OFTEN = (records.VALIDATING, records.FINISHING, records.PREPARING)
-"""So begin details that are told every second."""
+"""Beginnings of details that are sent every second."""
 
 
 class Narrator:
@@ -167,7 +167,7 @@ def _begin_process() -> tuple[Ranks, Control]:
 
 
 def own_device(config: RunConfig, ranks: Ranks) -> RunConfig:
-    """Each rank's own GPU instead of the one that was named for all."""
+    """Return the configuration with the GPU of this rank instead of the one that was named for all."""
     if ranks.world == 1 or not config.device.startswith("cuda"):
         return config
     torch.cuda.set_device(ranks.local_rank)

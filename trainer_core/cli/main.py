@@ -77,7 +77,7 @@ def _answer(argv: list[str]) -> tuple[int, Mapping[str, Any]]:
     """Return the exit status of a command line and its result; empty where all is printed."""
     try:
         command, words = _chosen(argv)
-        if not command.function and HELP.intersection(words[:1]):
+        if command.verbs and not command.takes and HELP.intersection(words[:1]):
             print(usage(command))
             return 0, {}
         if HELP.intersection(words):

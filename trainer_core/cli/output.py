@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[-+]?[\d,.]+(e[-+]?\d+)?%?( [A-Za-z]{1,3})?")
 
 
 class Result(dict[str, Any]):
-    """What a command found: its JSON object, and the same as `text` for a person."""
+    """The result of a command: its JSON object, and the same as `text` for a person."""
 
     def __init__(self, found: Mapping[str, Any], text: str = "") -> None:
         """Without a `text` a person gets the object's fields."""

@@ -31,7 +31,7 @@ from trainer_core.wire.playing import MAX_SPEED, PlayerConfig, write_player_conf
 from trainer_core.wire.process_guard import family, kill_group
 
 SILENT_S, COMPILING_S = 300.0, 900.0
-"""How long a player may say nothing of its start, and where it compiles kernels first."""
+"""Longest silence of a starting player, and of one that compiles kernels first."""
 ANSWER_S, END_S = 60.0, 20.0
 """To write its recording once its time is over; to leave once it is told to."""
 
@@ -87,7 +87,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def playing_runner(checkpoint: Path, home: HomePaths) -> AgentRunner:
-    """Who plays it. Raises LabError where nobody can, or its library is not installed."""
+    """Return the runner that plays a checkpoint. Raises LabError if there is none, or its library is missing."""
     runner = runner_of_checkpoint(checkpoint)
     if not runner.capabilities.play:
         raise ConfigError(f"{checkpoint}: {runner.title} has no player for its checkpoints")
@@ -97,7 +97,7 @@ def playing_runner(checkpoint: Path, home: HomePaths) -> AgentRunner:
 
 
 def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, Any]:
-    """Run the runner's player for its time; what its events came to."""
+    """Run the player of the runner for its time; return the counts of its events."""
     argv = runner.play(directory)
     process = subprocess.Popen(
         argv,

@@ -61,7 +61,7 @@ async def _steer(home: HomePaths, run_id: str, act: Callable[[TrainerService, st
     )
     await _until_it_begins(service, run_id)
     if (now := service.runs[run_id]).state.is_end:
-        raise LabError(f"run {run_id} has ended already ({now.state}): nothing trains it")
+        raise FailureError(f"run {run_id} has ended already ({now.state}): nothing trains it")
     await act(service, run_id)
     return service.runs[run_id]
 

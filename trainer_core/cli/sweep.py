@@ -58,7 +58,7 @@ class Options:
     search_seed: int = 1
     """Seed of the random settings."""
     seeds: tuple[int, ...] = (1,)
-    """Every setting is trained once under each."""
+    """Seeds; every setting is trained once with each."""
     early_stop: Literal["halving", "median", "none"] = "halving"
     """Rule that ends bad trials early: asynchronous successive halving, or the median rule."""
     metric: str = "success"

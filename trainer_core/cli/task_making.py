@@ -118,7 +118,7 @@ class CaptureOptions:
     frames_per_step: int = 24
     release_after_frames: int = 8
     codec: str = CODEC_ID
-    """As for `task new`; with --base that task's."""
+    """Buttons of a step, as for `task new`; with --base those of that task."""
     home: Path | None = None
     """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 

@@ -118,7 +118,7 @@ def with_joined_tasks(argv: list[str]) -> list[str]:
 
 
 def order_of(found: Options) -> Order:
-    """The same as an order to a detached host. Raises ConfigError."""
+    """Return the options as an order to the background process. Raises ConfigError."""
     from trainer_core.cli.ordering import Order
     from trainer_core.runners.catalog import find_runner
 
