@@ -24,6 +24,7 @@ from trainer_core.lab.guest_environment import PACKAGES, TORCH, RunnerEnvironmen
 from trainer_core.lab.paths import CHECKOUT, HomePaths
 from trainer_core.runners.catalog import find_runner, registered_runners
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
+from trainer_core.wire.environment import PROGRESS
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.spec import RunSpec
 
@@ -115,13 +116,13 @@ def installing(environment: RunnerEnvironment, python: Path, pip: str) -> subpro
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, "PIP_SCRIPT": pip},
+        env={**os.environ, "PIP_SCRIPT": pip, PROGRESS: "json"},
         # Of tests that a script runs in the background SIGINT is ignored, and its children's.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    assert child.stdout is not None
+    assert child.stderr is not None
     said = []
-    for line in child.stdout:
+    for line in child.stderr:
         said.append(line)
         if "fetching slow" in line:
             return child

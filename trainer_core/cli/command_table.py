@@ -278,8 +278,8 @@ def find(words: Sequence[str]) -> tuple[Command | None, list[str]]:
 def usage(of: Command | None = None) -> str:
     """Return the help of all commands, or of one with verbs."""
     if of is not None:
-        lines = [f"usage: dmglab {of.name} VERB [options]", "", described(of), "verbs:", *_lines(of.verbs)]
-        return "\n".join([*lines, "", f"`dmglab {of.name} VERB --help` shows options and examples."])
+        note = f"`dmglab {of.name} VERB --help` shows the options of a verb."
+        return f"usage: dmglab {of.name} VERB [options]\n\n{described(of)}\n{note}"
     lines = ["usage: dmglab COMMAND [options]   (no command: open the app)"]
     for group in GROUPS:
         rows = [row for row in COMMANDS.values() if row.group == group and " " not in row.name]
@@ -288,14 +288,14 @@ def usage(of: Command | None = None) -> str:
 
 
 def described(of: Command) -> str:
-    """Return the text above the options of a command: its summary, its examples, its verbs if it has options too."""
+    """Return the text above the options of a command: its summary, its examples, its verbs."""
     lines = [
         f"{of.summary[0].upper()}{of.summary[1:]}.",
         "",
         "examples:",
         *(f"  dmglab {text}" for text in of.examples),
     ]
-    if of.function and of.verbs:
+    if of.verbs:
         lines += ["", "verbs:", *_lines(of.verbs)]
     return "\n".join([*lines, "", "--json prints one JSON object, --text prints text; see `dmglab --help`.", ""])
 

@@ -71,7 +71,7 @@ def list_all(argv: list[str]) -> dict[str, Any]:
     rows = [_row(task, home) for task in list_tasks(home)]
     broken = [{"folder": folder, "broken": reason} for folder, reason in broken_tasks(home).items()]
     lines = [(row["id"], row["title"], _state(row), row.get("broken") or row.get("warning")) for row in built_in + rows]
-    lines += [("", row["folder"], "broken", row["broken"]) for row in broken]
+    lines += [(row["folder"], "", "broken", row["broken"]) for row in broken]
     return Result({"ok": True, "tasks": [*built_in, *rows], "broken": broken}, table(HEAD, lines))
 
 
