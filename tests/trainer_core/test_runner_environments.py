@@ -277,11 +277,11 @@ def test_the_command_lists_and_refuses_in_one_line(tmp_path: Path, capsys: pytes
         (["runner", "check", "sb3"], "no environment"),
         (["runner", "install", "native"], "runs in this interpreter"),
         (["runner", "install", "sb4"], "no runner 'sb4'"),
-        (["runner", "remove"], "say which runner: sb3, cleanrl"),
+        (["runner", "remove"], "name a trainer: sb3, cleanrl"),
         (["train", "--runner", "sb3", "--task", "tiny_goal"], "dmglab runner install sb3"),
         (["train", "--runner", "sb3", "--batch-size", "99999"], "more than a rollout holds"),
     ):
-        assert main([*argv, *home]) == 1
+        assert main([*argv, *home]) == 2
         assert words in json.loads(capsys.readouterr().out)["error"]
     assert not (tmp_path / "training" / "runs.jsonl").exists(), "nothing was started"
 
@@ -345,7 +345,7 @@ def test_a_guest_may_run_in_our_own_environment(
         lacking.check()
     monkeypatch.setattr("trainer_core.cli.runner.find_runner", lambda runner_id: ours)
     for verb in ("install", "remove", "check"):
-        assert main(["runner", verb, "sb3", "--home", str(tmp_path)]) == 1
+        assert main(["runner", verb, "sb3", "--home", str(tmp_path)]) == 2
         assert "runs in this interpreter" in json.loads(capsys.readouterr().out)["error"]
 
 

@@ -94,7 +94,7 @@ def test_ten_thousand_runs_are_listed_from_the_index_alone(tmp_path: Path) -> No
     code = (
         "import resource, sys\n"
         "from trainer_core.cli.main import main\n"
-        f"assert main(['runs', '--home', {str(tmp_path)!r}]) == 0\n"
+        f"assert main(['runs', '--text', '--home', {str(tmp_path)!r}]) == 0\n"
         "assert 'torch' not in sys.modules\n"
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"
         "print(used.ru_utime + used.ru_stime, file=sys.stderr)\n"

@@ -76,7 +76,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
         printed = capsys.readouterr().out.splitlines()
         assert len(printed) == 1
         found = json.loads(printed[0])
-        assert code == (0 if found["ok"] else 1)
+        assert (code == 0) == found["ok"]
         assert "\n" not in found.get("error", "")
         return found
 

@@ -16,7 +16,7 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import shortened, visible
 
 WIDEST, NARROWEST = 70, 24
-"""Letters of a cell: a hash has 64; and of a last column that is cut to fit a terminal."""
+"""Letters of a cell before the last column: a hash has 64; and of a last column that is cut to fit a terminal."""
 _NUMBER = re.compile(r"[-+]?[\d,.]+(e[-+]?\d+)?%?( [A-Za-z]{1,3})?")
 
 
@@ -67,7 +67,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], empty: str = ""
 
     Empty columns are left out, and the last one is cut to fit a terminal.
     """
-    texts = [[shortened(cell(value), WIDEST) for value in row] for row in rows]
+    texts = [[*(shortened(cell(value), WIDEST) for value in row[:-1]), shortened(cell(row[-1]))] for row in rows]
     if not texts:
         return empty
     filled = [number for number in range(len(head)) if any(row[number] for row in texts)]

@@ -14,6 +14,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+from trainer_core.cli.output import say
+from trainer_core.envs.preparing import Preparing
 from trainer_core.wire.environment import rank_place, tells_progress
 from trainer_core.wire.errors import visible
 from trainer_core.wire.standard_streams import SteadyStream
@@ -108,6 +110,18 @@ def tell_progress(share: float, detail: str = "") -> None:
         sys.stderr.update(share, detail)
     elif tells_progress():
         print(json.dumps({"progress": round(share, 3), "detail": detail}), file=sys.stderr, flush=True)
+
+
+class PreparingLine(Preparing):
+    """Tell how far a preparation is: on a terminal in its last line, elsewhere in lines of their own."""
+
+    def __init__(self) -> None:
+        super().__init__(say)
+
+    def __call__(self, what: str, done: int, of: int) -> None:
+        tell_progress(done / max(1, of), what)
+        if not isinstance(sys.stderr, ProgressLine):
+            super().__call__(what, done, of)
 
 
 class Limits:

@@ -86,7 +86,7 @@ def find_live(text: str, home: HomePaths) -> RunRecord:
     runs = RunRegistry(home).reconcile()
     going_on = [run for run in runs.values() if not run.state.is_end]
     active = [run for run in going_on if run.state is not RunState.QUEUED]
-    names = ", ".join(run.run_id for run in going_on) or "no run goes on"
+    names = ", ".join(run.run_id for run in going_on) or "no run is active"
     if not text:
         if len(active) != 1:
             raise LabError(f"name a run: {names}")
@@ -98,5 +98,5 @@ def find_live(text: str, home: HomePaths) -> RunRecord:
     found = [run for run in going_on if run.name == text or run.run_id.endswith(text)]
     if len(found) != 1:
         several = "several runs are" if found else "no run is"
-        raise LabError(f"{several} called {text!r} below {home.runs}; going on: {names}")
+        raise LabError(f"{several} called {text!r} below {home.runs}; active: {names}")
     return found[0]

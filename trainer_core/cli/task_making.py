@@ -10,8 +10,8 @@ import tyro
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.output import Result, say
+from trainer_core.cli.progress import PreparingLine
 from trainer_core.cli.task_reports import one_thread
-from trainer_core.envs.preparing import Preparing
 from trainer_core.lab.tasks import Codec
 from trainer_core.wire.buttons import CODEC_ID, CODECS
 from trainer_core.wire.errors import ConfigError
@@ -166,7 +166,7 @@ def new(argv: list[str]) -> dict[str, Any]:
         buttons=options.codec,
     )  # fmt: skip
     home = home_paths(options.home)
-    folder, chosen = make_task(request, home, Preparing(say))
+    folder, chosen = make_task(request, home, PreparingLine())
     if options.random_episodes:
         say(f"the task is written; {options.random_episodes} episodes of random buttons measure its difficulty")
         one_thread()
@@ -187,7 +187,7 @@ def make(argv: list[str]) -> dict[str, Any]:
         tau=options.tau,
         horizon=options.horizon,
     )
-    folder, chosen = make_task(request, home_paths(options.home), Preparing(say))
+    folder, chosen = make_task(request, home_paths(options.home), PreparingLine())
     return Result({"ok": True, "task": options.id, "folder": str(folder), **chosen})
 
 

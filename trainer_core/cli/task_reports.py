@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import Result, say, table
-from trainer_core.cli.progress import tell_progress
-from trainer_core.envs.preparing import Preparing
+from trainer_core.cli.output import Result, table
+from trainer_core.cli.progress import PreparingLine, tell_progress
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import rom_path
 from trainer_core.lab.tasks import BUILT_IN_TASKS, Task, broken_tasks, find_task, list_tasks, verify_file
@@ -84,7 +83,7 @@ def check(argv: list[str]) -> dict[str, Any]:
 
     options, task, home = _parse("task check", argv)
     one_thread()
-    tell = Preparing(say)
+    tell = PreparingLine()
     return check_task(task, home, episodes=options.episodes, seed=options.seed, tell=tell)
 
 
@@ -94,7 +93,7 @@ def audit(argv: list[str]) -> dict[str, Any]:
     from trainer_core.author.reports import audit_task
 
     one_thread()
-    tell = Preparing(say)
+    tell = PreparingLine()
     return audit_task(task, home, episodes=options.episodes, seed=options.seed, tell=tell)
 
 
