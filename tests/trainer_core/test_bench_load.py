@@ -95,7 +95,7 @@ def test_a_file_of_another_game_or_version_is_named(
     assert (code, "another version" in found["error"]) == (2, True)
     saved.write_bytes(b"no file of ours")
     code, found = load(capsys, "--rom", ROM, "--replay", saved)
-    assert (code, "holds no replays" in found["error"]) == (1, True)
+    assert (code, "holds no replays" in found["error"]) == (2, True)
 
 
 def test_a_batch_of_replays_ends_like_each_alone(saved: Path) -> None:

@@ -233,7 +233,7 @@ def test_what_a_terminal_would_obey_is_shown_as_letters(
     registry: RunRegistry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     registry.append(run_record("a", RunState.FAILED, reason="\x1b]0;owned\x07\nx" * 999))
-    assert main(["runs", "--home", str(registry.home.root)]) == 0
+    assert main(["runs", "--text", "--home", str(registry.home.root)]) == 0
     out = capsys.readouterr().out
     assert out.count("\n") == 2
     assert out.replace("\n", "").isprintable()
