@@ -160,6 +160,7 @@ def test_a_cancelled_installation_leaves_nothing(
     child.send_signal(number)
     out, err = child.communicate(timeout=60)
     assert json.loads(out.splitlines()[-1]) == {"ok": False, "error": "interrupted"}, (out, err)
+    assert child.returncode == 130
     assert left_in(environment) == []
 
 

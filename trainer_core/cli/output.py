@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from trainer_core.wire import records
-from trainer_core.wire.errors import shortened, visible
+from trainer_core.wire.errors import MOST_WORDS, shortened, visible
 
 WIDEST, NARROWEST = 70, 24
-"""Letters of a cell before the last column: a hash has 64; and of a last column that is cut to fit a terminal."""
+"""Letters of a cell between the first and the last column; of the last column where it is cut to fit a terminal."""
 _NUMBER = re.compile(r"[-+]?[\d,.]+(e[-+]?\d+)?%?( [A-Za-z]{1,3})?")
 
 
@@ -67,7 +67,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], empty: str = ""
 
     Empty columns are left out, and the last one is cut to fit a terminal.
     """
-    texts = [[*(shortened(cell(value), WIDEST) for value in row[:-1]), shortened(cell(row[-1]))] for row in rows]
+    last = len(head) - 1
+    texts = [
+        [shortened(cell(row[n]), WIDEST if 0 < n < last else MOST_WORDS) for n in range(len(head))] for row in rows
+    ]
     if not texts:
         return empty
     filled = [number for number in range(len(head)) if any(row[number] for row in texts)]

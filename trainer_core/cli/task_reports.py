@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import Result, table
+from trainer_core.cli.output import Result, fields, table
 from trainer_core.cli.progress import PreparingLine, tell_progress
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import rom_path
@@ -83,8 +83,13 @@ def check(argv: list[str]) -> dict[str, Any]:
 
     options, task, home = _parse("task check", argv)
     one_thread()
-    tell = PreparingLine()
-    return check_task(task, home, episodes=options.episodes, seed=options.seed, tell=tell)
+    found = check_task(task, home, episodes=options.episodes, seed=options.seed, tell=PreparingLine())
+    verdict = f"{task.id}: {len(found['problems'])} problems, {len(found['warnings'])} warnings"
+    return Result(found, "\n".join([verdict, *found["problems"], *found["warnings"], "", _figures(found)]))
+
+
+def _figures(found: dict[str, Any]) -> str:
+    return fields({name: value for name, value in found.items() if name not in ("task", "problems", "warnings")})
 
 
 def audit(argv: list[str]) -> dict[str, Any]:
@@ -93,8 +98,7 @@ def audit(argv: list[str]) -> dict[str, Any]:
     from trainer_core.author.reports import audit_task
 
     one_thread()
-    tell = PreparingLine()
-    return audit_task(task, home, episodes=options.episodes, seed=options.seed, tell=tell)
+    return audit_task(task, home, episodes=options.episodes, seed=options.seed, tell=PreparingLine())
 
 
 def probe(argv: list[str]) -> dict[str, Any]:
