@@ -71,20 +71,21 @@ def test_either_form_can_be_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("warm")
 def test_progress_is_the_last_line_of_a_terminal_and_leaves_none(tmp_path: Path) -> None:
+    until_shown = "    while 'half' not in shown._shown: pass\n"
     code = (
         "import sys; from trainer_core.cli import progress; progress.PATIENCE_S, progress.TICK_S = 0, 0.001\n"
         "with progress.progress_line('work'):\n"
         "    progress.tell_progress(0.5, 'half')\n"
         "    shown = sys.stderr\n"
-        "    while 'half' not in shown._shown: pass\n"
+        f"{until_shown}"
         "    print('a message', file=sys.stderr)\n"
     )
     status, written = on_terminal(tmp_path, sys.executable, "-c", code)
     assert status == 0
     assert re.search(r"\rwork  \[#{12}-{12}\]  50%  \d+ s  half\x1b\[K\r\x1b\[Ka message\n", written), written
     assert written.endswith(("a message\n", "\r\x1b[K"))
-    without = subprocess.run([sys.executable, "-c", code.replace("while 'half' not in shown._shown: pass", "")], cwd=CHECKOUT,
-                             capture_output=True, text=True, check=True)  # fmt: skip
+    command = [sys.executable, "-c", code.replace(until_shown, "")]
+    without = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert (without.stdout, without.stderr) == ("", "a message\n")
 
 
@@ -108,12 +109,16 @@ def test_rubbish_is_one_line_and_status_2(
     [
         ("frobnicate", 2, "dmglab: unknown command 'frobnicate': `dmglab --help` lists the commands"),
         ("trian", 2, "dmglab: unknown command 'trian': did you mean `dmglab train`?"),
-        ("bench frobnicate", 2, "dmglab bench: unknown verb 'frobnicate': train, env, load, curve, cycles, peers; "
-         "`dmglab bench --help` describes them"),
+        (
+            "bench frobnicate",
+            2,
+            "dmglab bench: unknown verb 'frobnicate': train, env, load, curve, cycles, peers; "
+            "`dmglab bench --help` describes them",
+        ),
         ("validate LOG", 1, ""),
         ("--version", 0, ""),
     ],
-)  # fmt: skip
+)
 def test_statuses_and_their_words(words: str, status: int, said: str, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text("rubbish\n")
     done = piped(tmp_path, *words.replace("LOG", str(tmp_path / "log.jsonl")).split())
