@@ -14,14 +14,14 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import Result, say
+from trainer_core.cli.output import Result, say, table
 from trainer_core.cli.train import defaults_for
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_checks import check_task, check_warm_start
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps import space
 from trainer_core.sweeps.conductor import Conductor, Slots
-from trainer_core.sweeps.results import ranking, table
+from trainer_core.sweeps.results import HEADS, cells, ranking
 from trainer_core.sweeps.slot import LocalSlots, TrialSlot
 from trainer_core.sweeps.sweep import (
     LEAST_FACTOR,
@@ -236,7 +236,7 @@ def _result(home: HomePaths, sweep: Sweep, stop_reason: str, errors: dict[int, s
         "metric": sweep.early_stop.metric,
         "settings": rows,
     }
-    text = "\n".join(table(rows, sweep.early_stop.mode))
+    text = table(HEADS, cells(rows, sweep.early_stop.mode))
     if stop_reason:
         text += f"\nContinue with `dmglab sweep --resume {sweep.sweep_id}`."
     if not failed and not errors:
