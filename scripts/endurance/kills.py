@@ -21,7 +21,7 @@ from tests.proofs.kills import GONE_S, reap_within
 from trainer_core.wire.errors import LabError
 
 CALLS = ("fsync", "rename", "unlink", "write")
-LISTS = (["runs"], ["queue", "list"], ["task", "list"], ["rom", "list"], ["disk"])
+LISTS = (["runs"], ["queue", "list"], ["task", "list"], ["rom", "list"], ["runs", "--disk"])
 HALF_MADE = re.compile(r"^\.|\.(tmp|part|partial|old|gone)$")
 """Names of what is not finished; none may be left once the command has run again."""
 LOST = re.compile(r"^(training/runs/2|players/)[^/]+/|^(other/)?tasks/")

@@ -86,14 +86,16 @@ VERBS = (
         refused_again="is archived",
     ),
     Verb(
-        "restore", f"restore {{home}}/archives/{KILLED}.tar.gz --home {{out}}/other", refused_again="is there already"
+        "archive restore",
+        f"archive restore {{home}}/archives/{KILLED}.tar.gz --home {{out}}/other",
+        refused_again="is there already",
     ),
-    Verb("curves", "curves tiny --out {out}/events --home {home}"),
+    Verb("export curves", "export tiny --to tensorboard --out {out}/events --home {home}"),
     Verb("import curves", "import {home}/exported/history.jsonl --home {out}/other"),
     Verb("import checkpoint", f"import {{home}}/{GAME_CHECKPOINT} --home {{out}}/other"),
     Verb("export", f"export {{home}}/{RECORDING} --out {{out}}/clip.gif"),
     Verb("export PNGs", f"export {{home}}/{RECORDING} --out {{out}}/pictures", refused_again="exists"),
-    Verb("clip", "clip {home}/rollout --out {out}/clip --home {home}", refused_again="exists"),
+    Verb("import recording", "import {home}/rollout --out {out}/clip --home {home}", refused_again="exists"),
     Verb("query", "query 'SELECT run_id, state FROM runs' --home {home}"),
     Verb("runs", "runs --home {home}"),
     Verb("rom add", "rom add {rom} --home {home}", changes=("settings/roms.json",)),
@@ -136,7 +138,7 @@ def make_template(folder: Path) -> Path:
     capture = ["task", "capture", str(home / "walk.txt"), "--rom", str(ROM)]
     for words in (
         ["train", *shlex.split(LEARNED), "--name", "tiny", *where],
-        ["curves", GAME_RUN, "--to", "wandb_history", "--out", str(home / "exported"), *where],
+        ["export", GAME_RUN, "--to", "wandb_history", "--out", str(home / "exported"), *where],
         ["rom", "add", str(ROM), *where],
         [*capture, "--step", "2", "--state", str(home / "state.npz"), *where],
         [*capture, "--step", "9", "--goal", str(home / "goal.npz"), *where],

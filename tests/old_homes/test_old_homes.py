@@ -93,7 +93,7 @@ def test_logs_are_valid_and_curves_are_drawn(dmglab: Call, home: Path, tmp_path:
     picture = tmp_path / "curves.png"
     assert main(["plot", str(runs / CURVES / "train_log.jsonl"), "--out", str(picture)]) == 0
     assert picture.stat().st_size > 1000
-    result(dmglab("curves", GAME_RUN, "--out", tmp_path / "events"))
+    result(dmglab("export", GAME_RUN, "--to", "tensorboard", "--out", tmp_path / "events"))
 
 
 @pytest.mark.warp
@@ -135,7 +135,7 @@ def test_a_task_works_once_its_game_is_registered_again(dmglab: Call) -> None:
 def test_an_archive_comes_back_in_another_home(home: Path, tmp_path: Path) -> None:
     archive = home / "archives" / f"{KILLED}.tar.gz"
     other = tmp_path / "other"
-    assert main(["restore", str(archive), "--home", str(other)]) == 0
+    assert main(["archive", "restore", str(archive), "--home", str(other)]) == 0
     was = (home / "training" / "runs" / KILLED / "train_log.jsonl").read_bytes()
     assert (other / "training" / "runs" / KILLED / "train_log.jsonl").read_bytes() == was
 

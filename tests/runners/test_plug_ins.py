@@ -105,7 +105,7 @@ def test_a_plug_in_is_listed_and_each_broken_one_is_a_line(site: Path, tmp_path:
 
 def test_asking_for_a_broken_one_says_why(site: Path, tmp_path: Path) -> None:
     done = dmglab(site, "train", "--runner", "left", "--home", str(tmp_path))
-    assert done.returncode == 1
+    assert done.returncode == 2
     said = json.loads(done.stdout)["error"]
     assert said.startswith("runner left of toys cannot be used: SystemExit: 3")
     assert "Traceback" not in done.stderr

@@ -95,5 +95,5 @@ def test_a_shell_trains_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main([*words, "--stride", "0.05", *home]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (found["state"], found["env_steps"]) == ("finished", 300)
-    assert main([*words, "--stride", "-1", *home]) == 1
+    assert main([*words, "--stride", "-1", *home]) == 2
     assert "stride" in json.loads(capsys.readouterr().out.splitlines()[-1])["error"]

@@ -112,7 +112,7 @@ def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "names"),
     [
         ("env", "--rom"),
-        ("machines", "there is train, env, load, curve, cycles, peers"),
+        ("machines", "unknown verb 'machines': train, env, load, curve, cycles, peers"),
         ("env --rom /nowhere.gb", "/nowhere.gb"),
         ("env --rom ROM --num-envs 0", "num_envs=0"),
         ("env --rom ROM --device cuda:99", "cuda:99"),
@@ -123,7 +123,7 @@ def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_what_cannot_be_measured_is_named(words: str, names: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(capsys, *(ROM if word == "ROM" else word for word in words.split()))
-    assert code == 1
+    assert code == 2
     assert names in found["error"]
     assert "\n" not in found["error"]
 
@@ -150,7 +150,7 @@ def test_peers_leaves_its_cpu_rows_out_where_warp_has_no_cpu(
     assert found["frames_per_sec"] == {"pyboy_1": 100, "pyboy_cores": 200, "ours_gpu": 5000}
     assert found["ratios"] == {"gpu_to_all_cores": 25}
     code, found = bench(capsys, *words)
-    assert (code, found["ok"]) == (1, False)
+    assert (code, found["ok"]) == (2, False)
     assert "--device cuda:0" in found["error"]
 
 

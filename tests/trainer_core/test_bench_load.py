@@ -88,15 +88,15 @@ def test_a_file_of_another_game_or_version_is_named(
     other = tmp_path / "other.gb"
     other.write_bytes(ROM.read_bytes() + bytes(1))
     code, found = load(capsys, "--rom", other, "--replay", saved)
-    assert (code, "made with the ROM" in found["error"]) == (1, True)
+    assert (code, "made with the ROM" in found["error"]) == (2, True)
     with np.load(saved) as data:
         arrays: dict[str, Any] = {name: data[name] for name in data.files} | {"layout_version": np.int64(0)}
     np.savez(saved, **arrays)
     code, found = load(capsys, "--rom", ROM, "--replay", saved)
-    assert (code, "another version" in found["error"]) == (1, True)
+    assert (code, "another version" in found["error"]) == (2, True)
     saved.write_bytes(b"no file of ours")
     code, found = load(capsys, "--rom", ROM, "--replay", saved)
-    assert (code, "holds no replays" in found["error"]) == (1, True)
+    assert (code, "holds no replays" in found["error"]) == (2, True)
 
 
 def test_a_batch_of_replays_ends_like_each_alone(saved: Path) -> None:

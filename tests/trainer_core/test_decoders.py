@@ -131,7 +131,7 @@ def test_threads_of_a_checkpoint_are_held_to_their_range(copy: Path, capsys: pyt
     meta = json.loads((copy / checkpoint_manifest.META).read_text())
     meta["config"]["threads"] = 2**70
     (copy / checkpoint_manifest.META).write_text(json.dumps(meta))
-    assert main(["eval", "--checkpoint", str(copy)]) == 1
+    assert main(["eval", "--checkpoint", str(copy)]) == 2
     assert "threads must be 0 to 256" in json.loads(capsys.readouterr().out)["error"]
 
 
@@ -148,7 +148,7 @@ def test_another_librarys_checkpoint_names_what_can_play_it(
         (["rollout", *home, "--out", str(tmp_path / "out")], "dmglab runner install sb3"),
         (["play", *home], "dmglab runner install sb3"),
     ):
-        assert main([*command, "--checkpoint", str(copy)]) == 1
+        assert main([*command, "--checkpoint", str(copy)]) == 2
         error = json.loads(capsys.readouterr().out)["error"]
         assert "sb3" in error
         assert said in error
@@ -162,7 +162,7 @@ def test_a_recording_without_its_state_is_named(
     (folder / "state.npz").unlink()
     if content is not None:
         (folder / "state.npz").write_bytes(content)
-    assert main(["replay", str(folder)]) == 1
+    assert main(["replay", str(folder)]) == 2
     assert "state.npz" in json.loads(capsys.readouterr().out)["error"]
 
 
@@ -192,9 +192,9 @@ def test_an_output_that_is_no_file_stays_what_it_is(tmp_path: Path, capsys: pyte
     log.write_bytes(
         records.encode(records.UpdateRecord(run_id="r", seq=0, time=1.0, env_steps=1, wall_time_s=1.0, sps=1.0))
     )
-    for out, words in ((pipe, "no regular file"), (tmp_path, "is a folder"), (".", "is a folder")):
-        for command in (["gif", str(folder)], ["plot", str(log)]):
-            assert main([*command, "--out", str(out)]) == 1
+    for command, of_folder in ((["export", str(folder)], "is there already"), (["plot", str(log)], "is a folder")):
+        for out, words in ((pipe, "no regular file"), (tmp_path, of_folder), (".", of_folder)):
+            assert main([*command, "--out", str(out)]) == 2
             assert words in json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
     assert pipe.is_fifo()
 

@@ -301,8 +301,8 @@ def test_a_shell_hands_other_limits_to_a_librarys_worker(tmp_path: Path, monkeyp
     RunLife.begin(HomePaths(tmp_path), "run", spec, algo="ppo").end(RunState.STOPPED, "by you")
     words = ["resume", "run", "--home", str(tmp_path), "--seconds", "5"]
     assert main([*words, "--target-success", "0.5"]) == 0
-    assert main([*words, "--target-success", "2"]) == 1
-    assert main([*words, "--gpus", "2"]) == 1
+    assert main([*words, "--target-success", "2"]) == 2
+    assert main([*words, "--gpus", "2"]) == 2
     assert told == [("sb3", '{"seconds": 5.0, "target_success": 0.5}')]
     assert LIMITS not in os.environ
 

@@ -179,7 +179,7 @@ def test_a_shell_imports_too_and_a_wrong_path_is_one_line(tmp_path: Path) -> Non
     assert (found.returncode, told["ok"], told["lost"]) == (0, True, "")
     assert RunRegistry(HomePaths(tmp_path)).load()[told["run_id"]].device == ""
     missing = shell(tmp_path, str(tmp_path / "no.wandb"))
-    assert missing.returncode == 1
+    assert missing.returncode == 2
     assert "no such file or folder" in missing.stdout + missing.stderr
     assert "Traceback" not in missing.stderr
 

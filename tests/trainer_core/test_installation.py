@@ -15,7 +15,8 @@ import pytest
 from trainer_core.cli.demo import dmglab_command
 from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
 from trainer_core.cli.main import main
-from trainer_core.cli.output import tell_progress
+from trainer_core.cli.progress import tell_progress
+from trainer_core.wire.environment import PROGRESS
 from trainer_core.wire.errors import LabError
 
 
@@ -129,19 +130,15 @@ def test_lists_are_tables_on_a_terminal_and_json_elsewhere(
         ids = [row["id"] for rows in found.values() if isinstance(rows, list) for row in rows if "id" in row]
         assert all(any(line.startswith(f"{one} ") for line in screens[verb]) for one in ids)
         assert all(line.isprintable() and len(line) < 420 for line in screens[verb])
-    place = screens["task"].index("broken")
-    assert screens["task"][place + 1].split() == ["folder", "broken"]
-    assert screens["rom"][0] == "no roms"
+    assert [line.split()[:2] for line in screens["task"] if str(odd) in line] == [[str(odd), "broken"]]
+    assert screens["rom"][0] == "No ROMs. `dmglab rom add` registers one."
 
 
-def test_progress_is_json_for_a_program_and_one_line_for_a_person(
+def test_progress_is_json_for_a_program_that_asks_for_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tell_progress(0.25)
+    monkeypatch.setenv(PROGRESS, "json")
     tell_progress(0.5, "installing")
-    lines = capsys.readouterr().out.splitlines()
-    said = [{"progress": 0.25}, {"progress": 0.5, "detail": "installing"}]
-    assert [json.loads(line) for line in lines] == said
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    tell_progress(0.5, "installing")
-    assert capsys.readouterr().err == " 50% installing\x1b[K\r"
+    told = capsys.readouterr()
+    assert (told.out, json.loads(told.err)) == ("", {"progress": 0.5, "detail": "installing"})

@@ -344,10 +344,10 @@ def test_a_run_of_another_name_is_noticed(good: Lines, tmp_path: Path) -> None:
 def test_only_regular_files_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "train_log.jsonl")  # nobody ever writes into it
     for name in (tmp_path / "train_log.jsonl", Path("/dev/zero")):
-        assert main(["validate", str(name)]) == 1
+        assert main(["validate", str(name)]) == 2
         assert "not a regular file" in json.loads(capsys.readouterr().out)["error"]
     (tmp_path / "loop").symlink_to("loop")
-    assert main(["validate", str(tmp_path / "loop")]) == 1
+    assert main(["validate", str(tmp_path / "loop")]) == 2
     said = json.loads(capsys.readouterr().out)["error"]
     # pathlib's words before Python 3.13, and the system's from there on
     assert "Symlink loop" in said or "Too many levels of symbolic links" in said
@@ -400,7 +400,7 @@ def test_the_command_says_ok(good: Lines, tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "train_log.jsonl").write_text("".join(line + "\n" for line in good))
     assert main(["validate", str(tmp_path)]) == 0
     assert json.loads(capsys.readouterr().out)["by_type"]["meta"] == 1
-    assert main(["validate", str(tmp_path / "missing")]) == 1
+    assert main(["validate", str(tmp_path / "missing")]) == 2
 
 
 def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:

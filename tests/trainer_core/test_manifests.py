@@ -138,7 +138,7 @@ def test_an_unknown_success_function_is_named_before_there_is_a_run(
     home = folder.parents[2]
     change(folder, "title", 'title = "x"\nsuccess = "goal_reached"')
     command = ["train", "--task", "pocket_quest/leave_bedroom", "--device", "cpu", "--home"]
-    assert main([*command, str(home), "--total-env-steps", "2048"]) == 1
+    assert main([*command, str(home), "--total-env-steps", "2048"]) == 2
     assert "no success function 'goal_reached'" in capsys.readouterr().out
     assert not (home / "training" / "runs").exists()
 

@@ -57,8 +57,8 @@ WRONG = {
     f"eval --policy random --task tiny_goal --episodes {10**9}": "episodes must be 1 to 100000",
     "eval --policy random --task tiny_goal --seed -1": "seed must be",
     "eval --policy random --task tiny_goal --device cudaX": "device must be cpu or cuda:N",
-    "gif rec --out x.gif --delay-cs 100000": "delay_cs must be 2 to 6000, got 100000",
-    "gif rec --out x.gif --scale 9": "scale must be 1 to 8",
+    "export rec --out x.gif --scale 9": "scale must be 1 to 8",
+    "export rec --out x.gif --speed 100": "speed must be 0.01 to 16",
     "rollout --out x --gif-every 1": "gif_every must be 2 to",
     "rollout --out x --steps -1": "steps must be 0 to",
     "play --speed nan": "speed must be 0 to 64.0, got nan",
@@ -74,7 +74,7 @@ def test_the_command_says_so_and_leaves_nothing(
     monkeypatch.setenv("DMGLAB_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     task = ["--task", "tiny_goal"] if words.startswith("train") else []
-    assert main([*words.split(), *task]) == 1
+    assert main([*words.split(), *task]) == 2
     found = json.loads(capsys.readouterr().out)
     assert WRONG[words] in found["error"]
     assert "\n" not in found["error"]
@@ -85,9 +85,10 @@ COMPLAINTS = {
     "train --num-envs x": "Error parsing --num-envs: invalid literal for int() with base 10: 'x'; see dmglab train",
     "queue move run b": "Error parsing INT: invalid literal for int() with base 10: 'b'; see dmglab queue move",
     "train --nope 1 extra": "Unrecognized options: --nope, 1, extra; see dmglab train",
-    "gif rec": "Missing from dmglab gif: --out PATH The GIF to write. (required); see dmglab gif",
+    "rollout": "Missing from dmglab rollout: --out PATH Folder for rollout.gif, rollout.jsonl and meta.json. "
+    "(required); see dmglab rollout",
     "train --algo z": "invalid choice 'z' for argument '--algo'. Expected one of ('ppo', 'a2c'); see dmglab train",
-    "gif rec --out": "Missing value for argument '--out'. Expected 1 values; see dmglab gif",
+    "export rec --out": "Missing value for argument '--out'. Expected 1 values; see dmglab export",
 }
 """Every kind that tyro has, as one line; each ends with --help."""
 
@@ -100,7 +101,7 @@ def test_what_is_no_option_is_one_line_whatever_the_terminal_is(
     monkeypatch.setenv("COLUMNS", columns)
     out = io.TextIOWrapper(io.BytesIO(), encoding, write_through=True)
     monkeypatch.setattr(sys, "stdout", out)
-    assert main(words.split()) == 1
+    assert main(words.split()) == 2
     assert json.loads(out.buffer.getvalue())["error"] == f"{COMPLAINTS[words]} --help"  # type: ignore[attr-defined]
 
 

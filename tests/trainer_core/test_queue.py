@@ -381,9 +381,9 @@ def test_an_entry_that_can_never_start_is_told_taken_out_and_the_next_has_its_tu
     raw["entries"][0] |= change
     raw["entries"] += raw["entries"]  # and each of them twice
     home.queue.write_text(json.dumps(raw))
-    assert main(["queue", "list", "--home", str(home.root)]) == 0
+    assert main(["queue", "list", "--text", "--home", str(home.root)]) == 0
     shown = capsys.readouterr().out
-    assert "never: " in shown
+    assert "cannot start: " in shown
     assert said in shown
     assert shown.count("\n") == 3
     assert shown.replace("\n", "").isprintable()

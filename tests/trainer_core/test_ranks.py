@@ -108,7 +108,7 @@ def test_a_place_among_nodes_that_cannot_be_is_one_line(
     (tmp_path / "training" / "runs" / "r").mkdir(parents=True)
     (tmp_path / "training" / "runs" / "r" / "config.json").write_text("{}")
     task = ["--task", "tiny_goal", "--seconds", "1"] if command == "train" else []
-    assert main([command, *task, *words, "--home", str(tmp_path)]) == 1
+    assert main([command, *task, *words, "--home", str(tmp_path)]) == 2
     err = capsys.readouterr().err
     assert said in err
     assert len(err.splitlines()) == 1

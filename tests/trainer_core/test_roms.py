@@ -38,7 +38,7 @@ def call(capsys: pytest.CaptureFixture[str], home: HomePaths, *words: object) ->
     capsys.readouterr()
     code = main(["rom", *map(str, words), "--home", str(home.root)])
     found = json.loads(capsys.readouterr().out)
-    assert code == (0 if found["ok"] else 1)
+    assert code == (0 if found["ok"] else 2)
     return found
 
 

@@ -174,18 +174,18 @@ def test_a_killed_run_of_the_command_line_shows_how_far_it_came(
     )
     home = HomePaths(root)
     deadline = time.monotonic() + 60
-    while not (shown := runs.run(["--home", str(root), "--json"])["runs"]) or (shown[0]["env_steps"] == 0):
+    while not (shown := runs.run(["--home", str(root)])["runs"]) or (shown[0]["env_steps"] == 0):
         assert time.monotonic() < deadline, shown
         time.sleep(0.2)
     assert shown[0]["state"] == "starting" or shown[0]["state"] == "running"
     child.send_signal(signal.SIGKILL)
     child.wait()
-    (found,) = runs.run(["--home", str(root), "--json"])["runs"]
+    (found,) = runs.run(["--home", str(root)])["runs"]
     log = home.run(found["run_id"]).train_log.read_bytes()
     last = json.loads(log[: log.rfind(b"\n")].splitlines()[-1])
     assert (found["state"], found["env_steps"]) == ("lost", last["env_steps"])
     again = resume.run(["latest", "--home", str(root), "--total-env-steps", "256"])
-    (after,) = runs.run(["--home", str(root), "--json"])["runs"]
+    (after,) = runs.run(["--home", str(root)])["runs"]
     assert again["run_id"] == after["run_id"]
     assert (after["state"], after["env_steps"]) == ("finished", 256)
     assert after["created_at"] == found["created_at"]
@@ -203,7 +203,7 @@ def test_a_home_without_locks_is_one_clear_line_and_nothing_is_begun(
     monkeypatch.setattr(fcntl, "flock", without)
     with pytest.raises(LabError, match=r"(No locks|not supported).*--home\)$"):
         train.run(train_words(tmp_path, "--total-env-steps", 128))
-    assert runs.run(["--home", str(tmp_path), "--json"])["runs"] == []
+    assert runs.run(["--home", str(tmp_path)])["runs"] == []
     place = RunnerEnvironment("sb3", (), HomePaths(tmp_path))
     with pytest.raises(LabError, match=r"envs/sb3: .*--home$"):
         place.install(lambda share, words: None)

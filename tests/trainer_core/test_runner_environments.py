@@ -25,6 +25,7 @@ from trainer_core.lab.guest_environment import PACKAGES, TORCH, RunnerEnvironmen
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.catalog import find_runner, registered_runners
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
+from trainer_core.wire.environment import PROGRESS
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.spec import RunSpec
 
@@ -116,13 +117,13 @@ def installing(environment: RunnerEnvironment, python: Path, pip: str) -> subpro
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, "PIP_SCRIPT": pip},
+        env={**os.environ, "PIP_SCRIPT": pip, PROGRESS: "json"},
         # Of tests that a script runs in the background SIGINT is ignored, and its children's.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    assert child.stdout is not None
+    assert child.stderr is not None
     said = []
-    for line in child.stdout:
+    for line in child.stderr:
         said.append(line)
         if "fetching slow" in line:
             return child
@@ -160,6 +161,7 @@ def test_a_cancelled_installation_leaves_nothing(
     child.send_signal(number)
     out, err = child.communicate(timeout=60)
     assert json.loads(out.splitlines()[-1]) == {"ok": False, "error": "interrupted"}, (out, err)
+    assert child.returncode == 130
     assert left_in(environment) == []
 
 
@@ -277,11 +279,11 @@ def test_the_command_lists_and_refuses_in_one_line(tmp_path: Path, capsys: pytes
         (["runner", "check", "sb3"], "no environment"),
         (["runner", "install", "native"], "runs in this interpreter"),
         (["runner", "install", "sb4"], "no runner 'sb4'"),
-        (["runner", "remove"], "say which runner: sb3, cleanrl"),
+        (["runner", "remove"], "name a trainer: sb3, cleanrl"),
         (["train", "--runner", "sb3", "--task", "tiny_goal"], "dmglab runner install sb3"),
         (["train", "--runner", "sb3", "--batch-size", "99999"], "more than a rollout holds"),
     ):
-        assert main([*argv, *home]) == 1
+        assert main([*argv, *home]) == 2
         assert words in json.loads(capsys.readouterr().out)["error"]
     assert not (tmp_path / "training" / "runs.jsonl").exists(), "nothing was started"
 
@@ -345,7 +347,7 @@ def test_a_guest_may_run_in_our_own_environment(
         lacking.check()
     monkeypatch.setattr("trainer_core.cli.runner.find_runner", lambda runner_id: ours)
     for verb in ("install", "remove", "check"):
-        assert main(["runner", verb, "sb3", "--home", str(tmp_path)]) == 1
+        assert main(["runner", verb, "sb3", "--home", str(tmp_path)]) == 2
         assert "runs in this interpreter" in json.loads(capsys.readouterr().out)["error"]
 
 

@@ -214,7 +214,7 @@ def test_a_shell_goes_on_with_a_run_of_it(
     run(tmp_path, body, echo)
     (run_dir,) = HomePaths(tmp_path).runs.iterdir()
     words = ["resume", run_dir.name, "--home", str(tmp_path)]
-    assert main([*words, "--seconds", "5", "--gpus", "2"]) == 1
+    assert main([*words, "--seconds", "5", "--gpus", "2"]) == 2
     assert "leave --seconds, --gpus away" in capsys.readouterr().err
     longer = echo.complete(order(episodes=4)).to_dict()
     (run_dir / "config.json").write_text(json.dumps({"runner": "echo", "run": longer}))
@@ -223,7 +223,7 @@ def test_a_shell_goes_on_with_a_run_of_it(
     assert (found["state"], found["env_steps"]) == ("finished", 40)
     assert b'"type":"resume"' in (run_dir / "train_log.jsonl").read_bytes()
     shutil.rmtree(run_dir / "saves")
-    assert main(words) == 1
+    assert main(words) == 2
     assert "has no checkpoint to go on from: start a new run" in capsys.readouterr().err
 
 
@@ -292,7 +292,7 @@ def test_a_shell_plays_a_checkpoint_by_its_runner(
     assert mark, "its guard ends what has its mark"
     assert mark != "ours", "which is not whoever started it"
     theirs = dataclasses.replace(theirs, capabilities=RunnerCapabilities())
-    assert main(words) == 1
+    assert main(words) == 2
     assert "Theirs has no player" in capsys.readouterr().err
 
 

@@ -101,7 +101,7 @@ def test_what_a_killed_archiving_left_is_put_right_by_the_next(home: HomePaths, 
     if is_here:
         archive(home, RUN, home.archives, remove=True)
     else:
-        with pytest.raises(ConfigError, match=r"is archived: .*`dmglab restore` brings it back"):
+        with pytest.raises(ConfigError, match=r"is archived: .*`dmglab archive restore` brings it back"):
             archive(home, RUN, home.archives, remove=True)
     assert [path.name for path in home.runs.iterdir()] == []
     restore(home.archives / f"{RUN}.tar.gz", home)
@@ -131,7 +131,7 @@ def test_one_process_a_home_moves_runs(home: HomePaths) -> None:
 def test_an_archived_run_is_named_as_such(home: HomePaths) -> None:
     archive(home, RUN, home.archives, remove=True)
     for find in (find_run, find_checkpoint):
-        with pytest.raises(LabError, match=r"is archived: .*dmglab restore"):
+        with pytest.raises(LabError, match=r"is archived: .*dmglab archive restore"):
             find(RUN, home)
 
 
@@ -259,13 +259,13 @@ def test_the_newest_are_spared_also_where_there_are_fewer(tmp_path: Path) -> Non
 
 def test_only_runs_are_looked_at(home: HomePaths, capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("/", "..", "none"):
-        assert main(["archive", RUN, word, "--dry-run", "--home", str(home.root)]) == 1
+        assert main(["archive", RUN, word, "--dry-run", "--home", str(home.root)]) == 2
         assert f"no run {word!r}" in capsys.readouterr().err
 
 
 def test_restore_wants_an_archive(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["restore"]) == 1
-    assert "name at least one archive" in capsys.readouterr().err
+    assert main(["archive", "restore"]) == 2
+    assert "name an archive" in capsys.readouterr().err
 
 
 def test_a_run_is_not_removed_for_an_archive_that_cannot_be_read_back(

@@ -94,7 +94,7 @@ def test_ten_thousand_runs_are_listed_from_the_index_alone(tmp_path: Path) -> No
     code = (
         "import resource, sys\n"
         "from trainer_core.cli.main import main\n"
-        f"assert main(['runs', '--home', {str(tmp_path)!r}]) == 0\n"
+        f"assert main(['runs', '--text', '--home', {str(tmp_path)!r}]) == 0\n"
         "assert 'torch' not in sys.modules\n"
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"
         "print(used.ru_utime + used.ru_stime, file=sys.stderr)\n"
@@ -233,7 +233,7 @@ def test_what_a_terminal_would_obey_is_shown_as_letters(
     registry: RunRegistry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     registry.append(run_record("a", RunState.FAILED, reason="\x1b]0;owned\x07\nx" * 999))
-    assert main(["runs", "--home", str(registry.home.root)]) == 0
+    assert main(["runs", "--text", "--home", str(registry.home.root)]) == 0
     out = capsys.readouterr().out
     assert out.count("\n") == 2
     assert out.replace("\n", "").isprintable()

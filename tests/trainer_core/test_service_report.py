@@ -85,7 +85,7 @@ def test_a_password_in_an_address_is_refused_before_anything_keeps_it(
     home = tmp_path / "home"
     policy = str(make_checkpoint(tmp_path / "policy"))
     words = [policy if word == "POLICY" else word for word in words]
-    assert main([*words, "--home", str(home)]) == 1
+    assert main([*words, "--home", str(home)]) == 2
     out, err = capfd.readouterr()
     error = json.loads(out.splitlines()[-1])["error"]
     assert len(error) < 300

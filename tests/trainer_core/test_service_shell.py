@@ -72,7 +72,7 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
     with RunQueue(home).locked() as entries:  # killed before the index knew of it
         RunQueue(home).write([*entries, QueueEntry(run_id="ghost", devices=("cpu",))])
     assert dmglab("queue", "remove", "ghost")["run_id"] == "ghost"
-    _, table = dmglab.text("queue", "list")
+    _, table = dmglab.text("queue", "list", "--text")
     assert table.splitlines()[1].split() == ["1", run_id, "tiny_goal", "native", "cpu", "3"]
     assert len(table.splitlines()) == 2
 
@@ -85,15 +85,15 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
         (("queue", "add", "--task", "tiny_goal", "--gpus", "2"), "leave --gpus and --nodes away"),
         (("queue", "move", "a", "0"), "count from 1"),
         (("queue", "remove", "x"), "'x' does not wait"),
-        (("queue", "dance"), "no verb 'dance'"),
+        (("queue", "dance"), "unknown verb 'dance'"),
         (("stop", "x"), "no run is called 'x'"),
-        (("stop",), "say which run: no run goes on"),
+        (("stop",), "name a run: no run is active"),
         (("stop", "run-00000"), "run-00000 has ended already (finished)"),
         (("stop", "latest"), "run-00000 has ended already (finished)"),
         (("pause", "run-00000"), "run-00000 has ended already (finished)"),
         (("train", "--task", "nowhere", "--detach"), "no task 'nowhere'"),
-        (("archive",), "say which runs"),
-        (("restore", "/nowhere.tar.gz"), "No such file"),
+        (("archive",), "name runs"),
+        (("archive", "restore", "/nowhere.tar.gz"), "No such file"),
         (("query", "DELETE FROM runs"), "not authorized"),
         (("runs", "--state", "odd"), "no state 'odd'"),
     ],
@@ -213,7 +213,7 @@ def test_a_second_worker_of_the_queue_is_told_who_the_first_is(
     monkeypatch.setattr("trainer_core.service.detached.PATIENCE_S", 0.0)
     lock = DetachedLock(home)
     assert lock.take()
-    assert "works the queue" in dmglab("queue", "run")["error"]
+    assert "starts the runs" in dmglab("queue", "run")["error"]
     lock.release()
     assert dmglab("queue", "run")["queue"] == []
 

@@ -156,7 +156,7 @@ def test_bad_input_is_one_line_and_begins_nothing(
 ) -> None:
     task = [] if "--task" in words else ["--task", "tiny_goal"]
     extra = [] if "--resume" in words else task
-    assert main(["sweep", *words, *extra, "--home", str(tmp_path / "home")]) == 1
+    assert main(["sweep", *words, *extra, "--home", str(tmp_path / "home")]) == 2
     out, err = capsys.readouterr()
     assert said in err
     assert len(err.splitlines()) == 1
@@ -166,7 +166,7 @@ def test_bad_input_is_one_line_and_begins_nothing(
 
 def test_a_resumed_sweep_is_taken_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made_sweep(HomePaths(tmp_path), [{"learning_rate": 0.1}])
-    assert main(["sweep", "--resume", "echo", "--num-envs", "8", "--home", str(tmp_path)]) == 1
+    assert main(["sweep", "--resume", "echo", "--num-envs", "8", "--home", str(tmp_path)]) == 2
     assert "cannot change a sweep" in capsys.readouterr().err
     assert main(["sweep", "--show", "echo", "--home", str(tmp_path)]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -177,10 +177,10 @@ def test_a_damaged_definition_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     made_sweep(HomePaths(tmp_path), [{"learning_rate": 0.1}])
     path = tmp_path / "training" / "sweeps" / "echo" / "sweep.json"
     path.write_text(path.read_text().replace("echo-t000", "../../escape"))
-    assert main(["sweep", "--resume", "echo", "--home", str(tmp_path)]) == 1
+    assert main(["sweep", "--resume", "echo", "--home", str(tmp_path)]) == 2
     assert "no name of a folder" in capsys.readouterr().err
     path.write_bytes(os.urandom(100))
-    assert main(["sweep", "--resume", "echo", "--home", str(tmp_path)]) == 1
+    assert main(["sweep", "--resume", "echo", "--home", str(tmp_path)]) == 2
     assert str(path) in capsys.readouterr().err
 
 
@@ -222,7 +222,7 @@ def test_an_edited_definition_is_refused_in_one_line(
     table[place] = value
     file.write_text(json.dumps(raw))
     for verb in ("--show", "--resume"):
-        assert main(["sweep", verb, "echo", "--home", str(tmp_path)]) == 1
+        assert main(["sweep", verb, "echo", "--home", str(tmp_path)]) == 2
         line = capsys.readouterr().err
         assert said in line
         assert str(file) in line

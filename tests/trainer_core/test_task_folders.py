@@ -101,7 +101,7 @@ def test_a_home_that_cannot_be_written_is_told_before_any_work(
     monkeypatch.setattr(folders.tempfile, "TemporaryDirectory", refused)
     home.root.mkdir()
     words = ["--id", "mine/x", "--rom", "no.gb", "--script", "no.txt", "--home", str(home.root)]
-    assert main(["task", "new", *words]) == 1
+    assert main(["task", "new", *words]) == 2
     assert json.loads(capsys.readouterr().out)["error"] == (
         f"{home.tasks / 'mine' / 'x'}: cannot be written: Read-only file system"
     )
@@ -116,7 +116,7 @@ def test_a_task_of_ones_own_is_removed_when_that_is_said(home: HomePaths, capsys
     def remove(*words: str) -> dict[str, object]:
         status = main(["task", "remove", *words, "--home", str(home.root)])
         found = json.loads(capsys.readouterr().out)
-        assert status == (0 if found["ok"] else 1)
+        assert (status == 0) == found["ok"]
         return found
 
     assert "--yes" in str(remove("mine/door")["error"])
@@ -142,13 +142,13 @@ def test_record_that_keeps_nothing_leaves_no_folder(
     checkpoint = make_checkpoint(tmp_path / "c")
     words = ["--checkpoint", str(checkpoint), "--task", "no_such", "--home", str(home.root)]
     out = tmp_path / "out"
-    assert main(["record", "--out", str(out), *words]) == 1
+    assert main(["record", "--out", str(out), *words]) == 2
     assert not out.exists()
     out.mkdir()
-    assert main(["record", "--out", str(out), *words]) == 1
+    assert main(["record", "--out", str(out), *words]) == 2
     assert out.is_dir(), "one that was there stays"
     (out / "0000-start003").mkdir()
-    assert main(["record", "--out", str(out), *words]) == 1
+    assert main(["record", "--out", str(out), *words]) == 2
     assert "0000-start003 of one that did not end" in capsys.readouterr().out
 
 

@@ -76,7 +76,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
         printed = capsys.readouterr().out.splitlines()
         assert len(printed) == 1
         found = json.loads(printed[0])
-        assert code == (0 if found["ok"] else 1)
+        assert (code == 0) == found["ok"]
         assert "\n" not in found.get("error", "")
         return found
 
@@ -147,8 +147,8 @@ def test_check_replays_the_way_and_says_what_is_wrong(
     made: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    preparing = "trainer_core.cli.task_reports.Preparing"
-    monkeypatch.setattr(preparing, lambda say: Preparing(told.append, every_s=0.0))
+    preparing = "trainer_core.cli.task_reports.PreparingLine"
+    monkeypatch.setattr(preparing, lambda: Preparing(told.append, every_s=0.0))
     found = call(made, "check", "mine/walk", "--episodes", 4)
     assert "preparing episodes of play: 0 of 4" in told
     assert found["demonstrations"] == [{"steps": 6, "done_at_step": 6}]

@@ -1,7 +1,8 @@
-"""The commands, as a person or a script calls them: one JSON object, 0 or 1, no traceback."""
+"""The commands, as a script calls them: one JSON object, 0, 1 or 2, no traceback."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import importlib
 import json
@@ -23,10 +24,11 @@ from trainer_core.cli.command_table import COMMANDS, Command
 from trainer_core.cli.main import main
 from trainer_core.envs.recording_writer import RecordingWriter, first_difference
 from trainer_core.envs.single_game import TinyGame
-from trainer_core.formats.gif import picked_frames
 from trainer_core.formats.plot import read_series, smooth
+from trainer_core.formats.video import chosen_frames
 from trainer_core.lab.paths import CHECKOUT, HomePaths
 from trainer_core.lab.recording import FRAMES_PER_SECOND, pack_picture, read_recording, unpack_picture
+from trainer_core.service.job import run_job
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.playing import PlayerConfig
 
@@ -90,7 +92,7 @@ def test_eval_and_its_baselines(home: Path, capsys: pytest.CaptureFixture[str]) 
         "eval --policy random --task tiny_goal --episodes 0",
         "rollout --out x --checkpoint none",
         "plot /nowhere --out x.png",
-        "gif /nowhere --out x.gif",
+        "export /nowhere --out x.gif",
         "replay /nowhere",
         "resume none",
         "train --num-envs 0",
@@ -100,7 +102,7 @@ def test_eval_and_its_baselines(home: Path, capsys: pytest.CaptureFixture[str]) 
         "train --lr-schedule linear --task tiny_goal",
         "train --task tiny_goal --device cuda:0 --seconds 1",
         "bench train --updates 0",
-        "restore",
+        "archive restore",
         "resume latest --seconds nan",
         "resume latest --total-env-steps -1",
     ],
@@ -111,7 +113,7 @@ def test_what_cannot_work_is_one_line_that_names_it(
     monkeypatch.setenv("DMGLAB_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     code, found = call(capsys, *words.split())
-    assert code == 1
+    assert code == 2
     assert found["ok"] is False
     assert "\n" not in found["error"]
     assert not list(tmp_path.glob("x*")), "nothing half-written"
@@ -142,7 +144,7 @@ def test_a_folder_that_cannot_be_is_refused_before_anybody_plays(
 ) -> None:
     (tmp_path / "file").touch()
     words = ("league", "random", "--task", "tiny_goal", "--out", tmp_path / "file")
-    assert main([*map(str, words), "--home", str(tmp_path)]) == 1
+    assert main([*map(str, words), "--home", str(tmp_path)]) == 2
     told = capsys.readouterr()
     assert "is no folder; name a folder that can be written (--out)" in told.err
     assert "steps" not in told.err, "no episode was played for nothing"
@@ -191,7 +193,7 @@ def test_plot_draws_several_runs_and_names_what_is_missing(
     assert out.read_bytes().startswith(b"\x89PNG")
     code, found = call(capsys, "plot", bare, "--out", out)
     assert "goal distance" in found["missing_panels"]
-    assert call(capsys, "plot", log, "--out", out, "--smoothing", 1.5)[0] == 1
+    assert call(capsys, "plot", log, "--out", out, "--smoothing", 1.5)[0] == 2
 
 
 def test_a_plot_shows_repeated_updates_once(tmp_path: Path) -> None:
@@ -213,7 +215,7 @@ def test_any_scalar_of_a_log_can_be_plotted(tmp_path: Path, capsys: pytest.Captu
     assert (code, found["missing_panels"]) == (0, [])
     assert out.read_bytes().startswith(b"\x89PNG")
     code, found = call(capsys, "plot", log, "--out", out, "--metrics", "no_such")
-    assert code == 1
+    assert code == 2
     assert "no_such" in found["error"]
     assert "loss/q" in found["error"]
 
@@ -267,20 +269,28 @@ def test_pressing_the_buttons_again_gives_the_same_pictures(
 
 def test_the_gif_lasts_as_long_as_the_game(recording: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.gif"
-    command = [sys.executable, "-m", "trainer_core.cli.main", "gif", str(recording), "--out", str(out), "--scale", "3"]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    shares = [line["progress"] for line in lines]
+    command = [
+        sys.executable,
+        "-m",
+        "trainer_core.cli.main",
+        "export",
+        str(recording),
+        "--out",
+        str(out),
+        "--scale",
+        "3",
+    ]
+    shares: list[float] = []
+    result = asyncio.run(run_job(command, on_progress=shares.append))
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    result = lines[-1]
     assert (result["width"], result["height"]) == (480, 432)
-    assert result["duration_ms"] == pytest.approx(120 / FRAMES_PER_SECOND * 1000, abs=20)
+    assert result["seconds"] == pytest.approx(120 / FRAMES_PER_SECOND, abs=0.02)
     assert [path.name for path in tmp_path.glob("*.gif*")] == ["out.gif"]
 
 
 def test_gif_frames_are_the_ones_on_the_screen_at_their_time() -> None:
-    chosen = picked_frames(120, 2)
+    chosen = chosen_frames(0, 119, 1.0, 50)
     assert len(chosen) == 100
     for index, frame in enumerate(chosen):
         assert frame / FRAMES_PER_SECOND <= index * 0.02 + 1e-9
@@ -340,7 +350,7 @@ def test_a_reader_that_has_read_enough_is_no_error(module: str, words: str, tmp_
 def test_light_commands_load_no_torch(tmp_path: Path) -> None:
     code = (
         "import sys; from trainer_core.cli.main import main; "
-        f"main(['runs', '--home', {str(tmp_path)!r}]); main(['gif', '/nowhere', '--out', 'x']); "
+        f"main(['runs', '--home', {str(tmp_path)!r}]); main(['export', '/nowhere', '--out', 'x']); "
         "sys.stderr.write(str(sorted({'torch', 'warp', 'matplotlib'} & set(sys.modules))))"
     )
     command = [sys.executable, "-c", code]
@@ -376,10 +386,10 @@ def test_a_player_without_its_gpu_says_so(tmp_path: Path) -> None:
 def test_what_people_type_first_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     with pytest.raises(SystemExit):
-        main(["help", "gif"])
+        main(["help", "export"])
     told = capsys.readouterr().out
     assert told.startswith("dmglab ")
-    assert "usage: dmglab gif" in told
+    assert "usage: dmglab export" in told
 
 
 @pytest.mark.parametrize("command", ["stop", "archive", "queue add", "task check"])
@@ -401,17 +411,19 @@ def test_each_verb_has_its_line(command: Command, capsys: pytest.CaptureFixture[
     assert told.err == ""
     assert told.out.startswith(f"usage: dmglab {command.name} VERB")
     known = [row.name.split()[1] for row in command.verbs]
-    assert [line.split()[0] for line in told.out.splitlines()[1:-1]] == known
-    for words, said in (([], "say "), (["none"], "no verb 'none': say ")):
-        error = call(capsys, command.name, *words)[1]["error"]
-        assert error.startswith(f"{said}`dmglab {command.name}` and one of {', '.join(known)};")
+    lines = told.out.partition("verbs:\n")[2].split("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in lines] == known
+    for words, said in (([], "a verb is missing"), (["none"], "unknown verb 'none'")):
+        code, found = call(capsys, command.name, *words)
+        assert code == 2
+        assert found["error"].startswith(f"{said}: {', '.join(known)};")
 
 
 def test_every_row_of_the_table_names_a_function_and_every_command_has_a_row(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["help"]) == 0
-    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:-1]]
+    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
     assert shown == [name for name in COMMANDS if " " not in name]
     named = {row.load() for row in COMMANDS.values() if row.function}
     written = {
@@ -419,4 +431,4 @@ def test_every_row_of_the_table_names_a_function_and_every_command_has_a_row(
         for path in Path(sys.modules[main.__module__].__file__ or "").parent.glob("*.py")
     }
     assert written - named == {None}
-    assert main(["queue list"]) == 1, "one word is no command with a verb"
+    assert main(["queue list"]) == 2, "one word is no command with a verb"

@@ -57,7 +57,7 @@ def test_consent_may_name_the_file_and_nothing_else(tmp_path: Path, capsys: pyte
     assert main(["runner", "trust", str(tmp_path / "model.d3")]) == 0
     trust.require_trust(tmp_path / "model.d3", "d3rlpy")
     for wrong in ("", "abc", "A" * 64, str(tmp_path / "none")):
-        assert main(["runner", "trust", wrong]) == 1
+        assert main(["runner", "trust", wrong]) == 2
         assert "64 digits of its SHA-256" in capsys.readouterr().err
 
 

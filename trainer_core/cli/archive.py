@@ -1,4 +1,4 @@
-"""`dmglab archive RUN...`: runs as one file each, with hashes; with --remove they make room."""
+"""`dmglab archive RUN...`: pack runs into one file each, with hashes; `archive restore FILE...`: unpack them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import say
+from trainer_core.cli.output import Result, table
+from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.paths import HomePaths
-from trainer_core.runs.archive import archive
+from trainer_core.runs.archive import archive, check, restore
 from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
 from trainer_core.wire.errors import ConfigError
@@ -22,19 +23,29 @@ from trainer_core.wire.fields import limits
 @dataclass(frozen=True)
 class Options:
     runs: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Run ids; none with --older-than."""
+    """Run ids; not needed with --older-than."""
     out: Path | None = None
-    """Folder for the archives; default `archives` of the home."""
+    """Folder for the archives; default `archives` in the data folder."""
     remove: bool = False
-    """Remove each run's folder once its archive was read back and compared."""
+    """Delete the folder of each run after its archive has been read back and compared."""
     older_than: float = field(default=-1.0, metadata=limits(-1))
-    """Every run that ended more than so many days ago; below 0 none."""
+    """Archive every run that ended more than this number of days ago; below 0 = none."""
     keep: int = field(default=0, metadata=limits(0))
-    """With --older-than: spare the newest so many ended runs."""
+    """With --older-than: leave out this number of ended runs, the newest ones."""
     dry_run: bool = False
-    """Only say which, and what they take."""
+    """List the runs and their sizes only."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+
+
+@dataclass(frozen=True)
+class RestoreOptions:
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Archives of `dmglab archive`."""
+    check: bool = False
+    """Compare the hashes only."""
+    home: Path | None = None
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -44,23 +55,43 @@ def run(argv: list[str]) -> dict[str, Any]:
     if options.older_than >= 0:
         chosen += ended_before(home, time.time() - 86_400 * options.older_than, options.keep)
     if not chosen and options.older_than < 0:
-        raise ConfigError("say which runs, or --older-than DAYS; `dmglab runs` lists them")
+        raise ConfigError("name runs, or give --older-than DAYS; `dmglab runs` lists the runs")
     known, rows = RunRegistry(home).reconcile(), []
     for run_id in chosen:
         if run_id not in known:  # a path would be walked through
             raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
-    for run_id in dict.fromkeys(chosen):
+    chosen = list(dict.fromkeys(chosen))
+    for number, run_id in enumerate(chosen):
         row: dict[str, Any] = {"run_id": run_id, "bytes": disk_use(home, run_id).total}
         if not options.dry_run:
-            say(f"archiving {run_id}")
+            tell_progress(number / len(chosen), run_id)
             target = archive(home, run_id, options.out or home.archives, remove=options.remove)
             row |= {"archive": str(target), "archive_bytes": target.stat().st_size}
         rows.append(row)
-    return {"ok": True, "removed": options.remove and not options.dry_run, "runs": rows}
+    found = {"ok": True, "removed": options.remove and not options.dry_run, "runs": rows}
+    head = ("run", "MiB", "archive", "archive MiB")
+    shown = ((row["run_id"], _mib(row["bytes"]), row.get("archive"), _mib(row.get("archive_bytes", 0))) for row in rows)
+    return Result(found, table(head, shown, "No run is old enough."))
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):,.1f}" if size else ""
+
+
+def restore_all(argv: list[str]) -> dict[str, Any]:
+    options = parse(RestoreOptions, "archive restore", argv)
+    if not options.files:
+        raise ConfigError("name an archive; `dmglab archive` writes them")
+    home, names = home_paths(options.home), []
+    for number, file in enumerate(options.files):
+        tell_progress(number / len(options.files), file.name)
+        names.append(check(file).run_id if options.check else restore(file, home).run_id)
+    key, verb = ("whole", "Intact") if options.check else ("restored", "Restored")
+    return Result({"ok": True, key: names}, f"{verb}: {', '.join(names)}")
 
 
 def ended_before(home: HomePaths, when: float, keep: int) -> list[str]:
-    """Ended runs that still have a folder, oldest first, the newest `keep` of them spared."""
+    """Return the ended runs that still have a folder, oldest first, without the newest `keep`."""
     ended = sorted(
         (
             record

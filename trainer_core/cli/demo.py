@@ -1,4 +1,4 @@
-"""`dmglab demo`: what `./run` does without a display. Train, measure, leave the proof."""
+"""`dmglab demo`: train the first stage, measure it, write a plot and a GIF; `./run` without a display does this."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import Result, say
 from trainer_core.formats.plot import plot_logs
 from trainer_core.host.process_start import load_torch
 from trainer_core.lab.presets import preset_config, suggest_preset
@@ -39,7 +40,7 @@ LEGEND = """\
   entropy     how undecided the policy is; dist: how far its pictures are from the goal's
   validation  episodes from start states that are never trained on: greedy presses the likeliest
               button, sample draws one, leave_loops is greedy where no picture came back"""
-"""What the words of a training's lines mean."""
+"""The meaning of the words in the lines of a training."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,12 @@ class Options:
     device: str = "cpu"
     """cpu or cuda:N."""
     seconds: float = 600.0
-    """Give up after so many seconds."""
+    """Time limit in seconds."""
     target_success: float = 0.98
-    """Greedy success on held-out starts to stop at."""
+    """Greedy success on held-out starts that ends the training."""
     seed: int = 1
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME, var/ of a checkout, or the platform's data folder."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -69,8 +70,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         seed=options.seed,
     )
     home = home_paths(options.home)
-    print(f"training {config.task} on {config.device}; Ctrl-C saves and ends", file=sys.stderr)
-    print(LEGEND, file=sys.stderr)
+    say(f"training {config.task} on {config.device}; Ctrl-C saves and ends\n{LEGEND}")
     load_torch(config.device)
     from trainer_core.cli.local_run import train_new
     from trainer_core.play.rollout import write_rollout
@@ -84,18 +84,17 @@ def run(argv: list[str]) -> dict[str, Any]:
     # With the target that it has reached it would end at once.
     beyond = " --target-success 0" if trained["reason"].startswith("validation") else ""
     solved = round(100 * trained["success_rate"])
-    print(
-        f"\nreached the goal from {solved} % of the start states it never trained on\n"
+    text = (
+        f"Reached the goal from {solved} % of the start states that were never trained on.\n"
         f"  curves      {paths.root / 'train.png'}\n"
         f"  checkpoint  {checkpoint}\n"
         f"  one episode {paths.videos / 'rollout.gif'}\n"
-        f"go on with\n"
+        f"Continue with\n"
         f"  {dmglab} resume {paths.run_id}{beyond}\n"
         f"  {dmglab} eval --checkpoint {paths.run_id}\n"
-        f"  {dmglab} --help",
-        file=sys.stderr,
+        f"  {dmglab} --help"
     )
-    return {
+    found = {
         "ok": True,
         "task": config.task,
         "success_rate": trained["success_rate"],
@@ -107,3 +106,4 @@ def run(argv: list[str]) -> dict[str, Any]:
         "plot": str(paths.root / "train.png"),
         "gif": str(paths.videos / "rollout.gif"),
     }
+    return Result(found, text)

@@ -1,4 +1,4 @@
-"""`dmglab doctor`: what this machine offers, as one object to paste into a question."""
+"""`dmglab doctor`: report devices, versions, compiled kernels and caches of this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import psutil
 
 from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import on_terminal, standard_output
+from trainer_core.cli.output import Result
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import BUILT_IN_TASKS, broken_tasks, list_tasks
 from trainer_core.runners.catalog import NATIVE, broken_runners
@@ -41,15 +41,13 @@ PACKAGES = (
 @dataclass(frozen=True)
 class Options:
     compile: bool = False
-    """Also compile what is missing and time the start of a fresh process."""
+    """Compile missing kernels and measure the start of a new process."""
     install_desktop: bool = False
-    """Also put the app and its icon into the desktop's menu."""
+    """Add the app and its icon to the menu of the desktop."""
     remove_desktop: bool = False
-    """Also take the app and its icon out of the desktop's menu."""
-    json: bool = False
-    """One JSON object on a terminal too, as a pipe or file gets it."""
+    """Remove the app and its icon from the menu of the desktop."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME, var/ of a checkout, or the platform's data folder."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -81,14 +79,11 @@ def run(argv: list[str]) -> dict[str, Any]:
     verdict: dict[str, Any] = {"ok": not problems}
     if problems:
         verdict["error"] = "; ".join(problems)
-    if options.json or not on_terminal():
-        return {**verdict, **found, "problems": problems}
-    print(describe(found), file=standard_output())
-    return verdict if problems else {}
+    return Result({**verdict, **found, "problems": problems}, describe(found))
 
 
 def describe(found: dict[str, Any]) -> str:
-    """Return what was found as a table of two columns, for a person."""
+    """Return the report as a table of two columns, for a person."""
     rows = [("python", f"{found['python']['version']}  {found['python']['executable']}")]
     system = found["system"]
     memory, free = system["memory_bytes"], system["memory_free_bytes"]
@@ -133,7 +128,7 @@ def _system() -> dict[str, Any]:
 
 
 def _devices(problems: list[str]) -> list[dict[str, Any]]:
-    """cpu first, then every CUDA device that torch sees."""
+    """Return the cpu, then every CUDA device that torch sees."""
     try:
         import torch
 
@@ -161,7 +156,7 @@ def _devices(problems: list[str]) -> list[dict[str, Any]]:
 
 
 def _kernels(problems: list[str]) -> dict[str, Any]:
-    """Warp's cache of compiled kernels, and how many of ours lie in it."""
+    """Return Warp's cache of compiled kernels and our modules in it."""
     try:
         import warp as wp
 
@@ -183,7 +178,7 @@ def _kernels(problems: list[str]) -> dict[str, Any]:
 
 
 def _launch_shapes() -> dict[str, Any]:
-    """Which GPUs run with shapes measured here (`python -m emulator tune`), which with built-in."""
+    """Return the GPUs with launch shapes measured here (`python -m emulator tune`), and those with built-in ones."""
     import warp as wp
 
     from emulator.launch import launch_shapes

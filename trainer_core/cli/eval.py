@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import Result, table
+from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.checkpoint_manifest import read_meta, read_own_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_lists import expand_tasks, game_tasks, is_list, split_tasks
@@ -27,23 +29,23 @@ class Options:
     checkpoint: str = ""
     """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
     policy: Literal["checkpoint", "random", "untrained"] = "checkpoint"
-    """What plays: the checkpoint, random buttons, or a network that never learned."""
+    """Player: the checkpoint, random buttons, or an untrained network."""
     task: str = ""
-    """Task id, or several as a,b; default the checkpoint's."""
+    """Task id, or several as a,b; default the tasks of the checkpoint."""
     episodes: int = field(default=64, metadata=limits(1, 100_000))
-    """Episodes; play that draws nothing begins each of them in another start state."""
+    """Number of episodes; play that draws no buttons begins each one in another start state."""
     mode: Literal["greedy", "sample", "leave_loops"] = "greedy"
-    """The most likely buttons, drawn ones, or the most likely but others where a picture comes
+    """Buttons: the most likely ones, drawn ones, or the most likely ones except where a picture comes
     back."""
     starts: Literal["test", "validation", "heldout", "train"] = "test"
-    """test: start states that neither trained nor steered the run; validation: those that chose its
-    end and its best checkpoint; heldout: both; train: those it learned on."""
+    """test: start states used for neither training nor validation; validation: start states that chose
+    the end of the run and its best checkpoint; heldout: both; train: start states of the training."""
     obs_source: Literal["checkpoint", "screen", "marked", "noise"] = "checkpoint"
-    """What the policy sees; default what the checkpoint was trained on."""
+    """Observations of the policy; default those of the training."""
     device: str = "cpu"
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
-    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -57,13 +59,13 @@ def run(argv: list[str]) -> dict[str, Any]:
     config = _config(options, folder)
     tasks = split_tasks(expand_tasks(config.task, home)) if is_list(config.task) else ()
     if not tasks:
-        return _report(options, config, folder, *_evaluate(options, config, folder, home))
+        return _in_words(_report(options, config, folder, *_evaluate(options, config, folder, home)))
     found = {task: _evaluate(options, dataclasses.replace(config, task=task), folder, home) for task in tasks}
     return _report_all(options, config, folder, found)
 
 
 def _by_its_player(options: Options, folder: Path, home: HomePaths) -> dict[str, Any]:
-    """Another library's policy in that library's interpreter, as a league plays it."""
+    """Play the policy of another library in the interpreter of that library, as a league does."""
     from trainer_core.play.league.players import Entry, Settings, league_tasks
     from trainer_core.play.league.table import as_dicts, play_league
 
@@ -96,19 +98,21 @@ def _by_its_player(options: Options, folder: Path, home: HomePaths) -> dict[str,
         "starts": "test",
         "mode": options.mode,
     }
-    return {**first, **next(iter(found.values()))} if len(found) == 1 else {**first, "tasks": found}
+    if len(found) == 1:
+        return _in_words({**first, **next(iter(found.values()))})
+    return _in_words({**first, "tasks": found})
 
 
 def _report_all(
     options: Options, config: RunConfig, folder: Path | None, found: dict[str, tuple[Evaluation, str]]
 ) -> dict[str, Any]:
-    """All tasks together, and each by its name."""
+    """Return the result of all tasks together, and of each task by its name."""
     from trainer_core.host.evaluate import joined
 
     every = joined([evaluation for evaluation, _ in found.values()])
     sets = sorted({played for _, played in found.values()})
     by_task = {task: evaluation.summary() for task, (evaluation, _) in found.items()}
-    return {**_report(options, config, folder, every, ",".join(sets)), "tasks": by_task}
+    return _in_words({**_report(options, config, folder, every, ",".join(sets)), "tasks": by_task})
 
 
 def _report(options: Options, config: RunConfig, folder: Path | None, found: Evaluation, played: str) -> dict[str, Any]:
@@ -123,8 +127,31 @@ def _report(options: Options, config: RunConfig, folder: Path | None, found: Eva
     }
 
 
+def _in_words(found: dict[str, Any]) -> Result:
+    """Return the result with a sentence, and a table for several tasks."""
+    who = found["checkpoint"] or f"The {found['policy']} policy"
+    rate, count = found.get("success_rate"), found.get("episodes")
+    text = "" if rate is None else f"{who} reached the goal in {rate:.1%} of {count} episodes ({found['mode']})."
+    if "tasks" not in found:
+        return Result(
+            found, f"{text}\nMedian {found['median_steps_to_goal']:g} steps, mean return {found['mean_return']:.3f}."
+        )
+    head = ("task", "success", "episodes", "median steps", "mean return")
+    rows = (
+        (
+            task,
+            f"{row['success_rate']:.3f}",
+            row["episodes"],
+            f"{row['median_steps_to_goal']:g}",
+            f"{row['mean_return']:.3f}",
+        )
+        for task, row in found["tasks"].items()
+    )
+    return Result(found, f"{text}\n{table(head, rows)}".lstrip("\n"))
+
+
 def _config(options: Options, folder: Path | None) -> RunConfig:
-    """The checkpoint's configuration with this call's task, device and observation."""
+    """Return the configuration of the checkpoint with the task, device and observation of this call."""
     if folder is not None:
         config = RunConfig.from_dict(read_own_meta(folder).config)
     elif options.task:
@@ -140,7 +167,7 @@ def _config(options: Options, folder: Path | None) -> RunConfig:
 
 
 def _evaluate(options: Options, config: RunConfig, folder: Path | None, home: HomePaths) -> tuple[Evaluation, str]:
-    """The episodes on one task, and which starts were played."""
+    """Play the episodes of one task; return them and the name of the played starts."""
     import torch
 
     from trainer_core.envs.build import make_env, task_facts
@@ -179,6 +206,6 @@ def _evaluate(options: Options, config: RunConfig, folder: Path | None, home: Ho
                 raise ConfigError("leave_loops looks at pictures; noise has none that come back")
             act = leaving_loops(policy, lambda: env.episode_steps, env.horizon)
     starts = spread_starts(env.start_set, options.episodes, mode)
-    found = run_episodes(env, act, starts, mode)
+    found = run_episodes(env, act, starts, mode, attend=lambda course: tell_progress(course.share))
     env.close()
     return found, played

@@ -1,39 +1,64 @@
-"""`dmglab export RECORDING --out X.mp4`: progress as JSON lines, the result last."""
+"""`dmglab export RECORDING --out X.mp4`: a recording for other programs; `dmglab export RUN --to ...`: its curves."""
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.options import parse
-from trainer_core.cli.output import tell_progress
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import Result
+from trainer_core.cli.progress import tell_progress
 from trainer_core.formats.gif import MAX_SCALE
 from trainer_core.formats.video import MAX_SPEED, Clip, export_clip
 from trainer_core.lab.recording import MAX_FRAMES
+from trainer_core.runs.names import find_run
+from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import limits
 
 
 @dataclass(frozen=True)
 class Options:
-    recording: Annotated[Path, tyro.conf.Positional]
-    """Folder of a finished recording."""
-    out: Path
-    """What to write: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs."""
+    source: Annotated[str, tyro.conf.Positional] = "latest"
+    """Folder of a finished recording; with --to a run id, run folder, or `latest`."""
+    out: Path | None = None
+    """Of a recording the file: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs. Of a run
+    the folder; default one named as --to in the folder of the run."""
+    to: Literal["", "tensorboard", "wandb_history"] = ""
+    """Write the curves of a run: event files of TensorBoard, or JSON lines as W&B's history."""
     scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
     """Screen pixels per Game Boy pixel, 1 to 8."""
     palette: Literal["green", "grey", "screen-green", "screen-grey", "screen-pocket", "screen-light"] = "green"
     """Pale greens, greys, or the colours of one of the app's screens."""
     from_frame: int = field(default=0, metadata=limits(0, MAX_FRAMES))
+    """First frame."""
     to_frame: int = field(default=-1, metadata=limits(-1, MAX_FRAMES))
-    """Last frame to show; -1 = the recording's."""
+    """Last frame; -1 = the last one of the recording."""
     speed: float = field(default=1.0, metadata=limits(0.01, MAX_SPEED))
+    """1.0 is the speed of a Game Boy."""
+    home: Path | None = None
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "export", argv)
+    if options.to:
+        return _curves(options)
+    if options.out is None:
+        raise ConfigError("name the file of a recording with --out, or the format of a run's curves with --to")
     clip = Clip(options.from_frame, options.to_frame, options.speed, options.scale, options.palette)
-    found = export_clip(options.recording, options.out, clip, on_progress=tell_progress)
-    return {"ok": True, "progress": 1.0, **found}
+    found = export_clip(Path(options.source), options.out, clip, on_progress=tell_progress)
+    text = f"Wrote {found['out']}: {found['format']}, {found['pictures']:,} pictures, {found['seconds']:g} s."
+    return Result({"ok": True, "progress": 1.0, **found}, text)
+
+
+def _curves(options: Options) -> Result:
+    paths = find_run(options.source, home_paths(options.home))
+    out = options.out or paths.root / options.to
+    for share in importlib.import_module(f"trainer_core.formats.{options.to}").export(paths, out):
+        tell_progress(share)
+    found = {"ok": True, "run_id": paths.run_id, "folder": str(out)}
+    return Result(found, f"Wrote the curves of run {paths.run_id} to {out}.")

@@ -1,4 +1,4 @@
-"""Several processes, one learner: start them, wait, end them together.
+"""Start several processes that train one policy, wait for them, end them together.
 
 On one computer they meet through a file in a private folder: no port is opened for that, and what
 gloo and NCCL open for their own traffic is bound to the loopback interface. On several (`--nodes`)
@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 import psutil
 
+from trainer_core.cli.progress import end_progress
 from trainer_core.wire.addresses import is_host, shown_address
 from trainer_core.wire.environment import MEETING, child_environment
 from trainer_core.wire.errors import ConfigError
@@ -30,16 +31,16 @@ from trainer_core.wire.fields import check_fields, limits
 from trainer_core.wire.process_guard import family, on_stop_signals
 
 MEETINGS = "dmglab-ranks-"
-"""How the folders begin in which ranks meet; the launcher's process number follows."""
+"""Prefix of the folders in which ranks meet; the launcher's process number follows."""
 MEETING_KEPT_S = 3600.0
 PATIENCE_S = 5.0
-"""For the others to end once one rank has failed; they wait for it in a collective."""
+"""Time for the other ranks to end after one has failed; they wait for it in a collective."""
 _INTERFACE = "lo" if sys.platform.startswith("linux") else "lo0"
 LOOPBACK = {"GLOO_SOCKET_IFNAME": _INTERFACE, "NCCL_SOCKET_IFNAME": _INTERFACE}
 
 
 class Rank(Protocol):
-    """What is needed of a started process; subprocess.Popen is one."""
+    """A started process; subprocess.Popen is one."""
 
     def poll(self) -> int | None: ...
     def send_signal(self, sig: int, /) -> None: ...
@@ -50,14 +51,14 @@ class Nodes:
     """This computer's place among those that train one policy together."""
 
     nodes: int = field(default=1, metadata=limits(1, 1024))
-    """Computers that train one policy, each started with the same command but for --node-rank."""
+    """Number of computers that train one policy; the same command is started on each, with its own --node-rank."""
     node_rank: int = field(default=0, metadata=limits(0, 1023))
-    """Which of them this is, from 0; that one keeps the log and the checkpoints."""
+    """Number of this computer, from 0; computer 0 writes the log and the checkpoints."""
     rendezvous: str = ""
-    """HOST:PORT of node 0, where all meet: a free port there, reached by all others."""
+    """HOST:PORT of node 0: a free port that all other nodes can reach."""
 
     def check(self) -> None:
-        """Raises ConfigError unless the three fit together."""
+        """Check that the three fields fit together. Raises ConfigError."""
         check_fields(self)
         if self.nodes == 1 and (self.node_rank or self.rendezvous):
             raise ConfigError("--node-rank and --rendezvous belong to --nodes N of two or more")
@@ -74,7 +75,7 @@ ONE_NODE = Nodes()
 
 
 def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dict[str, Any]:
-    """`dmglab ARGUMENTS` in `count` processes here to their end; rank 0 prints the result.
+    """Run `dmglab ARGUMENTS` in `count` processes here to their end; rank 0 prints the result.
 
     SIGTERM, SIGHUP and Ctrl-C let all of them finish their update and save.
     """
@@ -84,6 +85,7 @@ def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dic
         return subprocess.Popen(command, env=environment)
 
     remove_left_meetings()
+    end_progress()  # the ranks write to the same terminal
     with tempfile.TemporaryDirectory(prefix=f"{MEETINGS}{os.getpid()}-") as folder:
         ranks = start_ranks(start, count, Path(folder) / "meeting", nodes)
         signal.signal(signal.SIGINT, lambda *_: None)  # a terminal sends it to the ranks as well
@@ -115,7 +117,7 @@ def remove_left_meetings() -> None:
 def start_ranks(
     start: Callable[[dict[str, str]], Rank], count: int, meeting: Path, nodes: Nodes = ONE_NODE
 ) -> list[Rank]:
-    """Each with its number, the place where all meet, and this process as its parent."""
+    """Start each rank with its number, the place where all meet, and this process as its parent."""
     shared = {**LOOPBACK, **child_environment(), MEETING: str(meeting)}
     if nodes.nodes > 1:
         interface = interface_towards(nodes.rendezvous.rpartition(":")[0].strip("[]"))
@@ -127,7 +129,7 @@ def start_ranks(
 
 
 def interface_towards(host: str) -> str:
-    """The network interface by which `host` is reached; "" where that cannot be told.
+    """Return the network interface by which `host` is reached, "" if it is unknown.
 
     gloo and NCCL would look a name of this computer up, which often is 127.0.1.1.
     """
@@ -166,7 +168,7 @@ def _first_failure(ranks: list[Rank]) -> int:
 
 
 def tell(ranks: list[Rank], number: int) -> None:
-    """Signal those that still run."""
+    """Send a signal to the ranks that still run."""
     for rank in ranks:
         if rank.poll() is None:
             rank.send_signal(number)

@@ -1,9 +1,8 @@
-"""`dmglab league`: a policy, a script, a person's recordings and a language model in one table."""
+"""`dmglab league`: compare policies, recordings and language models on the same tasks."""
 
 from __future__ import annotations
 
 import dataclasses
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -13,11 +12,14 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, make_out, parse
-from trainer_core.cli.output import on_terminal, say, tell_progress
+from trainer_core.cli.output import Result, table
+from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.task_lists import SEPARATOR
 from trainer_core.runs.log_writer import disk_error, write_json
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import MAX_SEED, limits
+
+HEAD = ("task", "player", "episodes", "success", "median steps", "mean return", "s/step", "note")
 
 
 @dataclass(frozen=True)
@@ -25,23 +27,24 @@ class Options:
     players: Annotated[tuple[str, ...], tyro.conf.Positional]
     """random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://127.0.0.1:8080/v1"""
     task: str = ""
-    """Task id, or several as a,b: then every player has a row a task. Default those that the first
-    checkpoint was trained on, else pocket_quest/leave_bedroom."""
+    """Task id, or several as a,b with one row for each player and task. Default the tasks of the first
+    checkpoint, else pocket_quest/leave_bedroom."""
     episodes: int = field(default=16, metadata=limits(1, 10_000))
     """Episodes of each player on a task, one from each of its test starts."""
     mode: Literal["greedy", "sample", "leave_loops"] = "greedy"
-    """How policies play: the most likely buttons, or drawn ones."""
+    """Buttons of policies: the most likely ones, drawn ones, or the most likely ones except where a
+    picture came back."""
     llm_model: str = ""
-    """Name of the model that is asked for; a key for it is read from DMGLAB_LLM_KEY."""
+    """Name of the language model; its key is read from DMGLAB_LLM_KEY."""
     llm_timeout: float = field(default=30.0, metadata=limits(0.1, 3600))
-    """Seconds to wait for an answer; the game stands still meanwhile."""
+    """Longest time in seconds of one answer; the game waits for it."""
     out: Path | None = None
     """Folder for league.json and league.md."""
     record: bool = False
-    """Keep each player's first episode below HOME/players, for the app's Replay tab."""
+    """Save the first episode of each player below HOME/players, for the Replay tab of the app."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
-    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -51,7 +54,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.league.table import Row, as_dicts, markdown, play_league
 
     if not options.players:
-        raise ConfigError("name at least one player; `dmglab league --help` says which there are")
+        raise ConfigError("name at least one player; `dmglab league --help` lists them")
     entries = [parse_entry(text) for text in dict.fromkeys(options.players)]
     home = home_paths(options.home)
     tasks = league_tasks(options.task, entries, home)
@@ -69,12 +72,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     done = 0
 
     def tell(entry: Entry, played: Played) -> None:
-        end = "goal" if played.success else "no goal"
-        say(f"{entry.name}: {end} after {played.steps} steps")
         nonlocal done
         done += 1
-        if not on_terminal():  # there the line above says enough
-            tell_progress(done / (len(tasks) * len(entries) * options.episodes))
+        tell_progress(done / (len(tasks) * len(entries) * options.episodes), entry.name)
 
     keep = None
     if options.record:
@@ -88,16 +88,24 @@ def run(argv: list[str]) -> dict[str, Any]:
         on_task = dataclasses.replace(settings, task=task)
         rows += play_league(entries, on_task, options.episodes, tell, folder)
     result = {"task": SEPARATOR.join(tasks), "rows": as_dicts(rows)}
-    text = markdown(tasks, rows)
-    say(text, sys.stdout if on_terminal() else sys.stderr)
     if options.out is not None:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
             write_json(options.out / "league.json", result)
-            (options.out / "league.md").write_text(text, encoding="utf-8")
+            (options.out / "league.md").write_text(markdown(tasks, rows), encoding="utf-8")
         except OSError as error:
             raise disk_error(options.out, error, "--out") from None
-    wrong = [row.error for row in rows if row.error]
-    if on_terminal():  # the table says it
-        return {"ok": False, "error": wrong[0]} if wrong else {}
-    return {"ok": not wrong, **result}
+    lines = (
+        (
+            row.task,
+            row.player,
+            row.episodes,
+            f"{row.success_rate:.3f}",
+            f"{row.median_steps_to_goal:g}" if row.success_rate else "",
+            f"{row.mean_return:.3f}",
+            f"{row.seconds_per_step:.3f}",
+            row.error or row.note,
+        )
+        for row in rows
+    )
+    return Result({"ok": not any(row.error for row in rows), **result}, table(HEAD, lines))

@@ -1,4 +1,4 @@
-"""What `train`, `resume` and `demo` share: a run without a pipe, indexed like the app's runs."""
+"""Train a run in this process for `train`, `resume` and `demo`; it is indexed like the app's runs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import contextlib
 import dataclasses
 import os
 import signal
-import sys
 import threading
 import time
 from typing import Any
 
 import torch
 
-from trainer_core.cli.output import in_words, say
+from trainer_core.cli.output import Result, in_words, say, trained_text
+from trainer_core.cli.progress import Limits
 from trainer_core.envs.startable import check_startable
 from trainer_core.host.control import Control
 from trainer_core.host.native import native_host
@@ -44,18 +44,18 @@ PROGRESS_S = 2.0
 STARTING_S = 5.0
 """Between two lines about a run that starts."""
 OFTEN = (records.VALIDATING, records.FINISHING, records.PREPARING)
-"""So begin details that are told every second."""
+"""Beginnings of details that are sent every second."""
 
 
 class Narrator:
-    """Tells a person on standard error how the run goes, and its life what happens in it."""
+    """Tell a person on standard error how a run goes, and pass its events to the run's record."""
 
-    def __init__(self, life: RunLife) -> None:
-        self.life = life
+    def __init__(self, life: RunLife, limits: Limits | None = None) -> None:
+        self.life, self._limits = life, limits or Limits()
         self._next = 0.0
         self._began = time.monotonic()
         self._waits_for = ""
-        """What a run that starts does, if that takes long."""
+        """Long step of the start that is under way."""
         threading.Thread(target=self._keep_telling, daemon=True).start()
 
     def __call__(self, line: bytes) -> None:
@@ -66,6 +66,7 @@ class Narrator:
             case records.UpdateRecord() if time.monotonic() >= self._next:
                 self._next = time.monotonic() + PROGRESS_S
                 ended = event.episodes or 0  # a guest need not count them
+                self._limits.tell(event.env_steps)
                 own = round(ended * (1 - event.metrics.get("demo_start_share", 0.0)))
                 self._say(
                     f"{event.env_steps:>12,} steps  {event.sps:>9,.0f}/s  "
@@ -84,7 +85,7 @@ class Narrator:
                 self._say(words)
 
     def _keep_telling(self) -> None:
-        """While the run starts: that it still does, where nothing was said for a while."""
+        """Repeat the step of a long start while nothing else is said."""
         while self.life.record.state is RunState.STARTING:
             time.sleep(STARTING_S)
             words = self._waits_for
@@ -166,7 +167,7 @@ def _begin_process() -> tuple[Ranks, Control]:
 
 
 def own_device(config: RunConfig, ranks: Ranks) -> RunConfig:
-    """Each rank's own GPU instead of the one that was named for all."""
+    """Return the configuration with the GPU of this rank instead of the one that was named for all."""
     if ranks.world == 1 or not config.device.startswith("cuda"):
         return config
     torch.cuda.set_device(ranks.local_rank)
@@ -188,7 +189,9 @@ def _run_first(
     devices: list[DeviceLock] = []  # the kernel frees them with this process
     try:
         devices = _take_devices(config, home, ranks, paths.run_id)
-        with contextlib.closing(RunWriter(paths, Narrator(life))) as writer:
+        with contextlib.closing(
+            RunWriter(paths, Narrator(life, Limits(config.seconds, config.total_env_steps)))
+        ) as writer:
             threading.Thread(target=_read_mail, args=(paths, control, writer), daemon=True).start()
             host = native_host(config, paths, home, writer, control, ranks=ranks, tasks=tasks, beside=beside)
             outcome = host.run()
@@ -215,8 +218,7 @@ def _run_first(
 
 
 def _take_devices(config: RunConfig, home: HomePaths, ranks: Ranks, run_id: str) -> list[DeviceLock]:
-    """Nothing from the queue is started beside this run. Whoever types this command decides, so
-    a device that is taken is only told."""
+    """Lock the devices, so that the queue starts nothing beside this run. A busy device is only reported."""
     names = [config.device]
     if ranks.world > 1 and config.device.startswith("cuda"):
         names = [f"cuda:{index}" for index in range(ranks.world)]
@@ -226,11 +228,7 @@ def _take_devices(config: RunConfig, home: HomePaths, ranks: Ranks, run_id: str)
         if lock is not None:
             found.append(lock)
         else:
-            print(
-                f"{name} has run {run_on(home, name)} already; this one trains beside it "
-                "(`dmglab queue add` waits instead)",
-                file=sys.stderr,
-            )
+            say(f"{name} trains run {run_on(home, name)} too (`dmglab queue add` would wait for the device)")
     return found
 
 
@@ -256,7 +254,7 @@ def _run_beside(
 
 
 def _result(paths: RunPaths, outcome: Outcome) -> dict[str, Any]:
-    return {
+    found = {
         "ok": True,
         "run_id": paths.run_id,
         "run_dir": str(paths.root),
@@ -271,13 +269,14 @@ def _result(paths: RunPaths, outcome: Outcome) -> dict[str, Any]:
         "checkpoint": str(paths.root / outcome.checkpoint) if outcome.checkpoint else "",
         "log": str(paths.train_log),
     }
+    return Result(found, trained_text(found))
 
 
 def _interrupt(control: Control) -> None:
     if control.stop_reason:
         raise KeyboardInterrupt
     if control.begun:
-        print(f"{records.FINISHING}, then saving; Ctrl-C again ends at once", file=sys.stderr)
+        say(f"{records.FINISHING}, then saving; Ctrl-C again ends at once")
     _leave(control, "interrupted")
 
 

@@ -1,4 +1,4 @@
-"""`dmglab COMMAND ...`: picks the command's module and prints its result as one JSON object.
+"""`dmglab COMMAND ...`: picks the command's module and prints its result, as text or as one JSON object.
 
 Only the chosen command's imports are paid for: `dmglab runs` loads no torch.
 """
@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import difflib
 import errno
 import importlib
-import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from trainer_core.cli.command_table import Command, find, usage
-from trainer_core.cli.output import on_terminal, print_lists, say
+from trainer_core.cli.command_table import COMMANDS, RENAMED, Command, find, usage
+from trainer_core.cli.output import on_terminal, print_result, say
+from trainer_core.cli.progress import progress_line
 from trainer_core.host.process_start import begin_process
-from trainer_core.wire.errors import LabError, in_words, shortened
+from trainer_core.wire.errors import FAILED, INTERRUPTED, UNUSABLE, ConfigError, LabError, in_words, shortened
 from trainer_core.wire.process_guard import PARENT, die_with_parent
 from trainer_core.wire.standard_streams import (
     StdoutError,
@@ -29,12 +30,17 @@ from trainer_core.wire.standard_streams import (
 )
 
 HELP = {"-h", "--help"}
+JSON, TEXT = "--json", "--text"
+"""Options of every command: print the result as one JSON object, or as text."""
+ONE_FORM = {"ok": False, "error": f"give one of {JSON} and {TEXT}"}
 MOST_NAME = 60
 """Letters of a word that was typed and is no command."""
+UNUSABLE_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG}
+FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit status 0 when the command's result says ok, else 1."""
+    """Run a command line; return its exit status (docs: `dmglab --help`)."""
     if argv is None:
         watch_stdout(closed="stdout" in fill_standard_streams())
         begin_process()
@@ -44,68 +50,79 @@ def main(argv: list[str] | None = None) -> int:
     if not argv:
         # By its name, not as `-m gui`: a folder `gui` where the user stands must not answer.
         return importlib.import_module("gui.__main__").main()
-    if argv[0] == "--version":
+    forms = {JSON, TEXT}.intersection(argv)
+    argv = [word for word in argv if word not in forms]
+    as_text = TEXT in forms or (not forms and on_terminal())
+    if argv == ["--version"]:
         print(f"dmglab {_version()}")
         return 0
-    if argv[0] == "help" and argv[1:]:
+    if argv and argv[0] in RENAMED:
+        new = RENAMED[argv[0]]
+        say(f"`dmglab {argv[0]}` is now `dmglab {' '.join(new)}`")
+        argv = [*new, *argv[1:]]
+    if argv[:1] == ["help"]:
         argv = [*argv[1:], "--help"]
-    if argv[0] in {*HELP, "help"}:
+    if not argv or argv[0] in HELP:
         print(usage())
         return 0
-    command, words = find(argv)
-    if command is None:
-        say(f"dmglab: no command {shortened(repr(argv[0]), MOST_NAME)}\n{usage()}")
-        return 1
-    if not command.function and not HELP.isdisjoint(words[:1]):
-        print(usage(command))
-        return 0
+    status, result = _answer(argv) if len(forms) < 2 else (UNUSABLE, ONE_FORM)
+    if error := result.get("error"):
+        say(f"dmglab {argv[0] if argv[0] in COMMANDS else ''}".rstrip() + f": {error}")
+    if result:
+        print_result(result, as_text)
+    return status
+
+
+def _answer(argv: list[str]) -> tuple[int, Mapping[str, Any]]:
+    """Return the exit status of a command line and its result; empty where all is printed."""
     try:
-        with contextlib.nullcontext() if command.prints or not HELP.isdisjoint(words) else _stdout_to_stderr():
-            result = _run(command, words)
+        command, words = _chosen(argv)
+        if command.verbs and not command.takes and HELP.intersection(words[:1]):
+            print(usage(command))
+            return 0, {}
+        if HELP.intersection(words):
+            return 0, command.load()(words)
+        with progress_line(command.name), contextlib.redirect_stdout(sys.stderr):  # libraries greet on standard output
+            result = command.load()(words)  # importing takes seconds for some: Ctrl-C meanwhile is one line as well
+        return (0 if result.get("ok", True) else FAILED), result
     except LabError as error:
-        result = {"ok": False, "error": str(error)}
+        is_full = isinstance(error.__context__, OSError) and error.__context__.errno in FULL_DISK
+        return (FAILED if is_full else error.exit_status), {"ok": False, "error": str(error)}
     except OSError as error:  # a folder or file that cannot be read or written
         if isinstance(error, (BrokenPipeError, StdoutError)):
-            return 1
+            return FAILED, {}
         if error.filename is None and error.errno != errno.ENOSPC:
             raise
-        result = {"ok": False, "error": in_words(error)}
+        return (UNUSABLE if error.errno in UNUSABLE_FILE else FAILED), {"ok": False, "error": in_words(error)}
     except RuntimeError as error:
         if not str(error).startswith("Symlink loop"):  # pathlib's word for it before Python 3.13
             raise
-        result = {"ok": False, "error": f"{error}; name a file or folder that is there"}
+        return UNUSABLE, {"ok": False, "error": f"{error}; name a file or folder that exists"}
     except KeyboardInterrupt:
-        result = {"ok": False, "error": "interrupted"}
-    if not result.get("ok", True) and "error" in result:
-        say(f"dmglab {argv[0]}: {result['error']}")
-    if argv[1:2] == ["list"] and result.get("ok") and on_terminal():
-        print_lists(result)
-    elif result:
-        print(json.dumps(result))
-    return 0 if result.get("ok", True) else 1
+        return INTERRUPTED, {"ok": False, "error": "interrupted"}
 
 
-def _run(command: Command, words: list[str]) -> dict[str, Any]:
-    """Return what the command's function returns. Raises LabError where a verb is missing."""
-    if not command.function:
-        said = f"no verb {words[0]!r}: " if words else ""
+def _chosen(argv: list[str]) -> tuple[Command, list[str]]:
+    """Return the command that was named and the words after it.
+
+    Raises ConfigError for an unknown command, and for a missing or unknown verb.
+    """
+    command, words = find(argv)
+    if command is None:
+        near = difflib.get_close_matches(argv[0], COMMANDS, 1)
+        hint = f"did you mean `dmglab {near[0]}`?" if near else "`dmglab --help` lists the commands"
+        raise ConfigError(f"unknown command {shortened(repr(argv[0]), MOST_NAME)}: {hint}")
+    verb = next((word for word in words[:1] if not word.startswith("-")), "")
+    if command.verbs and ((verb and not command.takes) or (not command.function and not HELP.intersection(words[:1]))):
         known = ", ".join(row.name.rpartition(" ")[2] for row in command.verbs)
-        raise LabError(f"{said}say `dmglab {command.name}` and one of {known}; each has --help")
-    return command.load()(words)  # importing takes seconds for some: Ctrl-C meanwhile is one line as well
-
-
-def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
-    """Libraries greet on standard output, where only the result belongs."""
-    return contextlib.redirect_stdout(sys.stderr)
+        problem = f"unknown verb {shortened(repr(verb), MOST_NAME)}" if verb else "a verb is missing"
+        raise ConfigError(f"{problem}: {known}; `dmglab {command.name} --help` describes them")
+    return command, words
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("dmglab")
-    except PackageNotFoundError:  # sources that nobody installed
-        return "from sources"
+    """Return the version of the installed package, or of the checkout that these files belong to."""
+    return importlib.import_module("dmglab").__version__
 
 
 def leave(command: Callable[[], int]) -> NoReturn:
@@ -117,8 +134,8 @@ def leave(command: Callable[[], int]) -> NoReturn:
     """
     try:
         status = command()
-    except StdoutError:
-        status = 1
+    except StdoutError as error:
+        status = 0 if error.errno == errno.EPIPE else FAILED
     except SystemExit as end:  # --help
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):

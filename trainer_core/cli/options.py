@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import tyro
 
-from trainer_core.cli.command_table import COMMANDS
+from trainer_core.cli.command_table import COMMANDS, described
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import check_device, check_fields
@@ -40,7 +40,7 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
     """
     options: dict[str, Any] = {"prog": f"dmglab {command}", "args": argv}
     if row := COMMANDS.get(command):
-        options["description"] = f"{row.summary[0].upper()}{row.summary[1:]}."
+        options["description"] = described(row)
     if default is not None:
         options["default"] = default
     complaint = io.StringIO()

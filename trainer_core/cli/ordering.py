@@ -1,4 +1,4 @@
-"""A command line as an order: for `train --detach` and `queue add`, without torch."""
+"""Put a command line into the queue, for `train --detach` and `queue add`; without torch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trainer_core.cli.output import Result
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.catalog import AgentRunner
 from trainer_core.runs import queue_steps
@@ -54,14 +55,18 @@ async def _check(order: Order, spec: RunSpec) -> None:
 
 
 def waiting_result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
-    """What a command prints of a run that it has put into the queue."""
+    """Return the result of a command that has put a run into the queue."""
     ids = [entry.run_id for entry in RunQueue(home).entries()]
     position = ids.index(record.run_id) + 1 if record.run_id in ids else 0
     folder: Path = home.run(record.run_id).root
-    return {
+    found = {
         "ok": True,
         "run_id": record.run_id,
         "run_dir": str(folder),
         "state": record.state.value,
         "position": position,
     }
+    text = (
+        f"Run {record.run_id} waits for its device, at position {position}; `dmglab queue list` lists the waiting runs."
+    )
+    return Result(found, text)

@@ -1,4 +1,4 @@
-"""Print for a person or for the program that started us: lines, tables, progress.
+"""Print for a person or for a program: sentences and tables, or one JSON object.
 
 Names, reasons and titles may hold escape sequences that a terminal obeys; here they are shown.
 """
@@ -6,16 +6,31 @@ Names, reasons and titles may hold escape sequences that a terminal obeys; here 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from trainer_core.wire import records
-from trainer_core.wire.errors import shortened, visible
+from trainer_core.wire.errors import MOST_WORDS, shortened, visible
+
+WIDEST, NARROWEST = 70, 24
+"""Letters of a cell between the first and the last column; of the last column where it is cut to fit a terminal."""
+_NUMBER = re.compile(r"[-+]?[\d,.]+(e[-+]?\d+)?%?( [A-Za-z]{1,3})?")
+
+
+class Result(dict[str, Any]):
+    """The result of a command: its JSON object, and the same as `text` for a person."""
+
+    def __init__(self, found: Mapping[str, Any], text: str = "") -> None:
+        """Without a `text` a person gets the object's fields."""
+        super().__init__(found)
+        self.text = text
 
 
 def in_words(event: records.Event) -> str:
-    """Return what a validation or a checkpoint of a run is told as, "" for any other event."""
+    """Return a validation or a checkpoint of a run as a line, "" for any other event."""
     match event:
         case records.EvalRecord():
             of = f"{event.task}, " if event.is_part else ""
@@ -30,64 +45,110 @@ def in_words(event: records.Event) -> str:
     return ""
 
 
-def say(text: str, to: TextIO | None = None) -> None:
-    """Print lines on standard error, or `to` another stream, at once."""
-    lines = "\n".join(map(visible, text.split("\n")))
-    print(lines, file=to or sys.stderr, flush=True)
+def say(text: str) -> None:
+    """Print lines on standard error, at once."""
+    print(_lines(text), file=sys.stderr, flush=True)
 
 
-WIDEST = 70
-"""Letters of a cell that `print_lists` shows: a hash has 64."""
+def print_result(result: Mapping[str, Any], as_text: bool) -> None:
+    """Print what a command found on standard output."""
+    if not as_text:
+        print(json.dumps(result))
+    elif text := result.text if isinstance(result, Result) and result.text else fields(result):
+        print(_lines(text))
 
 
-def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """The first row is the head."""
-    shown = [[visible(cell) for cell in row] for row in rows]
+def _lines(text: str) -> str:
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> str:
+    """Return rows under their head, numbers to the right; `empty` for no rows.
+
+    Empty columns are left out, and the last one is cut to fit a terminal.
+    """
+    last = len(head) - 1
+    texts = [
+        [shortened(cell(row[n]), WIDEST if 0 < n < last else MOST_WORDS) for n in range(len(head))] for row in rows
+    ]
+    if not texts:
+        return empty
+    filled = [number for number in range(len(head)) if any(row[number] for row in texts)]
+    head, texts = [head[number] for number in filled], [[row[number] for number in filled] for row in texts]
+    numbers = [all(not text or _NUMBER.fullmatch(text) for text in column) for column in zip(*texts, strict=True)]
+    shown = [list(head), *texts]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    line = "  ".join(f"{{:<{width}}}" for width in widths).format
-    sys.stdout.write("".join(f"{line(*row).rstrip()}\n" for row in shown))
+    if on_terminal() and widths:
+        room = shutil.get_terminal_size().columns - sum(widths[:-1]) - 2 * len(widths[:-1])
+        widths[-1] = min(widths[-1], max(NARROWEST, room))
+    lines = []
+    for row in shown:
+        aligned = zip(row, widths, numbers, strict=True)
+        cells = (shortened(text, width).rjust(width if right else 0).ljust(width) for text, width, right in aligned)
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
-def print_lists(result: Mapping[str, Any]) -> None:
-    """Print the lists of a result as tables, for a person: JSON is for programs."""
-    lists = {name: rows for name, rows in result.items() if isinstance(rows, list)}
-    for number, (name, rows) in enumerate(lists.items()):
-        if not rows:
-            if number == 0:
-                print(f"no {name}")
-            continue
-        texts = [{key: text for key, value in row.items() if (text := _cell(value)) is not None} for row in rows]
-        columns = list(dict.fromkeys(key for row in texts for key in row))
-        print(f"\n{name}" if number else name)
-        print_table([columns, *([row.get(key, "") for key in columns] for row in texts)])
+def fields(found: Mapping[str, Any]) -> str:
+    """Return an object as lines of a label and a value; lists of objects as tables below."""
+    labels = dict(_flat(found))
+    width = max(map(len, labels), default=0)
+    parts = ["\n".join(f"{label:<{width}}  {text}" for label, text in labels.items())]
+    for name, rows in found.items():
+        if rows and _is_table(rows):
+            columns = list(dict.fromkeys(key for row in rows for key in row))
+            body = table([_label(key) for key in columns], ([row.get(key) for key in columns] for row in rows))
+            parts.append(f"{_label(name)}\n{body}")
+    return "\n\n".join(filter(None, parts))
 
 
-def _cell(value: Any) -> str | None:
-    """Return what stands in a cell; None for what has parts of its own."""
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        value = ", ".join(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return shortened(str(value), WIDEST) if isinstance(value, str | int | float) else None
+def _flat(found: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in found.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{_label(key)} ")
+        elif key not in ("ok", "error") and value not in ("", None, []) and not _is_table(value):
+            yield f"{before}{_label(key)}", cell(value)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+
+
+def _label(key: object) -> str:
+    return visible(str(key)).replace("_", " ")
+
+
+def cell(value: object) -> str:
+    """Return a value as a table shows it: yes and no, numbers of at most six digits, lists with commas."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:,.6g}"
+        case int():
+            return f"{value:,}"
+        case list():
+            return ", ".join(map(cell, value))
+    return visible(str(value))
+
+
+def trained_text(found: dict[str, Any]) -> str:
+    """Return the result of a training as sentences."""
+    why = f" ({found['reason']})" if found["reason"] else ""
+    success = f", success {found['success_rate']:.3f}" if "success_rate" in found else ""
+    lines = [f"Run {found['run_id']} is {found['state']}{why} after {found['env_steps']:,} steps{success}."]
+    lines += [f"checkpoint  {found['checkpoint']}"] if found["checkpoint"] else []
+    return "\n".join([*lines, f"log         {found['log']}"])
 
 
 def standard_output() -> TextIO:
-    """Return standard output, also while what libraries print goes to standard error."""
+    """Return standard output, also while it is redirected to standard error for libraries."""
     redirected = sys.stdout is sys.stderr and sys.__stdout__ is not None
     return sys.__stdout__ if redirected else sys.stdout  # type: ignore[return-value]
 
 
 def on_terminal() -> bool:
-    """Return whether a person reads standard output; false while it is a pipe or a file."""
+    """Return True if standard output is a terminal, False for a pipe or a file."""
     return standard_output().isatty()
-
-
-def tell_progress(share: float, detail: str = "") -> None:
-    """Tell that `share` of a job, 0 to 1, is done; `detail` says what is worked on."""
-    share = min(1.0, share)
-    if on_terminal():
-        # What is printed next, overwrites it.
-        print(f"{share:4.0%} {visible(detail)}\x1b[K", end="\r", file=sys.stderr, flush=True)
-        return
-    said = {"progress": round(share, 3)} | ({"detail": detail} if detail else {})
-    print(json.dumps(said), file=standard_output(), flush=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainer_core.cli.steering import steer
 from trainer_core.service import TrainerService
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError
 from trainer_core.wire.run_record import RunState
 
 PATIENCE_S = 60.0
@@ -29,7 +29,7 @@ async def reach(service: TrainerService, run_id: str, state: RunState) -> None:
     deadline = loop.time() + PATIENCE_S
     while (now := service.runs[run_id].state) is not state:
         if now.is_end:
-            raise LabError(f"run {run_id} has ended: {now}")
+            raise FailureError(f"run {run_id} has ended: {now}")
         if loop.time() > deadline:
-            raise LabError(f"run {run_id} is {now} still, after {PATIENCE_S:g} s")
+            raise FailureError(f"run {run_id} is {now} still, after {PATIENCE_S:g} s")
         await asyncio.sleep(0.05)

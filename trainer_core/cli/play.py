@@ -1,4 +1,4 @@
-"""`dmglab play`: a player without the app; frames go to a folder, the outcome to one object."""
+"""`dmglab play`: let a checkpoint play without the app; the frames go to a folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal, NoReturn
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import say
+from trainer_core.cli.output import Result
+from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.arc_games import is_arc, server_of
 from trainer_core.lab.checkpoint_manifest import read_meta
 from trainer_core.lab.paths import HomePaths
@@ -24,13 +25,13 @@ from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire import commands, records
 from trainer_core.wire.environment import child_environment
-from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
+from trainer_core.wire.errors import ConfigError, FailureError, ProtocolError
 from trainer_core.wire.fields import MAX_SEED, limits
 from trainer_core.wire.playing import MAX_SPEED, PlayerConfig, write_player_config
 from trainer_core.wire.process_guard import family, kill_group
 
 SILENT_S, COMPILING_S = 300.0, 900.0
-"""How long a player may say nothing of its start, and where it compiles kernels first."""
+"""Longest silence of a starting player, and of one that compiles kernels first."""
 ANSWER_S, END_S = 60.0, 20.0
 """To write its recording once its time is over; to leave once it is told to."""
 
@@ -43,15 +44,15 @@ class Options:
     """Task id; default the checkpoint's, the first of several."""
     mode: Literal["greedy", "sample", "leave_loops"] = "leave_loops"
     speed: float = field(default=1.0, metadata=limits(0, MAX_SPEED))
-    """1.0 is Game Boy speed, 0 as fast as possible, 64 at most."""
+    """1.0 is the speed of a Game Boy, 0 the highest possible speed; at most 64."""
     seconds: float = field(default=10.0, metadata=limits(0.1, 10**6))
-    """How long to play."""
+    """Length of the play in seconds."""
     record: bool = False
-    """Keep a recording; its folder is named in the result."""
+    """Write a recording; the result names its folder."""
     device: str = "cpu"
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
-    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -76,11 +77,17 @@ def run(argv: list[str]) -> dict[str, Any]:
     stamp = time.strftime("%Y%m%d-%H%M%S-")
     directory = Path(tempfile.mkdtemp(prefix=stamp, dir=home.players))
     write_player_config(directory, config)
-    return {"ok": True, "task": task, "player_dir": str(directory), **_play(runner, directory, options)}
+    played = _play(runner, directory, options)
+    text = f"{played['successes']} of {played['episodes']} episodes reached the goal."
+    if not played["episodes"]:
+        text = f"No episode ended in {options.seconds:g} s of play; give a longer --seconds or a higher --speed."
+    if played["recording"]:
+        text += f"\nWrote {played['recording']}."
+    return Result({"ok": True, "task": task, "player_dir": str(directory), **played}, text)
 
 
 def playing_runner(checkpoint: Path, home: HomePaths) -> AgentRunner:
-    """Who plays it. Raises LabError where nobody can, or its library is not installed."""
+    """Return the runner that plays a checkpoint. Raises LabError if there is none, or its library is missing."""
     runner = runner_of_checkpoint(checkpoint)
     if not runner.capabilities.play:
         raise ConfigError(f"{checkpoint}: {runner.title} has no player for its checkpoints")
@@ -90,7 +97,7 @@ def playing_runner(checkpoint: Path, home: HomePaths) -> AgentRunner:
 
 
 def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, Any]:
-    """Run the runner's player for its time; what its events came to."""
+    """Run the player of the runner for its time; return the counts of its events."""
     argv = runner.play(directory)
     process = subprocess.Popen(
         argv,
@@ -108,9 +115,7 @@ def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, A
         raise
     status = player.end(END_S)
     if not player.told_to_stop:
-        raise LabError(f"the player ended by itself with status {status}, before its time")
-    if not player.episodes:
-        say(f"no episode ended in {options.seconds:g} s of play: give --seconds or --speed more")
+        raise FailureError(f"the player ended by itself with status {status}, before its time")
     return {"episodes": player.episodes, "successes": player.successes, "recording": player.recording}
 
 
@@ -136,6 +141,7 @@ class _Player:
             self._send(commands.Record(id=1, on=True))
         until = time.monotonic() + options.seconds
         while (left_s := until - time.monotonic()) > 0:
+            tell_progress(1 - left_s / options.seconds)
             if not self._hear(left_s):
                 return
         self._send(commands.Record(id=2, on=False))
@@ -189,7 +195,7 @@ class _Player:
         except ProtocolError:
             return "nothing"
         if isinstance(event, records.ErrorRecord):
-            raise LabError(event.message)
+            raise FailureError(event.message)
         if isinstance(event, records.AckEvent) and event.id == 2:
             self.recording = event.detail
             self._send(commands.Stop(id=3))
@@ -200,7 +206,7 @@ class _Player:
 
     def _give_up(self, what: str) -> NoReturn:
         self.is_hung = True
-        raise LabError(f"the player {what}: it was ended")
+        raise FailureError(f"the player {what}: it was ended")
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

@@ -1,4 +1,4 @@
-"""`dmglab queue VERB`: the runs that wait for a device, shared with the app."""
+"""`dmglab queue VERB`: runs that wait for a device, shared with the app."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ import tyro
 from trainer_core.cli import train, train_guest
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
-from trainer_core.cli.output import print_table, say
+from trainer_core.cli.output import Result, say, table
 from trainer_core.runs import queue_steps
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.queue import RunQueue
 from trainer_core.service.detached import DetachedLock, start_detached_host
 from trainer_core.service.detached_host import keep
-from trainer_core.wire.errors import ConfigError, LabError, shown
+from trainer_core.wire.errors import ConfigError, FailureError, shown
 from trainer_core.wire.fields import check_device, limits
 from trainer_core.wire.spec import NATIVE_ID
 
 PRIORITY = limits(-100, 100)
+EMPTY = "No waiting runs. `dmglab queue add` adds one."
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """How a run waits; the rest of the command line is `dmglab train`'s."""
+    """Options of waiting; the other options are those of `dmglab train`."""
 
     priority: int = field(default=0, metadata=PRIORITY)
-    """Goes in before those with less."""
+    """Stands before runs with a lower priority, -100 to 100."""
     hold: bool = False
-    """Wait until `dmglab queue release`."""
+    """Do not start before `dmglab queue release`."""
     devices: str = ""
-    """Any one of these will do, e.g. cuda:0,cuda:1; default the run's device."""
+    """Devices that will do, such as cuda:0,cuda:1; default --device."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,7 @@ class AddOptions(train.Options, Waiting):
 @dataclass(frozen=True)
 class ListOptions:
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
-    json: bool = False
-    """One JSON object instead of a table."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class RunOptions:
     run: Annotated[str, tyro.conf.Positional]
     """Run id."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +65,17 @@ class MoveOptions:
     run: Annotated[str, tyro.conf.Positional]
     """Run id."""
     position: Annotated[int, tyro.conf.Positional]
-    """1 is next."""
+    """New position; 1 starts next."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
 class WorkOptions:
     detach: bool = False
-    """In a process of its own, that outlives this shell."""
+    """Start them from a background process that outlives this shell."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def list_waiting(argv: list[str]) -> dict[str, Any]:
@@ -84,35 +83,23 @@ def list_waiting(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     entries, runs = RunQueue(home).entries(), RunRegistry(home).load()
     problems = [queue_steps.why_never(home, entry) for entry in entries]
-    if options.json:
-        return {
-            "ok": True,
-            "queue": [
-                msgspec.to_builtins(entry) | ({"problem": problem} if problem else {})
-                for entry, problem in zip(entries, problems, strict=True)
-            ],
-        }
-    rows = [("position", "run", "task", "runner", "devices", "priority", "")]
+    waiting = [
+        msgspec.to_builtins(entry) | ({"problem": problem} if problem else {})
+        for entry, problem in zip(entries, problems, strict=True)
+    ]
+    head = ("position", "run", "task", "trainer", "devices", "priority", "note")
+    rows = []
     for position, (entry, problem) in enumerate(zip(entries, problems, strict=True), 1):
         known = runs.get(entry.run_id)
         task, runner = (known.task, known.runner) if known else ("?", "?")
-        rows.append(
-            (
-                str(position),
-                shown(entry.run_id),
-                task,
-                runner,
-                shown(",".join(entry.devices)),
-                shown(entry.priority),
-                f"never: {problem}" if problem else "held" * entry.held,
-            )
-        )
-    print_table(rows)
-    return {}
+        note = f"cannot start: {problem}" if problem else "held" * entry.held
+        place = (shown(entry.run_id), shown(task), runner, shown(",".join(entry.devices)), shown(entry.priority))
+        rows.append((position, *place, note))
+    return Result({"ok": True, "queue": waiting}, table(head, rows, EMPTY))
 
 
 def add(argv: list[str]) -> dict[str, Any]:
-    """The order is checked as the app does it, then waits."""
+    """Check the order as the app does, then let it wait."""
     runner = named(argv, "--runner")
     if runner and runner != NATIVE_ID:
         how, order = train_guest.order(runner, "queue add", argv, Waiting)
@@ -155,26 +142,31 @@ def remove(argv: list[str]) -> dict[str, Any]:
     stood = any(entry.run_id == options.run for entry in RunQueue(home).entries())
     record = queue_steps.drop(home, options.run, "taken out of the queue")
     if record is not None:
-        return {"ok": True, "run_id": record.run_id, "state": record.state.value}
+        return _removed(record.run_id, record.state.value)
     if stood and options.run not in RunRegistry(home).load():  # killed while it was put in
-        return {"ok": True, "run_id": options.run, "state": "unknown"}
-    raise ConfigError(f"run {options.run!r} does not wait; `dmglab queue list` shows what does")
+        return _removed(options.run, "unknown")
+    raise ConfigError(f"run {options.run!r} does not wait; `dmglab queue list` lists the waiting runs")
+
+
+def _removed(run_id: str, state: str) -> Result:
+    return Result({"ok": True, "run_id": run_id, "state": state}, f"Took run {run_id} out of the queue.")
 
 
 def work(argv: list[str]) -> dict[str, Any]:
-    """Until nothing is left that could be started; Ctrl-C saves what runs and leaves the rest."""
+    """Start waiting runs until no run is left that can start; Ctrl-C saves the running ones and leaves the rest."""
     options = parse(WorkOptions, "queue run", argv)
     home = home_paths(options.home)
     if options.detach:
-        return {"ok": True, "pid": start_detached_host(home), "log": str(home.detached_log)}
+        found = {"ok": True, "pid": start_detached_host(home), "log": str(home.detached_log)}
+        return Result(found, f"Process {found['pid']} starts the waiting runs; its log is {found['log']}.")
     lock = DetachedLock(home)
     if not lock.take():
-        raise LabError(f"process {lock.holder()} works the queue of {home.root} already")
+        raise FailureError(f"process {lock.holder()} starts the runs of {home.root} already")
     for entry in RunQueue(home).entries():
         if not entry.held and (problem := queue_steps.why_never(home, entry)):
             say(f"{shown(entry.run_id)} is taken out of the queue: {problem}")
     asyncio.run(_work(lock, home))
-    return {"ok": True, **_order(RunQueue(home))}
+    return _order(RunQueue(home))
 
 
 async def _work(lock: DetachedLock, home: Any) -> None:
@@ -184,5 +176,6 @@ async def _work(lock: DetachedLock, home: Any) -> None:
     await keep(home, lock, stop, say)
 
 
-def _order(queue: RunQueue) -> dict[str, Any]:
-    return {"ok": True, "queue": [entry.run_id for entry in queue.entries()]}
+def _order(queue: RunQueue) -> Result:
+    ids = [entry.run_id for entry in queue.entries()]
+    return Result({"ok": True, "queue": ids}, f"Waiting, the next one first: {', '.join(ids)}" if ids else EMPTY)

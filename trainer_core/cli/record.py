@@ -1,14 +1,15 @@
-"""`dmglab record`: a checkpoint's episodes as recordings, to look at and to learn from offline."""
+"""`dmglab record`: save successful episodes of a checkpoint as recordings, for offline learning."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, make_out, parse
+from trainer_core.cli.output import Result
+from trainer_core.cli.progress import tell_progress
 from trainer_core.envs.single_game import open_game
 from trainer_core.lab.checkpoint_manifest import POLICY, read_meta
 from trainer_core.lab.paths import HomePaths
@@ -29,13 +30,13 @@ class Options:
     task: str = ""
     """Task id; default the checkpoint's, the first of several."""
     episodes: int = field(default=50, metadata=limits(1, 10_000))
-    """Recordings to make, from the training starts in turns; only what reaches the goal is kept.
-    Ends early when fewer than one episode in ten does: after 20 without any."""
+    """Number of recordings, from the training starts in turn; only episodes that reach the goal are
+    kept. The command gives up if fewer than one episode in ten succeeds, or none of the first 20."""
     mode: Literal["greedy", "sample", "leave_loops"] = "sample"
-    """Buttons drawn by the policy's probabilities, so that episodes differ, or the most likely."""
+    """Buttons drawn by the probabilities of the policy, so that episodes differ, or the most likely ones."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
-    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -59,6 +60,10 @@ def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
     settings = Settings(task=options.task or one_of(meta.task), home=home, mode=options.mode, seed=options.seed)
     game = open_game(settings.task, home)
     agent = open_checkpoint(str(folder), settings)
+
+    def tell(kept: int, played: Played) -> None:
+        tell_progress(kept / options.episodes, f"{kept} recordings")
+
     try:
         found = record_demonstrations(
             options.out,
@@ -66,15 +71,11 @@ def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
             lambda start: agent,
             options.episodes,
             options.mode,
-            tell=_tell,
+            tell=tell,
             checkpoint=str(folder),
             checkpoint_sha256=meta.files.get(POLICY, ""),
         )
     finally:
         agent.close()
-    return {"ok": True, "checkpoint": str(folder), "mode": options.mode, **found}
-
-
-def _tell(kept: int, played: Played) -> None:
-    end = "reached the goal" if played.success else "failed, not kept"
-    print(f"{kept:>5} kept  start {played.start}: {end} after {played.steps} steps", file=sys.stderr)
+    text = f"Wrote {found['recordings']} recordings of {found['attempts']} episodes to {found['out']}."
+    return Result({"ok": True, "checkpoint": str(folder), "mode": options.mode, **found}, text)

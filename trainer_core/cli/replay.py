@@ -1,4 +1,4 @@
-"""`dmglab replay RECORDING`: press the recorded buttons again and compare every picture."""
+"""`dmglab replay RECORDING`: press the buttons of a recording again and compare every picture."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import Result
 from trainer_core.lab.recording import read_recording
 from trainer_core.lab.roms import find_game_again
 
@@ -18,9 +19,9 @@ class Options:
     recording: Annotated[Path, tyro.conf.Positional]
     """Folder of a finished recording."""
     verify: bool = True
-    """HostedRun for scripts: comparing is all that this command does."""
+    """Accepted for older scripts; the pictures are always compared."""
     home: Path | None = None
-    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -40,4 +41,4 @@ def run(argv: list[str]) -> dict[str, Any]:
     }
     if frame >= 0:
         return {"ok": False, "error": f"frame {frame} shows another picture", **result}
-    return {"ok": True, **result}
+    return Result({"ok": True, **result}, f"All {recording.frames:,} pictures are equal.")

@@ -1,4 +1,4 @@
-"""`dmglab resume RUN`: continue in the run's own directory, from its newest checkpoint.
+"""`dmglab resume RUN`: continue a run in its own directory, from its newest checkpoint.
 
 A run that is paused goes on where it is, in the process that trains it.
 """
@@ -36,15 +36,15 @@ class Options:
     run: Annotated[str, tyro.conf.Positional] = "latest"
     """Run id, run folder, or `latest`."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
     seconds: float | None = None
-    """Another time limit, counted from now."""
+    """New time limit in seconds, counted from now."""
     total_env_steps: int | None = None
-    """Another limit of environment steps, counted over the whole run."""
+    """New limit of environment steps, counted over the whole run."""
     target_success: float | None = None
-    """Another success to stop at."""
+    """New success rate that ends the run."""
     gpus: int = field(default=1, metadata=limits(1, 64))
-    """Processes, as for `train`; a run of several goes on exactly with as many."""
+    """Number of processes, as for `train`; an exact continuation needs the number of the run."""
     cluster: Nodes = field(default_factory=Nodes)
 
 
@@ -81,7 +81,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 def _resume_guest(
     runner: AgentRunner, paths: RunPaths, home: HomePaths, options: Options, limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """Go on with another library's run in that library's own process.
+    """Continue the run of another library in the process of that library.
 
     Only a worker of ours hears of other limits: a foreign program reads config.json itself.
     """
@@ -97,7 +97,7 @@ def _resume_guest(
 
 
 def paused_run(text: str, home: HomePaths) -> str:
-    """The id of the paused run that `text` means, "" when it means another or none."""
+    """Return the id of the paused run that `text` names, "" for another run or none."""
     try:
         run = find_live(text, home)
     except LabError:

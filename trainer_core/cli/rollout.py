@@ -1,4 +1,4 @@
-"""`dmglab rollout`: one episode of a checkpoint as rollout.gif, rollout.jsonl and meta.json."""
+"""`dmglab rollout`: play one episode and write rollout.gif, rollout.jsonl and meta.json."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.cli.options import home_paths, make_out, parse
+from trainer_core.cli.output import Result
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import MAX_SEED, limits
@@ -25,16 +26,16 @@ class Options:
     sample: bool = False
     """Press buttons by the policy's probabilities."""
     steps: int = field(default=0, metadata=limits(0, 100_000))
-    """Stop after so many steps; 0 = at the episode's end."""
+    """Largest number of steps; 0 = to the end of the episode."""
     start: int = field(default=-1, metadata=limits(-1, 10**6))
     """Start state; -1 = the first held-out one."""
     gif_every: int = field(default=2, metadata=limits(2, 3600))
-    """Frames of the game between two pictures: 2 is as close to 59.7 a second as GIFs get."""
+    """Frames of the game from one picture to the next; a GIF cannot show more than one in 2."""
     per_step: bool = False
-    """One picture per agent step instead, at the game's speed."""
+    """One picture for each agent step, at the speed of the game."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
-    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     make_out(options.out)
     from trainer_core.play.rollout import write_rollout
 
-    return write_rollout(
+    found = write_rollout(
         options.out,
         folder,
         home,
@@ -57,3 +58,5 @@ def run(argv: list[str]) -> dict[str, Any]:
         gif_every=0 if options.per_step else options.gif_every,
         seed=options.seed,
     )
+    end = "reached the goal" if found["success"] else "did not reach the goal"
+    return Result(found, f"Wrote {found['gif']}: the episode {end} after {found['steps']:,} steps.")

@@ -1,4 +1,4 @@
-"""`dmglab rom add|list|remove`: the ROMs that a person owns, known by hash, never copied."""
+"""`dmglab rom add|list|remove`: the register of ROM files; files are known by hash and never copied."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import Result, table
 from trainer_core.wire.errors import ConfigError
 
 
@@ -17,13 +18,13 @@ class AddOptions:
     paths: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """ROM files, .gb; they stay where they are."""
     home: Path | None = None
-    """Whose register; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
 class ListOptions:
     home: Path | None = None
-    """Whose register; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class RemoveOptions:
     rom: Annotated[str, tyro.conf.Positional]
     """Path, file name, title or SHA-256 of a registered ROM; the file stays."""
     home: Path | None = None
-    """Whose register; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def add(argv: list[str]) -> dict[str, Any]:
@@ -44,18 +45,33 @@ def add(argv: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {"ok": True, "roms": [add_rom(path, home) for path in options.paths]}
     names = {row.get("profile") for row in found["roms"]}
     profiles = [row for row in list_profiles(home) if row["id"] in names]
-    return found | ({"profiles": profiles} if profiles else {})
+    found |= {"profiles": profiles} if profiles else {}
+    return Result(found, _roms(found["roms"]))
 
 
 def list_all(argv: list[str]) -> dict[str, Any]:
     from trainer_core.envs.rom_registry import list_profiles, list_roms
 
     home = home_paths(parse(ListOptions, "rom list", argv).home)
-    return {"ok": True, "roms": list_roms(home), "profiles": list_profiles(home)}
+    roms, profiles = list_roms(home), list_profiles(home)
+    games = [(row["id"], row["title"], "ready" if row["enabled"] else "ROM missing", row["sha1"]) for row in profiles]
+    text = "\n\n".join(filter(None, (_roms(roms), table(("known game", "title", "state", "SHA-1 of its ROM"), games))))
+    return Result({"ok": True, "roms": roms, "profiles": profiles}, text)
+
+
+def _roms(rows: list[dict[str, Any]]) -> str:
+    head = ("ROM", "title", "state", "path", "note")
+    notes = (row.get("reason") or row.get("found") or row.get("fix") for row in rows)
+    cells = (
+        (row["sha256"][:12], row.get("title"), row.get("state", "ok"), row.get("path"), note)
+        for row, note in zip(rows, notes, strict=True)
+    )
+    return table(head, cells, "No ROMs. `dmglab rom add` registers one.")
 
 
 def remove(argv: list[str]) -> dict[str, Any]:
     from trainer_core.envs.rom_registry import remove_rom
 
     options = parse(RemoveOptions, "rom remove", argv)
-    return {"ok": True, "removed": remove_rom(options.rom, home_paths(options.home))}
+    sha256 = remove_rom(options.rom, home_paths(options.home))
+    return Result({"ok": True, "removed": sha256}, f"Removed {sha256} from the register; the file stays.")

@@ -1,7 +1,4 @@
-"""`dmglab runner list|install|remove|check [RUNNER]`: the environments that runners train in.
-
-`dmglab runner trust SHA256|FILE`: let guests' libraries open a checkpoint that came from elsewhere.
-"""
+"""`dmglab runner VERB`: the environments of other training libraries, and checkpoint files that they may open."""
 
 from __future__ import annotations
 
@@ -9,12 +6,13 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import tell_progress
+from trainer_core.cli.output import Result, table
+from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.guest_environment import RunnerEnvironment
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.trust import named_hash, trust, trusted_list
@@ -22,47 +20,79 @@ from trainer_core.runners.catalog import AgentRunner, broken_runners, find_runne
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.wire.errors import ConfigError, LabError
 
+HEAD = ("trainer", "title", "state", "algorithms", "note")
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    home: Path | None = None
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+
 
 @dataclass(frozen=True)
 class Options:
-    verb: Annotated[Literal["list", "install", "remove", "check", "trust"], tyro.conf.Positional]
     runner: Annotated[str, tyro.conf.Positional] = ""
-    """Which runner; `list` needs none. Of `trust` the file, or its SHA-256."""
+    """Trainer, by its name in `dmglab runner list`."""
     home: Path | None = None
-    """Where environments, runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+
+
+@dataclass(frozen=True)
+class InstallOptions(Options):
     python: Path = Path(sys.executable)
-    """install: the interpreter that the environment is made with."""
+    """Interpreter of the new environment."""
 
 
-def run(argv: list[str]) -> dict[str, Any]:
-    """Progress as JSON lines on standard output, the result last."""
-    options = parse(Options, "runner", argv)
-    home = home_paths(options.home)
-    if options.verb == "list":
-        rows = [_row(runner, home) for runner in registered_runners()]
-        broken = broken_runners()
-        return {"ok": True, "runners": rows} | ({"broken": broken} if broken else {})
-    if options.verb == "trust":
-        sha256 = named_hash(options.runner)
-        trust(sha256)
-        return {"ok": True, "trusted": sha256, "list": str(trusted_list())}
-    environment = _environment(options.runner, home)
-    match options.verb:
-        case "install":
-            environment.install(tell_progress, str(options.python))
-            return {"ok": True, "progress": 1.0, **_checked(environment)}
-        case "remove":
-            environment.remove()
-            return {"ok": True, "removed": str(environment.folder)}
-    return {"ok": True, **_checked(environment)}
+@dataclass(frozen=True)
+class TrustOptions:
+    file: Annotated[str, tyro.conf.Positional]
+    """Checkpoint file, or its SHA-256."""
+
+
+def list_all(argv: list[str]) -> dict[str, Any]:
+    home = home_paths(parse(ListOptions, "runner list", argv).home)
+    rows = [_row(runner, home) for runner in registered_runners()]
+    broken = broken_runners()
+    lines = [
+        (row["id"], row["title"], "ready" if row["ready"] else "not ready", row["algorithms"], row.get("detail"))
+        for row in rows
+    ]
+    lines += [(name, "", "broken", "", reason) for name, reason in broken.items()]
+    return Result({"ok": True, "runners": rows} | ({"broken": broken} if broken else {}), table(HEAD, lines))
+
+
+def install(argv: list[str]) -> dict[str, Any]:
+    options = parse(InstallOptions, "runner install", argv)
+    environment = _environment(options.runner, home_paths(options.home))
+    environment.install(tell_progress, str(options.python))
+    return _checked(environment, {"progress": 1.0})
+
+
+def check(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "runner check", argv)
+    return _checked(_environment(options.runner, home_paths(options.home)), {})
+
+
+def remove(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "runner remove", argv)
+    environment = _environment(options.runner, home_paths(options.home))
+    environment.remove()
+    return Result({"ok": True, "removed": str(environment.folder)}, f"Removed {environment.folder}.")
+
+
+def trust_file(argv: list[str]) -> dict[str, Any]:
+    sha256 = named_hash(parse(TrustOptions, "runner trust", argv).file)
+    trust(sha256)
+    found = {"ok": True, "trusted": sha256, "list": str(trusted_list())}
+    return Result(found, f"Added {sha256} to {trusted_list()}.")
 
 
 def _environment(runner_id: str, home: HomePaths) -> RunnerEnvironment:
-    """Raises ConfigError for a runner that has none of its own."""
+    """Return the environment of a runner. Raises ConfigError for a runner without one."""
     guests = [runner for runner in registered_runners() if _has_environment(runner)]
     known = ", ".join(runner.id for runner in guests)
     if not runner_id:
-        raise ConfigError(f"say which runner: {known}")
+        raise ConfigError(f"name a trainer: {known}")
     runner = find_runner(runner_id)
     if not isinstance(runner, GuestRunner) or not _has_environment(runner):
         raise ConfigError(f"{runner.title} runs in this interpreter; others have one: {known}")
@@ -73,15 +103,13 @@ def _has_environment(runner: AgentRunner) -> bool:
     return isinstance(runner, GuestRunner) and runner.own_environment
 
 
-def _checked(environment: RunnerEnvironment) -> dict[str, Any]:
+def _checked(environment: RunnerEnvironment, more: dict[str, Any]) -> Result:
     began = time.monotonic()
     found = environment.check()
-    return {
-        "folder": str(environment.folder),
-        "python": found["python"],
-        "modules": found["modules"],
-        "seconds": round(time.monotonic() - began, 2),
-    }
+    seconds = round(time.monotonic() - began, 2)
+    folder, python = str(environment.folder), found["python"]
+    result = {"folder": folder, "python": python, "modules": found["modules"], "seconds": seconds}
+    return Result({"ok": True, **more, **result}, f"Ready: {folder} (Python {python}, imported in {seconds:g} s).")
 
 
 def _row(runner: AgentRunner, home: HomePaths) -> dict[str, Any]:

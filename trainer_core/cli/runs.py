@@ -1,4 +1,4 @@
-"""`dmglab runs`: every run of a home, the newest last."""
+"""`dmglab runs`: every run of a home, the newest last; `--disk`: the disk space of each."""
 
 from __future__ import annotations
 
@@ -10,55 +10,77 @@ from typing import Any
 import msgspec
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import print_table, say
+from trainer_core.cli.output import Result, say, table
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
 from trainer_core.wire.errors import ConfigError, shortened, shown
 from trainer_core.wire.fields import limits
 from trainer_core.wire.run_record import RunRecord, RunState
 
+HEAD = ("run", "state", "task", "device", "env steps", "best", "leaving", "reason")
+DISK_HEAD = ("run", "MiB", "checkpoints", "logs", "other")
+EMPTY = "No runs. `dmglab train` starts one."
+
 
 @dataclass(frozen=True)
 class Options:
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
-    json: bool = False
-    """One JSON object instead of a table."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
     state: str = ""
-    """Only those in this state."""
+    """Only runs in this state."""
     filter: str = ""
-    """Only those with all of these words in id, name, state, task, algorithm or device."""
+    """Only runs with all of these words in id, name, state, task, algorithm or device."""
     limit: int = field(default=0, metadata=limits(0))
-    """Only so many, the newest; 0 is all."""
+    """Number of runs, the newest ones; 0 = all."""
+    disk: bool = False
+    """Show the disk space of each run, the largest last."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "runs", argv)
-    registry = RunRegistry(home_paths(options.home))
+    home = home_paths(options.home)
+    registry = RunRegistry(home)
     records = chosen(registry.reconcile().values(), options)
     if registry.problem:
         say(f"{registry.problem}: runs are listed from their folders")
-    if options.json:
-        return {"ok": True, "runs": [msgspec.to_builtins(record) for record in records]}
-    rows = [("run", "state", "task", "device", "env steps", "best", "leaving", "reason")]
-    rows += [
+    if options.disk:
+        return _disk(home, records)
+    rows = (
         (
             run.run_id,
             run.state.value,
             shown(run.task),
             shown(run.device),
-            f"{run.env_steps:,}",
+            run.env_steps,
             f"{run.best_success_rate:.3f}",
             f"{run.best_leaving_rate:.3f}",
             shortened(run.reason),
         )
         for run in records
-    ]
-    print_table(rows)
-    return {}
+    )
+    found = {"ok": True, "runs": [msgspec.to_builtins(record) for record in records]}
+    return Result(found, table(HEAD, rows, EMPTY))
+
+
+def _disk(home: HomePaths, records: Iterable[RunRecord]) -> Result:
+    uses = sorted((disk_use(home, record.run_id) for record in records), key=lambda use: use.total)
+    total = sum(use.total for use in uses)
+    sizes = [(use.run_id, use.total, use.checkpoints, use.logs, use.other) for use in uses]
+    rows = [(run_id, *map(_mib, parts)) for run_id, *parts in sizes]
+    if rows:
+        rows.append(("all", _mib(total), "", "", ""))
+    keys = ("run_id", "bytes", "checkpoints", "logs", "other")
+    found = {"ok": True, "bytes": total, "runs": [dict(zip(keys, each, strict=True)) for each in sizes]}
+    return Result(found, table(DISK_HEAD, rows, EMPTY))
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):,.1f}"
 
 
 def chosen(records: Iterable[RunRecord], options: Options) -> list[RunRecord]:
-    """Those that the options leave. Raises ConfigError for a state that there is not."""
+    """Return the runs that the options select. Raises ConfigError for an unknown state."""
     if options.state and options.state not in set(RunState):
         raise ConfigError(f"no state '{shown(options.state)}'; one of {', '.join(RunState)}")
     words = options.filter.lower().split()

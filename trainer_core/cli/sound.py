@@ -1,4 +1,4 @@
-"""`dmglab sound GAME`: a game's sound as a WAV file, from power-on or along recorded buttons."""
+"""`dmglab sound GAME`: write the sound of a game as a WAV file, from power-on or with recorded buttons."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import Result
+from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.tasks import Codec
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.fields import limits
@@ -24,17 +26,17 @@ class Options:
     game: Annotated[str, tyro.conf.Positional]
     """ROM file, task id or task folder."""
     out: Path = Path("sound.wav")
-    """16 bits, two channels."""
+    """The WAV file: 16 bits, two channels."""
     inputs: Path | None = None
-    """What is pressed: an input script, or the folder of a recording; default nothing."""
+    """Pressed buttons: an input script, or the folder of a recording; default none."""
     frames: int = field(default=1800, metadata=limits(1, 10**6))
-    """How long; 60 are a second."""
+    """Length in frames; 60 last one second."""
     channels: str = CHANNELS
-    """Which are heard: 1 and 2 pulse, 3 wave, 4 noise."""
+    """Audible channels: 1 and 2 pulse, 3 wave, 4 noise."""
     rate: int = field(default=48_000, metadata=limits(8_000, 192_000))
-    """Samples a second."""
+    """Samples per second."""
     home: Path | None = None
-    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -54,7 +56,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     finally:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
-    return {
+    found = {
         "ok": True,
         "out": str(options.out),
         "frames": options.frames,
@@ -62,6 +64,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         "rate": options.rate,
         "loudest": round(float(np.abs(samples).max(initial=0.0)), 4),
     }
+    return Result(found, f"Wrote {options.out}: {found['seconds']:g} s of sound.")
 
 
 def render(options: Options) -> np.ndarray:
@@ -83,5 +86,9 @@ def render(options: Options) -> np.ndarray:
     assert game.cartridge is not None
     sound = GameSound(game.cartridge, options.rate)
     sound.synthesiser.channels = sum(1 << CHANNELS.index(one) for one in set(options.channels))
-    heard = [sound.frame(game, masks[frame] if frame < len(masks) else 0) for frame in range(options.frames)]
+    heard = []
+    for frame in range(options.frames):
+        heard.append(sound.frame(game, masks[frame] if frame < len(masks) else 0))
+        if frame % 60 == 0:
+            tell_progress(frame / options.frames)
     return np.concatenate(heard)

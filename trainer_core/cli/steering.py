@@ -1,4 +1,4 @@
-"""Stop, pause and go on: any run of the home, whichever process keeps it."""
+"""Stop, pause or continue any run of the home, whichever process trains it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import say
+from trainer_core.cli.output import Result, say
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.command_files import LOOK_S
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.run_lock import is_locked_here
 from trainer_core.service import RunChanged, TrainerService
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError, LabError
 from trainer_core.wire.run_record import RunRecord, RunState
 
 BEGIN_S = 120.0
@@ -28,23 +28,25 @@ BEGIN_S = 120.0
 @dataclass(frozen=True)
 class Options:
     run: Annotated[str, tyro.conf.Positional] = ""
-    """Run id, its end, its name, or `latest`; none is needed while one run trains."""
+    """Run id or its end, name, or `latest`; not needed while exactly one run trains."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def steer(command: str, argv: list[str], act: Callable[[TrainerService, str], Awaitable[None]]) -> dict[str, Any]:
-    """Open the home, find the run, `act` on it; what became of it as a result."""
+    """Open the home, find the run and `act` on it; return its state."""
     options = parse(Options, command, argv)
     home = home_paths(options.home)
     record = asyncio.run(_steer(home, find_live(options.run, home).run_id, act))
-    return {
+    found = {
         "ok": True,
         "run_id": record.run_id,
         "state": record.state.value,
         "reason": record.reason,
         "env_steps": record.env_steps,
     }
+    why = f" ({record.reason})" if record.reason else ""
+    return Result(found, f"Run {record.run_id} is {record.state}{why} after {record.env_steps:,} steps.")
 
 
 async def _steer(home: HomePaths, run_id: str, act: Callable[[TrainerService, str], Awaitable[None]]) -> RunRecord:
@@ -59,7 +61,7 @@ async def _steer(home: HomePaths, run_id: str, act: Callable[[TrainerService, st
     )
     await _until_it_begins(service, run_id)
     if (now := service.runs[run_id]).state.is_end:
-        raise LabError(f"run {run_id} has ended already ({now.state}): nothing trains it")
+        raise FailureError(f"run {run_id} has ended already ({now.state}): nothing trains it")
     await act(service, run_id)
     return service.runs[run_id]
 
@@ -72,7 +74,7 @@ async def _until_it_begins(service: TrainerService, run_id: str) -> None:
     paths, deadline = service.home.run(run_id), time.monotonic() + BEGIN_S
     while service.runs[run_id].state.is_end and is_locked_here(paths):
         if time.monotonic() > deadline:
-            raise LabError(
+            raise FailureError(
                 f"run {run_id} is being resumed and has not begun after {BEGIN_S:g} s; try again, "
                 "or end the process that holds it"
             )
@@ -84,10 +86,10 @@ def find_live(text: str, home: HomePaths) -> RunRecord:
     runs = RunRegistry(home).reconcile()
     going_on = [run for run in runs.values() if not run.state.is_end]
     active = [run for run in going_on if run.state is not RunState.QUEUED]
-    names = ", ".join(run.run_id for run in going_on) or "no run goes on"
+    names = ", ".join(run.run_id for run in going_on) or "no run is active"
     if not text:
         if len(active) != 1:
-            raise LabError(f"say which run: {names}")
+            raise LabError(f"name a run: {names}")
         return active[0]
     if text == "latest" and runs:
         return max(active or runs.values(), key=lambda run: run.created_at)
@@ -96,5 +98,5 @@ def find_live(text: str, home: HomePaths) -> RunRecord:
     found = [run for run in going_on if run.name == text or run.run_id.endswith(text)]
     if len(found) != 1:
         several = "several runs are" if found else "no run is"
-        raise LabError(f"{several} called {text!r} below {home.runs}; going on: {names}")
+        raise LabError(f"{several} called {text!r} below {home.runs}; active: {names}")
     return found[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainer_core.cli.steering import steer
 from trainer_core.service import TrainerService
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -16,4 +16,4 @@ def run(argv: list[str]) -> dict[str, Any]:
 async def _stop(service: TrainerService, run_id: str) -> None:
     await service.stop(run_id)
     if not (now := service.runs[run_id]).state.is_end:
-        raise LabError(f"run {run_id} is {now.state} still; try again")
+        raise FailureError(f"run {run_id} is {now.state} still; try again")

@@ -1,4 +1,4 @@
-"""`dmglab sweep`: many runs of one question, side by side; Ctrl-C saves, --resume goes on."""
+"""`dmglab sweep`: train many settings side by side; Ctrl-C saves, --resume continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import say
+from trainer_core.cli.output import Result, say, table
 from trainer_core.cli.train import defaults_for
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_checks import check_task, check_warm_start
@@ -22,7 +22,7 @@ from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps import space
 from trainer_core.sweeps.cluster import RaySlots, connect
 from trainer_core.sweeps.conductor import Conductor, Slots
-from trainer_core.sweeps.results import ranking, table
+from trainer_core.sweeps.results import HEADS, cells, ranking
 from trainer_core.sweeps.slot import LocalSlots, TrialSlot
 from trainer_core.sweeps.sweep import (
     LEAST_FACTOR,
@@ -47,49 +47,49 @@ KEPT_ON_RESUME = ("home", "jobs", "devices", "ray", "cpus_per_trial", "gpus_per_
 
 @dataclass(frozen=True)
 class Options:
-    """Trains every setting under every seed; all options of `dmglab train` are each trial's."""
+    """Train every setting under every seed; the options of `dmglab train` apply to each trial."""
 
     run: RunConfig = field(default_factory=RunConfig)
     vary: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """NAME=A,B,C or NAME=LOW..HIGH or NAME=log:LOW..HIGH; once for each option that varies."""
     search: Literal["grid", "random"] = "grid"
-    """Every combination of the listed values, or --trials random draws."""
+    """All combinations of the listed values, or --trials random settings."""
     trials: int = field(default=0, metadata=limits(0, space.MAX_TRIALS))
-    """How many settings --search random draws."""
+    """Number of settings of --search random."""
     search_seed: int = 1
-    """Of the random draws."""
+    """Seed of the random settings."""
     seeds: tuple[int, ...] = (1,)
-    """Every setting is trained once under each."""
+    """Seeds; every setting is trained once with each."""
     early_stop: Literal["halving", "median", "none"] = "halving"
-    """Which rule ends hopeless trials: asynchronous successive halving, or the median rule."""
+    """Rule that ends bad trials early: asynchronous successive halving, or the median rule."""
     metric: str = "success"
-    """What trials are judged by: success (greedy, on the validation starts) or a metric's name."""
+    """Measure of a trial: success (greedy, on the validation starts) or the name of a metric."""
     mode: Literal["max", "min"] = "max"
-    """Whether more of it is better."""
+    """Better direction of the metric."""
     first_rung: int = field(default=8192, metadata=limits(LEAST_RUNG, MOST_RUNG))
-    """Environment steps before which no trial is judged."""
+    """Environment steps before the first decision about a trial."""
     factor: int = field(default=3, metadata=limits(LEAST_FACTOR, MOST_FACTOR))
-    """Halving lets one of so many go on, at rungs that grow by as much."""
+    """Halving keeps one trial of this number at each rung; the rungs grow by the same factor."""
     jobs: int = field(default=0, metadata=limits(0, 1024))
     """Trials at a time on each device; 0 = one, and on Ray as many as the cluster takes."""
     devices: tuple[str, ...] = ()
-    """Devices of this computer to share the trials out to; default --device."""
+    """Devices of this computer for the trials; default --device."""
     ray: str = ""
     """Address of a Ray cluster (auto, HOST:PORT, ray://HOST:PORT; local starts one here)."""
     cpus_per_trial: float = field(default=1.0, metadata=limits(0.01, 1024))
-    """What a trial asks of Ray."""
+    """CPUs of a trial on Ray."""
     gpus_per_trial: float = field(default=0.0, metadata=limits(0, 64))
-    """What a trial asks of Ray; 0 with a cuda device = 1."""
+    """GPUs of a trial on Ray; 0 with a cuda device = 1."""
     resume: str = ""
-    """Go on with a sweep: its id, or latest."""
+    """Continue a sweep: its id, or latest."""
     show: str = ""
-    """Only show how a sweep stands: its id, or latest."""
+    """Show the results of a sweep so far: its id, or latest."""
     preset: str = "auto"
     """laptop, gpu or big_gpu, as for train."""
     name: str = ""
-    """A name for people."""
+    """Name of the sweep in lists."""
     home: Path | None = None
-    """Where runs, tasks and sweeps lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -209,7 +209,7 @@ async def _conduct(conductor: Conductor) -> None:
     loop = asyncio.get_running_loop()
 
     def stop(reason: str) -> None:
-        _say("stopping: every trial saves first; again ends them sooner")
+        _say("stopping: every trial is saved first; Ctrl-C again ends them sooner")
         conductor.stop(reason)
 
     for number, reason in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")):
@@ -220,8 +220,6 @@ async def _conduct(conductor: Conductor) -> None:
 
 def _result(home: HomePaths, sweep: Sweep, stop_reason: str, errors: dict[int, str]) -> dict[str, Any]:
     rows = ranking(home, sweep, RunRegistry(home).reconcile())
-    for line in table(rows, sweep.early_stop.mode):
-        _say(line)
     trials = [trial for row in rows for trial in row["trials"]]
     failed = [trial for trial in trials if trial["state"] == "failed" and not trial["done"]]
     done = sum(trial["done"] for trial in trials)
@@ -237,13 +235,14 @@ def _result(home: HomePaths, sweep: Sweep, stop_reason: str, errors: dict[int, s
         "metric": sweep.early_stop.metric,
         "settings": rows,
     }
+    text = table(HEADS, cells(rows, sweep.early_stop.mode))
     if stop_reason:
-        _say(f"go on with `dmglab sweep --resume {sweep.sweep_id}`")
+        text += f"\nContinue with `dmglab sweep --resume {sweep.sweep_id}`."
     if not failed and not errors:
-        return found
+        return Result(found, text)
     first = next(iter(errors.values()), "") or failed[0]["reason"]
     count = len({trial["trial"] for trial in failed} | set(errors))
-    return found | {"ok": False, "error": f"{count} of {len(trials)} trials failed: {first}"}
+    return Result(found | {"ok": False, "error": f"{count} of {len(trials)} trials failed: {first}"}, text)
 
 
 def _say(text: str) -> None:

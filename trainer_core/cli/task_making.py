@@ -1,4 +1,4 @@
-"""`dmglab task new|make|capture|demo`: the verbs that write a task or a part of one."""
+"""`dmglab task new|make|capture|update|demo`: write a task or a part of one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import say
+from trainer_core.cli.output import Result, say
+from trainer_core.cli.progress import PreparingLine
 from trainer_core.cli.task_reports import one_thread
-from trainer_core.envs.preparing import Preparing
 from trainer_core.lab.tasks import Codec
 from trainer_core.wire.buttons import CODEC_ID, CODECS
 from trainer_core.wire.errors import ConfigError
@@ -25,9 +25,9 @@ class NewOptions:
     rom: str = ""
     """The ROM: its path, or its file name, title or hash in `dmglab rom list`."""
     base: str = ""
-    """Or a task of the same game, whose buttons are taken over too."""
+    """Or a task of the same game; its buttons are taken over too."""
     from_goal_of: str = ""
-    """Or the task before this one: scripts begin where its demonstration reached its goal."""
+    """Or the task before this one; scripts begin at the end of its demonstration."""
     script: tuple[Path, ...] = ()
     """Input scripts (`wait 180 START 3 UP A`) or folders of recordings that reach the goal."""
     from_step: int = 0
@@ -40,8 +40,8 @@ class NewOptions:
     goal: tuple[Path, ...] = ()
     """Captured goal pictures, any of them, in place of the scripts' last."""
     way: Path | None = None
-    """A way from a start to a captured goal, as the app keeps it (demo.npz); left out, with the
-    reason in the result, where no agent could press it."""
+    """A way from a start to a captured goal, as the app writes it (demo.npz); it is left out, with the
+    reason in the result, if an agent cannot press it."""
     around: bool = False
     """Make --count starts in place of the captured ones: around that way, or without one by random
     walks from them."""
@@ -51,31 +51,31 @@ class NewOptions:
     tau: float = 0.0
     """Distance below which a picture counts as the goal; 0 = choose it from what is measured."""
     hold_steps: int = 1
-    """For so many steps in a row."""
+    """Steps in a row for which the picture must stay the goal."""
     count: int = 48
     """Start states to make around the scripts."""
     heldout: int = -1
-    """How many of them training never sees; -1 = a third."""
+    """Start states that are kept out of training; -1 = a third."""
     walk: int = 8
-    """Longest random walk from the script to a start, in steps."""
+    """Largest number of random steps from the script to a start."""
     spread: float = 0.5
-    """Share of the way to the goal along which walks begin."""
+    """Part of the way to the goal from which the random walks begin, 0 to 1."""
     min_distinct: int = 0
-    """Fewest different start pictures to be content with; 0 = half of count."""
+    """Smallest number of different start pictures; 0 = half of --count."""
     seed: int = 1
     horizon: int = 0
     """Agent steps before an episode is cut off; 0 = choose it from the demonstration."""
     frames_per_step: int = 24
     release_after_frames: int = 8
     codec: str = ""
-    """What may be pressed in a step: buttons7.v1, or buttons21.v1 with SELECT and two at once;
-    default that of --base or buttons7.v1, and buttons21.v1 where the --way needs it."""
+    """Buttons of a step: buttons7.v1, or buttons21.v1 with SELECT and pairs; default the codec of --base,
+    else buttons7.v1, or buttons21.v1 where the --way needs it."""
     title: str = ""
     description: str = ""
     random_episodes: int = field(default=64, metadata=limits(0, 100_000))
-    """Episodes of random buttons that tell whether the goal is too easy; 0 = do not look."""
+    """Episodes of random buttons that measure whether the goal is too easy; 0 = no measurement."""
     home: Path | None = None
-    """Where the task goes; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,16 @@ class MakeOptions:
     base: str
     """Task of the same game; its ROM, buttons and reward are taken over."""
     start: tuple[Path, ...]
-    """Files that Save start state or the player's save_state wrote."""
+    """Files of `dmglab task capture --state` or of the app's *Save start state*."""
     goal: Path
-    """File that Capture goal wrote."""
+    """File of `dmglab task capture --goal` or of the app's *Capture goal*."""
     title: str = ""
     tau: float = 0.0
     """Distance below which a picture counts as the goal; 0 = choose it from the starts."""
     horizon: int = 128
     """Agent steps before an episode is cut off."""
     home: Path | None = None
-    """Where the task goes; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -108,19 +108,19 @@ class CaptureOptions:
     step: int = -1
     """Step of the script, from its first button; -1 = the last."""
     state: Path | None = None
-    """Where to write the console's state there, for `task new --start`."""
+    """File for the state of the console, for `task new --start`."""
     goal: Path | None = None
-    """Where to write the picture there, for `task new --goal`."""
+    """File for the goal picture, for `task new --goal`."""
     picture: Path | None = None
-    """Where to write the screen there as a PNG, to look at."""
+    """File for the screen as a PNG."""
     sheet: Path | None = None
-    """Where to write the screens after all steps, numbered, as one PNG: to write the next line."""
+    """File for the numbered screens of all steps as one PNG."""
     frames_per_step: int = 24
     release_after_frames: int = 8
     codec: str = CODEC_ID
-    """As for `task new`; with --base that task's."""
+    """Buttons of a step, as for `task new`; with --base those of that task."""
     home: Path | None = None
-    """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -128,25 +128,25 @@ class DemoOptions:
     source: Annotated[Path, tyro.conf.Positional]
     """Folder of a recording, or an input script from power-on."""
     task: str
-    """The task whose goal it reaches."""
+    """Task whose goal the recording reaches."""
     from_frame: int = 0
     """First frame that belongs to the task."""
     to_frame: int = 0
     """Frame after the last one; 0 = the step in which the goal is reached."""
     out: Path | None = None
-    """Write the demonstrations here and leave the task as it is; default the task itself."""
+    """File for the demonstrations, instead of the folder of the task."""
     minari: str = ""
-    """Id of a Minari dataset to write too, for example dmglab/door-v0; needs minari."""
+    """Also write a Minari dataset of this id, such as dmglab/door-v0; needs minari."""
     home: Path | None = None
-    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
 class UpdateOptions:
     task: Annotated[str, tyro.conf.Positional]
-    """Task id, of the home's own tasks."""
+    """Id of an own task."""
     home: Path | None = None
-    """Where the task lies; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def new(argv: list[str]) -> dict[str, Any]:
@@ -166,16 +166,12 @@ def new(argv: list[str]) -> dict[str, Any]:
         buttons=options.codec,
     )  # fmt: skip
     home = home_paths(options.home)
-    folder, chosen = make_task(request, home, Preparing(_say))
+    folder, chosen = make_task(request, home, PreparingLine())
     if options.random_episodes:
-        _say(f"the task is made; {options.random_episodes} episodes of random buttons tell how easy it is")
+        say(f"the task is written; {options.random_episodes} episodes of random buttons measure its difficulty")
         one_thread()
         chosen["random"] = random_play(options.id, home, options.random_episodes, options.seed)
-    return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
-
-
-def _say(text: str) -> None:
-    say(text)
+    return Result({"ok": True, "task": options.id, "folder": str(folder), **chosen})
 
 
 def make(argv: list[str]) -> dict[str, Any]:
@@ -191,8 +187,8 @@ def make(argv: list[str]) -> dict[str, Any]:
         tau=options.tau,
         horizon=options.horizon,
     )
-    folder, chosen = make_task(request, home_paths(options.home), Preparing(_say))
-    return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
+    folder, chosen = make_task(request, home_paths(options.home), PreparingLine())
+    return Result({"ok": True, "task": options.id, "folder": str(folder), **chosen})
 
 
 def capture(argv: list[str]) -> dict[str, Any]:
@@ -201,7 +197,7 @@ def capture(argv: list[str]) -> dict[str, Any]:
     options = parse(CaptureOptions, "task capture", argv)
     files = {"state": options.state, "goal": options.goal, "picture": options.picture, "sheet": options.sheet}
     if not any(files.values()):
-        raise ConfigError("say what to write: --state, --goal, --picture or --sheet FILE")
+        raise ConfigError("name an output: --state, --goal, --picture or --sheet FILE")
     found = capture_step(
         options.script,
         options.rom,

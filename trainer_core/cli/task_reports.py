@@ -1,4 +1,4 @@
-"""`dmglab task list|check|audit`: what there is, whether it is sound, how hard it is."""
+"""`dmglab task list|check|audit|probe`: list tasks, check them, measure their difficulty."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.output import say, tell_progress
-from trainer_core.envs.preparing import Preparing
+from trainer_core.cli.output import Result, fields, table
+from trainer_core.cli.progress import PreparingLine, tell_progress
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import rom_path
 from trainer_core.lab.tasks import BUILT_IN_TASKS, Task, broken_tasks, find_task, list_tasks, verify_file
@@ -20,12 +20,13 @@ from trainer_core.wire.fields import MAX_SEED, limits
 from trainer_core.wire.regular_files import is_regular
 
 MAX_EPISODES = 100_000
+HEAD = ("task", "title", "state", "note")
 
 
 @dataclass(frozen=True)
 class ListOptions:
     home: Path | None = None
-    """Where own tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -33,34 +34,34 @@ class ReportOptions:
     task: Annotated[str, tyro.conf.Positional]
     """Task id, or the folder of a task."""
     episodes: int = 128
-    """Random episodes to play; an audit plays half as many with an untrained network."""
+    """Random episodes to play; an audit plays half of that number with an untrained network."""
     seed: int = 1
     nice: int = field(default=0, metadata=limits(0, 19))
-    """Added to the process's niceness: it gives way to what a person waits for."""
+    """Niceness of the process; a higher one leaves the processor to other programs."""
     home: Path | None = None
-    """Where tasks and ROMs are known; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
 class ProbeOptions:
     start: tuple[Path, ...]
-    """Captured start states: random play begins there."""
+    """Captured start states at which random play begins."""
     goal: Path | None = None
-    """Captured goal picture, with its region if it has one; without it `kept` is written only."""
+    """Captured goal picture, with its region if it has one; without it only --kept is written."""
     rom: str = ""
     """The ROM: its path, or its file name, title or hash in `dmglab rom list`."""
     base: str = ""
     """Or a task of the same game."""
     tau: float = field(default=0.0, metadata=limits(0, 1))
-    """Distance to try; 0 = the one that is suggested."""
+    """Distance to try; 0 = the suggested one."""
     seconds: float = field(default=60.0, metadata=limits(1, 600))
     """Game time that each console plays at random."""
     consoles: int = field(default=16, metadata=limits(1, 1024))
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     kept: Path | None = None
-    """File of what the random players saw: read if it is of the same play, else written."""
+    """File of the pictures of the random play: read if it belongs to the same play, else written."""
     home: Path | None = None
-    """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def list_all(argv: list[str]) -> dict[str, Any]:
@@ -68,7 +69,13 @@ def list_all(argv: list[str]) -> dict[str, Any]:
     built_in = [{"id": name, "title": title} for name, title in BUILT_IN_TASKS.items()]
     rows = [_row(task, home) for task in list_tasks(home)]
     broken = [{"folder": folder, "broken": reason} for folder, reason in broken_tasks(home).items()]
-    return {"ok": True, "tasks": [*built_in, *rows], "broken": broken}
+    lines = [(row["id"], row["title"], _state(row), row.get("broken") or row.get("warning")) for row in built_in + rows]
+    lines += [(row["folder"], "", "broken", row["broken"]) for row in broken]
+    return Result({"ok": True, "tasks": [*built_in, *rows], "broken": broken}, table(HEAD, lines))
+
+
+def _state(row: dict[str, str]) -> str:
+    return "broken" if "broken" in row else "warning" if "warning" in row else "ready"
 
 
 def check(argv: list[str]) -> dict[str, Any]:
@@ -76,8 +83,13 @@ def check(argv: list[str]) -> dict[str, Any]:
 
     options, task, home = _parse("task check", argv)
     one_thread()
-    tell = Preparing(say)
-    return check_task(task, home, episodes=options.episodes, seed=options.seed, tell=tell)
+    found = check_task(task, home, episodes=options.episodes, seed=options.seed, tell=PreparingLine())
+    verdict = f"{task.id}: {len(found['problems'])} problems, {len(found['warnings'])} warnings"
+    return Result(found, "\n".join([verdict, *found["problems"], *found["warnings"], "", _figures(found)]))
+
+
+def _figures(found: dict[str, Any]) -> str:
+    return fields({name: value for name, value in found.items() if name not in ("task", "problems", "warnings")})
 
 
 def audit(argv: list[str]) -> dict[str, Any]:
@@ -86,8 +98,7 @@ def audit(argv: list[str]) -> dict[str, Any]:
     from trainer_core.author.reports import audit_task
 
     one_thread()
-    tell = Preparing(say)
-    return audit_task(task, home, episodes=options.episodes, seed=options.seed, tell=tell)
+    return audit_task(task, home, episodes=options.episodes, seed=options.seed, tell=PreparingLine())
 
 
 def probe(argv: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`dmglab task export|import|remove`: a task as one file, without the ROM, and away with it."""
+"""`dmglab task export|import|remove`: pack a task into one file without the ROM, unpack one, delete one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.output import Result
 from trainer_core.lab.tasks import find_task
 from trainer_core.wire.errors import ConfigError
 
@@ -20,7 +21,7 @@ class ExportOptions:
     out: Path
     """The archive to write, .zip."""
     home: Path | None = None
-    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class ImportOptions:
     archive: Annotated[Path, tyro.conf.Positional]
     """An archive of `dmglab task export`."""
     id: str = ""
-    """Another id for it here; default its own."""
+    """New id of the task; default the id in the archive."""
     home: Path | None = None
-    """Where the task goes; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class RemoveOptions:
     task: Annotated[str, tyro.conf.Positional]
     """Task id, of the home's own tasks."""
     yes: bool = False
-    """Remove it for good; without this nothing is done but to say what would be."""
+    """Delete it; without this option the folder is only named."""
     home: Path | None = None
-    """Where the task lies; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def export(argv: list[str]) -> dict[str, Any]:
@@ -48,14 +49,15 @@ def export(argv: list[str]) -> dict[str, Any]:
 
     options = parse(ExportOptions, "task export", argv)
     found = export_task(find_task(options.task, home_paths(options.home)), options.out)
-    return {"ok": True, "task": options.task, **found}
+    return Result({"ok": True, "task": options.task, **found}, f"Wrote {found['archive']}.")
 
 
 def import_(argv: list[str]) -> dict[str, Any]:
     from trainer_core.author.archive import import_task
 
     options = parse(ImportOptions, "task import", argv)
-    return {"ok": True, **import_task(options.archive, options.id, home_paths(options.home))}
+    found = import_task(options.archive, options.id, home_paths(options.home))
+    return Result({"ok": True, **found}, f"Imported {found['task']} into {found['folder']}. ROM: {found['rom']}")
 
 
 def remove(argv: list[str]) -> dict[str, Any]:
@@ -65,5 +67,6 @@ def remove(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     folder = own_folder(options.task, home)
     if not options.yes:
-        raise ConfigError(f"{folder} would be removed for good: say --yes, or `dmglab task export` it first")
-    return {"ok": True, "removed": str(remove_task(options.task, home))}
+        raise ConfigError(f"{folder} would be deleted for good: give --yes; `dmglab task export` keeps a copy")
+    removed = str(remove_task(options.task, home))
+    return Result({"ok": True, "removed": removed}, f"Deleted {removed}.")

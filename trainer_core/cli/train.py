@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import Order
+from trainer_core.cli.output import say
 from trainer_core.cli.train_guest import detach
 from trainer_core.cli.train_guest import train as train_guest
 from trainer_core.host.process_start import load_torch
@@ -36,18 +36,18 @@ Chosen = TypeVar("Chosen", bound="Options")
 class Options:
     run: RunConfig = field(default_factory=RunConfig)
     home: Path | None = None
-    """Where runs, tasks and settings lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
     runner: str = NATIVE_ID
-    """Which trainer; `dmglab train --runner ID --help` shows the options of another library's."""
+    """Trainer; `dmglab train --runner ID --help` shows the options of another library."""
     preset: str = "auto"
-    """laptop, gpu or big_gpu: the defaults of every other option; auto goes by the device."""
+    """Defaults of all other options: laptop, gpu or big_gpu; auto chooses by the device."""
     name: str = ""
-    """A name for people."""
+    """Name of the run in lists."""
     gpus: int = field(default=1, metadata=limits(1, 64))
-    """Processes on this computer, one per GPU (or CPU share); num_envs is per process."""
+    """Number of processes on this computer, one for each GPU (or part of the CPU); num_envs is per process."""
     cluster: Nodes = field(default_factory=Nodes)
     detach: bool = False
-    """Train in a process of its own that outlives this shell; waits while the device is busy."""
+    """Train in a background process that outlives this shell; it waits while the device is busy."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -83,9 +83,9 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
         _warn_of_rewards(found.run.task, home_paths(found.home))
     for name in sorted(ignored_fields(found.run.algo)):
         if getattr(found.run, name) != getattr(defaults, name) and not is_rank():
-            print(f"{found.run.algo} does not read {name}", file=sys.stderr)
+            say(f"warning: {found.run.algo} does not read {name}")
     if (caution := check_algorithm(found.run)) is not None and not is_rank():
-        print(f"warning: {caution.detail}; {caution.fix.lower()}", file=sys.stderr)
+        say(f"warning: {caution.detail}; {caution.fix.lower()}")
     return found
 
 
@@ -94,7 +94,7 @@ def _warn_of_rewards(text: str, home: HomePaths) -> None:
     for task_id in split_tasks(text):
         with contextlib.suppress(TaskError):  # built in, an ARC game, or refused in a moment
             if dawdling := find_task(task_id, home).manifest.reward.dawdling:
-                print(f"{task_id}: {dawdling}; `dmglab task update {task_id}` gives it today's reward", file=sys.stderr)
+                say(f"warning: {task_id}: {dawdling}; `dmglab task update {task_id}` gives it today's reward")
 
 
 def with_joined_tasks(argv: list[str]) -> list[str]:
@@ -115,7 +115,7 @@ def with_joined_tasks(argv: list[str]) -> list[str]:
 
 
 def order_of(found: Options) -> Order:
-    """The same as an order to a detached host. Raises ConfigError."""
+    """Return the options as an order to the background process. Raises ConfigError."""
     if found.gpus > 1 or found.cluster.nodes > 1:
         raise ConfigError("a run of several processes trains in this shell: leave --gpus and --nodes away here")
     spec = RunSpec.of(_limited(found.run, "`dmglab stop`"))
@@ -126,7 +126,7 @@ def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
     if config.seconds or config.total_env_steps or config.target_success:
         return config
     if rank_place().is_first:  # once, not one of each rank
-        print(f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends", file=sys.stderr)
+        say(f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends")
     return dataclasses.replace(config, target_success=0.98)
 
 

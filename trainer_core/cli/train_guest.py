@@ -13,7 +13,6 @@ import contextlib
 import dataclasses
 import json
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,8 @@ from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.ordering import Order, put_into_queue, waiting_result
-from trainer_core.cli.output import in_words, say
+from trainer_core.cli.output import Result, in_words, say, trained_text
+from trainer_core.cli.progress import Limits
 from trainer_core.host.worker import LIMITS
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runners.catalog import AgentRunner, find_runner
@@ -41,10 +41,10 @@ PROGRESS_S = 2.0
 
 @dataclasses.dataclass(frozen=True)
 class Manner:
-    """How `dmglab train` starts it."""
+    """Options of `dmglab train` beside those of the trainer."""
 
     detach: bool = False
-    """Train in a process of its own that outlives this shell; waits while the device is busy."""
+    """Train in a background process that outlives this shell; it waits while the device is busy."""
 
 
 def train(runner_id: str, argv: list[str]) -> dict[str, Any]:
@@ -63,14 +63,9 @@ def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[
 
 
 def detach(asked: Order) -> dict[str, Any]:
-    """Put it into the queue and have a detached host; returns at once. Raises LabError."""
+    """Put the run into the queue, start the background process, return at once. Raises LabError."""
     record = put_into_queue(asked, detached=True)
     start_detached_host(asked.home)
-    print(
-        "in the queue: it starts by itself once its device is free; `dmglab queue list` shows "
-        "what waits, `dmglab runs` what runs",
-        file=sys.stderr,
-    )
     return waiting_result(record, asked.home)
 
 
@@ -98,7 +93,7 @@ async def _follow(asked: Order) -> dict[str, Any]:
     async for check in run_checks(plan.spec, home, runner):
         require(check)
     service.open()
-    service.subscribe(Narrator(plan.run_id))
+    service.subscribe(Narrator(plan.run_id, Limits(plan.spec.seconds, plan.spec.total_env_steps)))
     say(f"run {plan.run_id} in {plan.run_dir}")
     return await _to_its_end(service, await service.start(plan, wait=False))
 
@@ -132,7 +127,8 @@ async def _to_its_end(service: TrainerService, record: RunRecord) -> dict[str, A
     record = service.runs[record.run_id]
     if record.state is RunState.FAILED:
         return {"ok": False, "error": record.reason, **_result(record, service.home)}
-    return {"ok": True, **_result(record, service.home)}
+    found = {"ok": True, **_result(record, service.home)}
+    return Result(found, trained_text(found))
 
 
 @contextlib.contextmanager
@@ -142,7 +138,7 @@ def _stopping(service: TrainerService, run_id: str) -> Iterator[None]:
     tasks: set[asyncio.Task[None]] = set()
 
     def stop(reason: str) -> None:
-        print("stopping: saving first; again ends sooner", file=sys.stderr)
+        say("stopping: the run is saved first; Ctrl-C again ends it sooner")
         tasks.add(loop.create_task(service.stop(run_id, reason)))
 
     for number, reason in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
@@ -170,14 +166,14 @@ def _result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
 
 
 class Narrator:
-    """Tells a person on standard error how one run goes, by the library's own names.
+    """Tell a person on standard error how one run goes, with the names of the library.
 
     The service tells of every run in the home. What the library prints is in the run's worker.log:
     CleanRL prints a line an episode.
     """
 
-    def __init__(self, run_id: str) -> None:
-        self._run_id, self._next = run_id, 0.0
+    def __init__(self, run_id: str, limits: Limits | None = None) -> None:
+        self._run_id, self._next, self._limits = run_id, 0.0, limits or Limits()
 
     def __call__(self, notice: Notice) -> None:
         run_id = notice.record.run_id if isinstance(notice, RunChanged) else notice.run_id
@@ -187,6 +183,7 @@ class Narrator:
             case EventReceived(event=records.UpdateRecord() as event):
                 if time.monotonic() >= self._next:
                     self._next = time.monotonic() + PROGRESS_S
+                    self._limits.tell(event.env_steps)
                     values = "  ".join(f"{k} {v:.4g}" for k, v in list(event.metrics.items())[:5])
                     say(f"{event.env_steps:>12,} steps  {event.sps:>8,.0f}/s  {values}")
             case EventReceived(event=event) if words := in_words(event):

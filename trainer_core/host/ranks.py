@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from trainer_core.wire.environment import meet_within_s, rank_place
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError, LabError
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class Ranks:
                 try:
                     server.bind(place)
                 except OSError as error:
-                    raise LabError(
+                    raise FailureError(
                         f"cannot listen at {address}: {error.strerror}; --rendezvous names a free "
                         "port of the computer with --node-rank 0, by an address that it has"
                     ) from None
@@ -67,7 +67,7 @@ class Ranks:
             )
         except dist.DistError as error:
             said = str(error).splitlines()[0][:200]
-            raise LabError(
+            raise FailureError(
                 f"not all {self.world} processes met at {address} within {within:g} s ({said}): "
                 "start each node with the same --nodes and --gpus, and its own --node-rank"
             ) from None
@@ -106,7 +106,7 @@ class Ranks:
         `told` encodes the options. Ranks that differ would wait for each other for ever.
         """
         if not self.all(self.agree(told) == told):
-            raise LabError(
+            raise FailureError(
                 f"the {self.world} processes were started with different options: give every "
                 "node the same command but for --node-rank"
             )
@@ -133,7 +133,7 @@ def _await_server(place: tuple[str, int], within: float) -> None:
             return
         except OSError as error:
             if time.monotonic() > deadline:
-                raise LabError(
+                raise FailureError(
                     f"nobody listens at {place[0]}:{place[1]} after {within:g} s "
                     f"({error.strerror or error}): start the node with --node-rank 0"
                 ) from None

@@ -35,7 +35,7 @@ from trainer_core.lab.tasks import Task
 from trainer_core.runs.log_writer import DiskError, MovedError, RunWriter
 from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError, LabError
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
 
@@ -136,7 +136,7 @@ class Host:
             self.report(error)
             if isinstance(error, LabError):
                 raise
-            raise LabError(f"{type(error).__name__}: {_one_line(error)}") from error
+            raise FailureError(f"{type(error).__name__}: {_one_line(error)}") from error
         finally:
             self.close()
 
@@ -247,7 +247,7 @@ class Host:
         try:
             self._trained.train()
             if not self.is_open:
-                raise LabError("the library ended before it made an environment")
+                raise FailureError("the library ended before it made an environment")
             if self._validate(ends=True):
                 self.save("best")
             self.save("final")

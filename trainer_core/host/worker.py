@@ -31,7 +31,7 @@ from trainer_core.runs.log_writer import RunWriter
 from trainer_core.runs.run_lock import INHERITED, RunLock
 from trainer_core.wire import commands, records
 from trainer_core.wire.config import RunConfig
-from trainer_core.wire.errors import LabError, ProtocolError
+from trainer_core.wire.errors import FailureError, LabError, ProtocolError
 from trainer_core.wire.event_pipe import LossyPipe, Pipe
 from trainer_core.wire.process_guard import GRACE_S, die_with_parent, end_group, on_stop_signals
 from trainer_core.wire.spec import RunSpec
@@ -157,7 +157,7 @@ def _train(spec: RunSpec, paths: RunPaths, writer: RunWriter, control: Control, 
             make = load_trainee(module, spec.device)
         except Exception as error:
             told = f"{type(error).__name__}: {error}"
-            raise LabError(f"{module} cannot be loaded: {told}") from error
+            raise FailureError(f"{module} cannot be loaded: {told}") from error
         _tell_compiling(writer, control)
         from trainer_core.host.run import Host
 

@@ -35,7 +35,7 @@ from trainer_core.lab.paths import ASSETS, HomePaths, child_folder
 from trainer_core.lab.trust import ENVIRONMENT, ENVIRONMENTS, require_own_environment, sha256_of, trust
 from trainer_core.wire.decoding import parsing, read_json
 from trainer_core.wire.environment import child_environment, chosen_torch
-from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.errors import ConfigError, FailureError, LabError
 from trainer_core.wire.process_guard import FAMILY, end_family, family, kill_group
 
 PROBE_PATIENCE_S = 30.0
@@ -168,7 +168,7 @@ class RunnerEnvironment:
         except OSError as error:
             raise LabError(f"{self.python}: {error.strerror}; {self.advice}") from None
         except subprocess.TimeoutExpired:
-            raise LabError(f"{self.python} did not answer within {PROBE_PATIENCE_S:g} s; try again") from None
+            raise FailureError(f"{self.python} did not answer within {PROBE_PATIENCE_S:g} s; try again") from None
         except ValueError:
             last = (said or "it said nothing").splitlines()[-1]
             raise LabError(f"{self.python}: {last}; {self.advice}") from None
@@ -444,7 +444,7 @@ def _run(argv: list[str], on_line: Callable[[str], None], claim: int) -> None:
     finally:
         code = process.wait()
     if code:
-        raise LabError(explain(said, argv))
+        raise FailureError(explain(said, argv))
 
 
 REASONS = (

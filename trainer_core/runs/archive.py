@@ -62,7 +62,7 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
         record = RunRegistry(home).reconcile().get(run_id)
     paths = home.run(run_id)
     if record is not None and is_archived(record) and not paths.root.exists():
-        raise ConfigError(f"run {run_id} is {record.reason}; `dmglab restore` brings it back")
+        raise ConfigError(f"run {run_id} is {record.reason}; `dmglab archive restore` brings it back")
     if record is None or not paths.config.is_file():
         raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
     if not record.state.is_end:

@@ -16,7 +16,7 @@ import msgspec
 from trainer_core.lab import durable_files
 from trainer_core.lab.paths import RunPaths
 from trainer_core.wire import records
-from trainer_core.wire.errors import LabError, ProtocolError
+from trainer_core.wire.errors import FailureError, ProtocolError
 
 TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
 """Bytes at a log's end that contain its last complete line."""
@@ -27,8 +27,8 @@ KEPT_FOR_GOOD = (
 kernel's cache, which survives a crash of the process."""
 
 
-class DiskError(LabError):
-    """Failure to write to the disk; nothing that was announced is lost."""
+class DiskError(FailureError):
+    """The disk is full or cannot be written; nothing that was announced is lost."""
 
 
 class MovedError(DiskError):

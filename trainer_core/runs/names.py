@@ -58,7 +58,7 @@ def _archived(run_id: str, home: HomePaths) -> str:
     record = RunRegistry(home).load().get(run_id)
     if record is None or not is_archived(record):
         return ""
-    return f"run {run_id} is {record.reason}; `dmglab restore` brings it back"
+    return f"run {run_id} is {record.reason}; `dmglab archive restore` brings it back"
 
 
 def _merit(folder: Path) -> tuple[tuple[float, float, float, bool], str]:

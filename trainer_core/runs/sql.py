@@ -21,7 +21,7 @@ import msgspec
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.index_file import decode_line
-from trainer_core.wire.errors import BAD_JSON, LabError
+from trainer_core.wire.errors import BAD_JSON, FailureError, LabError
 from trainer_core.wire.regular_files import open_regular, read_lines
 from trainer_core.wire.run_record import END_STATES, RunRecord
 
@@ -309,7 +309,7 @@ def _answer(database: sqlite3.Connection, question: str, limit: int, seconds: fl
         rows = cursor.fetchmany(limit + 1)
     except sqlite3.OperationalError as error:
         if "interrupted" in str(error):
-            raise LabError(f"no answer within {seconds:g} s: ask for less") from None
+            raise FailureError(f"no answer within {seconds:g} s: ask for less") from None
         raise
     columns = tuple(column[0] for column in cursor.description or ())
     return Table(columns, tuple(rows[:limit]), len(rows) > limit)

@@ -1,6 +1,7 @@
 """One tool run to its end in a process of its own, with progress: a GIF, a hash, a plot.
 
-The tool prints JSON objects, one per line: `{"progress": 0.4}` on the way and its result last.
+The tool prints its result as a JSON object on standard output, and on the way `{"progress": 0.4}`
+on a line of its own there or on standard error.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import psutil
 
 from trainer_core.lab.paths import child_folder
 from trainer_core.service.child import start_whole
-from trainer_core.wire.environment import child_environment
-from trainer_core.wire.errors import BAD_JSON, LabError
+from trainer_core.wire.environment import PROGRESS, child_environment
+from trainer_core.wire.errors import BAD_JSON, FailureError, LabError
 from trainer_core.wire.process_guard import FAMILY, end_family, family
 
 MAX_LINE_BYTES = 1 << 20
@@ -77,7 +78,7 @@ async def run_job(
                 stdin=asyncio.subprocess.PIPE,  # closed when this process dies, which ends the tool
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=child_environment(**owned),
+                env=child_environment(**owned, **{PROGRESS: "json"}),
                 start_new_session=True,
                 limit=MAX_LINE_BYTES,
             ),
@@ -89,14 +90,13 @@ async def run_job(
     on_start(job)
     assert process.stdout is not None
     assert process.stderr is not None
-    errors = asyncio.ensure_future(_tail(process.stderr))
+    errors = asyncio.ensure_future(_tail(process.stderr, on_progress))
     result: dict[str, Any] = {}
     try:
         async for line in process.stdout:
-            found = _object(line)
-            if found and isinstance(found.get("progress"), int | float):
-                on_progress(float(found["progress"]))
-            if found:
+            if (share := _share(line)) is not None:
+                on_progress(share)
+            if found := _object(line):
                 result = found
         code = await process.wait()
         text = (await errors).decode("utf-8", "replace").strip()
@@ -105,21 +105,32 @@ async def run_job(
         raise
     except ValueError:  # asyncio's error for a line over the limit
         job.cancel()
-        raise LabError(f"{argv[0]} wrote a line of more than {MAX_LINE_BYTES} bytes") from None
+        raise FailureError(f"{argv[0]} wrote a line of more than {MAX_LINE_BYTES} bytes") from None
     if job.cancelled:
-        raise LabError("cancelled")
+        raise FailureError("cancelled")
     if code and not (partial and result.get("ok") is False and "error" not in result):
         message = result.get("error") or (text.splitlines()[-1] if text else f"status {code}")
-        raise LabError(str(message))
+        raise FailureError(str(message))
     return result
 
 
-async def _tail(stream: asyncio.StreamReader) -> bytes:
-    """Return the last TAIL_BYTES of a stream that may run for days."""
-    kept = b""
+async def _tail(stream: asyncio.StreamReader, on_progress: Callable[[float], None]) -> bytes:
+    """Return the end of a stream that may run for days, without its lines of progress."""
+    kept = rest = b""
     while chunk := await stream.read(1 << 16):
-        kept = (kept + chunk)[-TAIL_BYTES:]
-    return kept
+        *lines, rest = (rest[-TAIL_BYTES:] + chunk).split(b"\n")
+        for line in lines:
+            if (share := _share(line)) is not None:
+                on_progress(share)
+            else:
+                kept = (kept + line + b"\n")[-TAIL_BYTES:]
+    return (kept + rest)[-TAIL_BYTES:]
+
+
+def _share(line: bytes) -> float | None:
+    """Return the progress that a line tells, None for any other line."""
+    share = (_object(line) or {}).get("progress") if line.startswith(b"{") else None
+    return float(share) if isinstance(share, int | float) else None
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

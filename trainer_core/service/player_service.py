@@ -27,7 +27,7 @@ from trainer_core.service.child import ChildProcess
 from trainer_core.service.event_stream import BadLine
 from trainer_core.service.preload import AheadProcess
 from trainer_core.wire import commands, records
-from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
+from trainer_core.wire.errors import ConfigError, FailureError, ProtocolError
 from trainer_core.wire.playing import PlayerConfig, write_player_config
 from trainer_core.wire.spec import NATIVE_ID
 
@@ -230,10 +230,10 @@ class PlayerService:
         while not (directory / "frames.bin").exists():
             code = await child.wait(0.05)
             if code is not None:
-                raise LabError(child.last_words() or f"the player ended with status {code}")
+                raise FailureError(child.last_words() or f"the player ended with status {code}")
             limit_s = COMPILING_TIMEOUT_S if self._compiles else FIRST_PICTURE_TIMEOUT_S
             if time.monotonic() > self._spoke + limit_s:
-                raise LabError(
+                raise FailureError(
                     f"the player showed no picture and told of nothing new for {limit_s:g} s; "
                     f"see {directory / 'player.log'}"
                 )

@@ -20,7 +20,7 @@ from trainer_core.sweeps.slot import unborn
 from trainer_core.sweeps.sweep import Sweep, Trial
 from trainer_core.wire.addresses import is_host, shown_address
 from trainer_core.wire.environment import python_path, tell_libraries_unless_told
-from trainer_core.wire.errors import ConfigError, LabError
+from trainer_core.wire.errors import ConfigError, FailureError, LabError
 from trainer_core.wire.run_record import RunRecord
 
 ANSWER_S = 10.0
@@ -117,8 +117,8 @@ class RaySlots:
             finally:
                 self._placed.discard(trial.number)
                 self._busy.pop(trial.number, None)
-                del actor  # it was the last handle: Ray ends the actor and frees its place
-        raise LabError(f"trial {trial.number} lost its node {MAX_LIVES} times")
+                del actor  # the last handle: Ray ends it and frees its place
+        raise FailureError(f"trial {trial.number} lost its node {MAX_LIVES} times")
 
     async def stop(self, trial: Trial, reason: str) -> None:
         """Stop the trial by the ladder; one that still waits for a place is removed."""

@@ -51,23 +51,22 @@ def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[
     return sorted(rows.values(), key=merit)
 
 
-def table(rows: list[dict[str, Any]], mode: str) -> list[str]:
-    """Return the ranking as lines of text."""
+def cells(rows: list[dict[str, Any]], mode: str) -> list[tuple[object, ...]]:
+    """Return the ranking for a person: a row of HEADS for each setting."""
     best = max if mode == "max" else min
-    cells: list[tuple[str, ...]] = [HEADS]
+    found: list[tuple[object, ...]] = []
     for row in rows:
         trials = row["trials"]
         values = [trial["value"] for trial in trials if trial["value"] is not None]
-        cells.append(
+        found.append(
             (
                 " ".join(f"{name}={value}" for name, value in row["values"].items()) or "(as given)",
-                str(len(trials)),
-                str(sum(trial["done"] for trial in trials)),
-                str(sum(bool(trial["ended_early"]) for trial in trials)),
-                f"{row['median']:.4g}" if values else "-",
-                f"{best(values):.4g}" if values else "-",
-                f"{row['env_steps']:,.0f}",
+                len(trials),
+                sum(trial["done"] for trial in trials),
+                sum(bool(trial["ended_early"]) for trial in trials),
+                f"{row['median']:.4g}" if values else "",
+                f"{best(values):.4g}" if values else "",
+                int(row["env_steps"]),
             )
         )
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADS))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+    return found

@@ -20,7 +20,7 @@ from trainer_core.runs.run_lock import is_locked
 from trainer_core.service import StopLadder, TrainerService
 from trainer_core.service.plan import plan_run
 from trainer_core.sweeps.sweep import Sweep, Trial, load_sweep
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError
 from trainer_core.wire.run_record import RunRecord, RunState
 
 RELEASE_S = 30.0
@@ -90,7 +90,7 @@ class TrialSlot:
         deadline = time.monotonic() + RELEASE_S
         while is_locked(paths) and not self._stopped:
             if time.monotonic() > deadline:
-                raise LabError(
+                raise FailureError(
                     f"trial {trial.number}, run {trial.run_id}, is being trained by another "
                     "process: stop that sweep first"
                 )

@@ -18,6 +18,8 @@ MEETING = "DMGLAB_RANKS_MEETING"
 """Address where the ranks of `dmglab --gpus` meet: a file, or `tcp://HOST:PORT` where `--nodes` spreads them over
 several computers."""
 MEET_WITHIN, MEET_WITHIN_S = "DMGLAB_RANKS_MEET_WITHIN", 600.0
+PROGRESS = "DMGLAB_PROGRESS"
+"""Set by `run_job`: the tool tells its progress as lines of JSON on standard error."""
 OF_RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 """Variables that torchrun, or `dmglab --gpus`, sets for each of its processes."""
 OF_ONE_PYTHON = (
@@ -134,6 +136,11 @@ def child_environment(python: str = sys.executable, /, *, without: Collection[st
     """
     hidden = {*without, *(() if python == sys.executable else OF_ONE_PYTHON)}
     return {name: value for name, value in {**os.environ, **more}.items() if name not in hidden}
+
+
+def tells_progress() -> bool:
+    """Return True if this process was asked to tell its progress as JSON."""
+    return bool(os.environ.get(PROGRESS))
 
 
 def python_path(*first: str | Path) -> str:

@@ -46,14 +46,26 @@ def _without_middle(word: str) -> str:
     return word if len(word) <= 70 else f"{word[:12]}...{word[-50:]}"
 
 
+FAILED, UNUSABLE, INTERRUPTED = 1, 2, 130
+"""Exit statuses of commands beside 0: the work failed; the input cannot be used; Ctrl-C ended it."""
+
+
 class LabError(Exception):
-    """Base class of the errors that this project raises on purpose; shells print it as one line, exit status 1.
+    """Base class of the errors that this project raises on purpose; shells print it as one line.
 
     Its text quotes files and arguments, so `str` is always one short printable line.
     """
 
+    exit_status = UNUSABLE
+
     def __str__(self) -> str:
         return shortened(super().__str__())
+
+
+class FailureError(LabError):
+    """Work that failed on usable input: a full disk, a silent process, an unreachable server."""
+
+    exit_status = FAILED
 
 
 class ConfigError(LabError):

@@ -49,14 +49,14 @@ def hear(child: subprocess.Popen[bytes], patience_s: float, who: str = "its proc
 
     Kills a child that does neither within `patience_s` seconds, and raises LabError, which names it `who`.
     """
-    from trainer_core.wire.errors import LabError  # a guard is forked before anything is loaded
+    from trainer_core.wire.errors import FailureError  # a guard is forked before anything is loaded
 
     assert child.stdout is not None
     ready = select.poll()
     ready.register(child.stdout, select.POLLIN)
     if not ready.poll(patience_s * 1000):
         child.kill()
-        raise LabError(f"{who} said nothing for {patience_s:g} s and was ended")
+        raise FailureError(f"{who} said nothing for {patience_s:g} s and was ended")
     return child.stdout
 
 

@@ -1,1 +1,1 @@
-"""`dmglab bench`: what is measured by a command of its own. `command` says which file does it."""
+"""`dmglab bench`: measurements of speed and memory, one file for each verb."""

@@ -34,11 +34,11 @@ class Options(rig.LoggedOptions):
     frames_per_step: str = "1,4,24"
     """Frames of a step, separated by commas; the buttons are held for a third of them."""
     frames: int = 240
-    """Frames that each row measures, in steps of its frames_per_step."""
+    """Frames of each measurement, rounded to whole steps."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    """One record with a row for each pair, and where the knee lies for each frames_per_step."""
+    """Measure; return one record with a row for each pair, and the knee of each frames_per_step."""
     options = parse(Options, "bench curve", argv)
     rig.check_at_least(options, frames=1)
     sizes, frames = (_numbers(options, name) for name in ("num_envs", "frames_per_step"))
@@ -100,7 +100,7 @@ def knee(points: list[tuple[int, float]]) -> int | None:
 def _measure_size(
     options: Options, game: rig.Game, device: torch.device, n: int, frames: list[int]
 ) -> list[dict[str, Any]]:
-    """Rows of one number of consoles."""
+    """Return the rows of one number of consoles."""
     before = rig.memory_used(device)
     machines = rig.open_machines(game, n, device, options.threads, cuda_graphs=options.cuda_graphs)
     try:

@@ -1,4 +1,4 @@
-"""`dmglab bench cycles`: open and close an environment many times; memory must stay where it was.
+"""`dmglab bench cycles`: open and close an environment many times; the memory must not grow.
 
 A cycle makes a GameEnv, resets it, steps it and closes it. The first tenth of the cycles is
 warm-up: kernels, caches and the allocators' pools fill. Growth is the lowest reading of the last
@@ -26,16 +26,16 @@ DEFAULT_TASK = "pocket_quest/leave_bedroom"
 @dataclass(frozen=True, kw_only=True)
 class Options(rig.GameOptions):
     count: int = 1000
-    """Cycles, a tenth of them before the first reading."""
+    """Number of cycles; a tenth of them come before the first reading."""
     num_envs: int = 16
     steps: int = 2
     """Steps of each environment."""
     max_growth: int = 16 << 20
-    """Fail when memory grew by more bytes than this; -1 = only report."""
+    """Fail if the memory grows by more bytes than this; -1 = no limit."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    """One record with the growth per cycle of the process and of the device."""
+    """Measure; return one record with the growth per cycle of the process and of the device."""
     options = parse(Options, "bench cycles", argv)
     rig.check_at_least(options, count=20, num_envs=1, steps=0)
     record = measure(options)

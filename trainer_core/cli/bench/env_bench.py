@@ -1,4 +1,4 @@
-"""`dmglab bench env`: what the consoles do per second, with pictures, frame stack and resets.
+"""`dmglab bench env`: measure the consoles alone, with pictures, frame stack and resets.
 
 Random buttons, drawn on the device; nothing waits for the device between the first and the last
 step.
@@ -36,24 +36,24 @@ class Options(rig.LoggedOptions):
     release_after: int = 8
     stack_k: int = 1
     warmup: int = 15
-    """Steps before the clock starts."""
+    """Steps before the measurement."""
     steps: int = 10
     resets: Literal["none", "some", "all"] = "none"
-    """Consoles put back into their start after every step: none, a sixteenth, or all."""
+    """Consoles that are reset after every step: none, a sixteenth, or all."""
     through: Literal["machines", "env"] = "machines"
     """The bare consoles with a frame stack, or GameEnv: goal, rewards and its own autoreset too."""
     info_mode: InfoMode = "full"
-    """What GameEnv says beside the reward (with --through env)."""
+    """Diagnostics of GameEnv beside the reward (with --through env)."""
     skip_reset_if_empty: Literal["auto", "yes", "no"] = "auto"
     """Ask before launching the reset (with --through env); auto = on a cpu only."""
     max_mem_delta: int = -1
-    """Fail when device memory grows by more bytes than this after warm-up; -1 = only report."""
+    """Fail if the device memory grows by more bytes than this after the warm-up; -1 = no limit."""
     min_sps: float = 0.0
-    """Fail below this many environment steps per second."""
+    """Fail below this number of environment steps per second."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    """Measure, append to `--jsonl`, and say in `ok` whether the limits hold."""
+    """Measure and append the record to `--jsonl`; its `ok` is False if a limit is broken."""
     options = parse(Options, "bench env", argv)
     _check(options)
     record = measure(options)
@@ -74,7 +74,7 @@ def _check(options: Options) -> None:
 
 
 class Subject(Protocol):
-    """What is measured: one step at a time, over these consoles."""
+    """The measured object: its consoles, and one step of all of them."""
 
     machines: ShardedEmulator
 
@@ -158,7 +158,7 @@ class ThroughEnv:
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """One record: config, versions, speed, load and memory."""
+    """Return one record: configuration, versions, speed, load and memory."""
     device = rig.torch_device(options.device)
     game = rig.load_game(options)
     began = time.perf_counter()

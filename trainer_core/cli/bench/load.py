@@ -1,4 +1,4 @@
-"""`dmglab bench load`: is the work that throughput is measured on honest work?
+"""`dmglab bench load`: check that the consoles of a benchmark do different work and repeat exactly.
 
 Random buttons for many steps, then: how many distinct states the consoles are in, how many
 instructions a frame takes, how many frames were drawn and what the pixels cost; and some consoles
@@ -36,24 +36,24 @@ class Options(rig.BatchOptions):
     num_envs: int = 256
     steps: int = 2000
     frames_per_step: int = 8
-    """A third of what training runs, so that 2,000 steps of 16,384 consoles end in minutes."""
+    """Frames per step; the default is a third of the training's, so that 16,384 consoles take minutes."""
     release_after: int = 4
     max_seconds: float = 300.0
-    """Stop the steps after so long; the record says how many were done."""
+    """Time limit of the steps in seconds; the record has the number of finished steps."""
     replays: int = 64
-    """Random consoles to play again alone."""
+    """Number of random consoles that are played again alone."""
     min_distinct: float = 0.9
-    """Fail when there are fewer distinct states than this share of the consoles."""
+    """Fail if the share of consoles with a distinct state is smaller than this."""
     pixel_steps: int = 10
-    """Steps of each of eight timings, in turns with and without observations; 0 = do not time."""
+    """Steps of each of eight timings, in turns with and without observations; 0 = no timing."""
     save: Path | None = None
-    """Write buttons, start and hashes of the replayed consoles, to be checked on another host."""
+    """File for the buttons, start and hashes of the replayed consoles, for a check on another computer."""
     replay: Path | None = None
-    """Check such a file on `--device` instead of measuring."""
+    """Check such a file on --device instead of measuring."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    """One record; `ok` says whether the consoles differ enough and the replays agree."""
+    """Measure; return one record, whose `ok` is False if the consoles are too alike or a replay differs."""
     options = parse(Options, "bench load", argv)
     rig.check_at_least(options, num_envs=1, steps=1, frames_per_step=1, release_after=0, replays=0, pixel_steps=0)
     device = rig.torch_device(options.device)

@@ -26,7 +26,7 @@ from trainer_core.wire.errors import ConfigError, LabError
 @dataclass(frozen=True)
 class Options:
     rom: Path
-    """A ROM file, started from power-on by both."""
+    """ROM file; both start it from power-on."""
     device: str = "cpu"
     num_envs: int = 16_384
     """Consoles of the batch on a GPU."""
@@ -40,7 +40,7 @@ class Options:
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    """One record with frames per second of each, and ratios to PyBoy for the same work."""
+    """Measure; return one record with the frames per second of each, and their ratios to PyBoy."""
     options = parse(Options, "bench peers", argv)
     rig.check_at_least(options, num_envs=1, frames_per_step=1, steps=1)
     options = replace(options, rom=named_rom(str(options.rom), home_paths(None)))
@@ -126,7 +126,7 @@ def _pyboys(options: Options, processes: int) -> float:
 
 
 def _pyboy(options: Options, seed: int, gate: Any, done: Any) -> None:
-    """One PyBoy: warm up, wait for the others, run."""
+    """Run one PyBoy: warm up, wait for the others, play."""
     import pyboy
 
     machine = pyboy.PyBoy(str(options.rom), window="null", sound_emulated=False, log_level="ERROR")

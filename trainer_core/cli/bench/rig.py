@@ -1,4 +1,4 @@
-"""What the benches of the consoles share: a game, a batch of it, random buttons, a clock."""
+"""Parts of the console benchmarks: a game, a batch of it, random buttons, a clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from emulator import Cartridge, EmulatorError
 from trainer_core.cli.options import home_paths
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import named_rom
-from trainer_core.lab.tasks import Episode, Goal, Rom, Starts, Task, TaskManifest, find_task
+from trainer_core.lab.tasks import BUILT_IN_TASKS, Episode, Goal, Rom, Starts, Task, TaskManifest, find_task
 from trainer_core.wire.buttons import ACTION_MASKS
 from trainer_core.wire.errors import ConfigError, LabError
 
@@ -45,7 +45,7 @@ class Game:
 
 @dataclass(frozen=True, kw_only=True)
 class GameOptions:
-    """What every bench of one game reads."""
+    """Options of a benchmark of one game."""
 
     rom: Path | None = None
     """A ROM, by path or a name of `dmglab rom list`, started from power-on."""
@@ -53,12 +53,12 @@ class GameOptions:
     """A task instead of a ROM: its ROM and its first start state."""
     device: str = "cpu"
     home: Path | None = None
-    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchOptions(GameOptions):
-    """What every bench of one batch of that game reads."""
+    """Options of a benchmark of one batch of a game."""
 
     cuda_graphs: bool = False
     """Replay a step's kernels as CUDA graphs: for few envs or few frames. Nothing on a cpu."""
@@ -69,12 +69,12 @@ class BatchOptions(GameOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LoggedOptions(BatchOptions):
-    """What the benches read whose records are kept beside earlier ones."""
+    """Options of a benchmark whose records are collected in a file."""
 
     observations: bool = True
     """Draw and downsample the picture of every env after each step."""
     jsonl: Path | None = None
-    """Append the record to this file as well."""
+    """Also append the record to this file."""
 
     def keep(self, record: dict[str, Any]) -> None:
         """Append `record` to `jsonl`, if there is one."""
@@ -100,6 +100,8 @@ def load_game(options: GameOptions) -> Game:
     if (rom is None) == (task == ""):
         raise ConfigError("give a ROM with --rom or a task with --task")
     paths = home_paths(options.home)
+    if task in BUILT_IN_TASKS:
+        raise ConfigError(f"{task} runs without a Game Boy: name another task, or a ROM with --rom")
     if rom is None:
         found = find_task(task, paths)
         cartridge = load_rom(found, paths)
@@ -177,7 +179,7 @@ class Buttons:
 
 
 def torch_device(name: str) -> torch.device:
-    """Raises ConfigError for a device that is not there."""
+    """Return a device. Raises ConfigError for one that does not exist."""
     import torch
 
     try:
@@ -192,7 +194,7 @@ def torch_device(name: str) -> torch.device:
 
 
 def cpu_works() -> bool:
-    """Whether this Warp can run kernels on the cpu (a CUDA-only build cannot)."""
+    """Return True if this Warp can run kernels on the cpu (a CUDA-only build cannot)."""
     import warp as wp
 
     from emulator.launch.warp_start import start_warp
@@ -205,7 +207,7 @@ NO_CPU = "this build of Warp has no CPU back end: the rows of a CPU are left out
 
 
 def facts(device: torch.device, game: Game) -> dict[str, Any]:
-    """What every record says about where it was measured."""
+    """Return the fields of a record about the place of the measurement."""
     from trainer_core.host.provenance import device_name, git_sha, versions
 
     return {

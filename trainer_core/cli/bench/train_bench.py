@@ -32,29 +32,27 @@ SHOWN = ("task", "algo", "num_envs", "num_steps", "stack_k", "num_minibatches", 
 
 @dataclass(frozen=True)
 class Options:
-    """Rollout and learning. Other kinds, each with options of its own: bench env (the Game Boys
-    alone), load (whether their work is honest), curve (against their number and frames a step),
-    cycles (open and close), peers (beside PyBoy)."""
+    """Options of `dmglab bench train`."""
 
     run: RunConfig = field(default_factory=RunConfig)
     updates: int = 10
     """Updates to measure."""
     warm_up: int = 3
-    """Updates before the clock starts."""
+    """Updates before the measurement."""
     logging_ratio: bool = False
-    """Measure updates with their records against updates without, in turns, in this one process."""
+    """Compare updates with and without their records, in turns, in this process."""
     max_mem_delta: int = -1
-    """Fail when CUDA allocations grow by more bytes than this after warm-up; -1 = only report."""
+    """Fail if CUDA allocations grow by more bytes than this after the warm-up; -1 = no limit."""
     min_sps: float = 0.0
-    """Fail under this many environment steps a second, of all GPUs together."""
+    """Fail below this number of environment steps per second, all GPUs together."""
     gpus: int = 1
-    """Processes, one per GPU (or CPU share), started by torchrun; num_envs is per process."""
+    """Number of processes, one for each GPU (or part of the CPU); num_envs is per process."""
     home: Path | None = None
-    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    """One record; `ok` says whether speed and CUDA's allocations kept their limits."""
+    """Measure; return one record, in which `ok` is False if a limit is broken."""
     options = parse(Options, "bench train", argv)
     if options.updates < 1 or options.warm_up < 0 or options.gpus < 1:
         raise ConfigError("updates and gpus must be at least 1 and warm_up at least 0")
@@ -84,7 +82,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks, tasks: dict[str, Task]) -> Host:
-    """A run that is ready to train; its log goes to a folder that is thrown away."""
+    """Return a run that is ready to train; its log goes to a temporary folder."""
     from trainer_core.host.native import native_host
 
     training = native_host(config, paths, home, RunWriter(paths), Control(), ranks=ranks, tasks=tasks)
@@ -133,7 +131,7 @@ def _measure(training: Host, options: Options) -> dict[str, Any]:
 
 
 def _broken_limit(found: dict[str, Any], options: Options) -> dict[str, Any]:
-    """What is wrong with a record, as its fields `ok` and `error`; empty when nothing is."""
+    """Return the fields `ok` and `error` of a record that breaks a limit, else nothing."""
     grown, speed = found["cuda_peak_growth_bytes"], found["env_steps_per_sec"]
     if 0 <= options.max_mem_delta < grown:
         error = f"CUDA allocations grew by {grown} bytes after warm-up"
@@ -145,7 +143,7 @@ def _broken_limit(found: dict[str, Any], options: Options) -> dict[str, Any]:
 
 
 def _compare_logging(training: Host, updates: int) -> dict[str, Any]:
-    """Speed with records over speed without: the median of RATIO_ROUNDS pairs, in turns."""
+    """Return the ratio of the speeds with and without records: the median of RATIO_ROUNDS pairs."""
     trainee = _trainee(training)
     trainer = trainee.trainer
 
@@ -175,7 +173,7 @@ def _time(work: Callable[[], None], updates: int, device: Any) -> float:
 
 
 def _settle(device: Any) -> int:
-    """Wait for the device; returns the peak of CUDA allocations in bytes, 0 on a CPU."""
+    """Wait for the device; return the peak of CUDA allocations in bytes, 0 on a CPU."""
     import torch
 
     if device.type != "cuda":

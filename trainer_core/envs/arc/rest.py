@@ -20,7 +20,7 @@ from trainer_core.lab.arc_games import CLICK, EXAMPLE, RESET, SIDE
 from trainer_core.wire.addresses import ARC_KEY, check_server, without_secrets
 from trainer_core.wire.decoding import parsing
 from trainer_core.wire.environment import server_key
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError, LabError
 
 TIMEOUT_S = 30.0
 
@@ -123,10 +123,10 @@ class RestGame:
                 said = without_secrets(answer.read(MAX_ANSWER_BYTES).decode())
         except urllib.error.HTTPError as error:
             said = without_secrets(error.read(500).decode(errors="replace"))
-            raise LabError(f"{self.server}{path}: {error.code} {_reason(said)}") from None
+            raise FailureError(f"{self.server}{path}: {error.code} {_reason(said)}") from None
         except (OSError, ValueError) as error:
             reason = without_secrets(str(getattr(error, "reason", error)))
-            raise LabError(f"{self.server}: no ARC server answers there ({reason})") from None
+            raise FailureError(f"{self.server}: no ARC server answers there ({reason})") from None
         with parsing(f"{self.server}: no ARC server answers there"):
             return msgspec.json.decode(said, type=kind)
 

@@ -24,7 +24,7 @@ from trainer_core.lab.guest_environment import RunnerEnvironment
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.trust import require_own_environment, require_trust
 from trainer_core.wire.environment import child_environment
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError, LabError
 from trainer_core.wire.process_guard import family, hear
 
 GRID_BYTES = SIDE * SIDE
@@ -152,7 +152,7 @@ class HostedGames:
         assert self._process.stdout is not None
         data = self._process.stdout.read(sum(counts) * GRID_BYTES)
         if len(data) != sum(counts) * GRID_BYTES:
-            raise LabError(f"{self.game.id}: the library's process has ended")
+            raise FailureError(f"{self.game.id}: the library's process has ended")
         grids = np.frombuffer(data, np.uint8).reshape(-1, SIDE, SIDE)
         if grids.size and int(grids.max()) > 15:
             raise LabError(f"{self.game.id}: a colour beyond 15")
@@ -171,7 +171,7 @@ class HostedGames:
             self._process.stdin.write(json.dumps(asked).encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
-            raise LabError(f"{self.game.id}: the library's process has ended") from None
+            raise FailureError(f"{self.game.id}: the library's process has ended") from None
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:
@@ -179,11 +179,11 @@ class HostedGames:
         try:
             header = json.loads(line)
         except ValueError:
-            raise LabError(
+            raise FailureError(
                 f"{self.game.id}: the library's process has ended; try: dmglab runner check {RUNNER_ID}"
             ) from None
         if not header["ok"]:
-            raise LabError(f"{self.game.id}: {header.get('error', 'the library refused')}")
+            raise FailureError(f"{self.game.id}: {header.get('error', 'the library refused')}")
         return header
 
 

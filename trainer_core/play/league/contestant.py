@@ -20,7 +20,7 @@ from trainer_core.host.agent import agent_class
 from trainer_core.lab.paths import child_folder
 from trainer_core.lab.trust import require_own_environment
 from trainer_core.wire.environment import child_environment
-from trainer_core.wire.errors import CheckpointError, LabError
+from trainer_core.wire.errors import CheckpointError, FailureError, LabError
 from trainer_core.wire.process_guard import family, hear
 
 PROCESS = "trainer_core.play.league.contestant_process"
@@ -78,7 +78,7 @@ class Contestant:
         self._tell(ACT, None)
         answer = self._answer(ANSWER_S)
         if not answer:
-            raise LabError("its process has ended")
+            raise FailureError("its process has ended")
         return answer[0]
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class Contestant:
             self._to.write(letter + (observation.tobytes() if observation is not None else b""))
             self._to.flush()
         except OSError:
-            raise LabError("its process has ended") from None
+            raise FailureError("its process has ended") from None
 
 
 def main(argv: list[str]) -> int:

@@ -20,7 +20,7 @@ from PIL import Image
 from trainer_core.wire.addresses import LLM_KEY, check_server, without_secrets
 from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.decoding import parsing
-from trainer_core.wire.errors import LabError
+from trainer_core.wire.errors import FailureError, LabError
 from trainer_core.wire.shades import GREY_LEVELS
 
 PROMPT = (
@@ -66,7 +66,7 @@ class LlmPlayer:
                 self.failures += 1
                 self._failed_in_a_row += 1
                 if self._failed_in_a_row >= PATIENCE:
-                    raise LabError(f"{error}; gave up after {PATIENCE} times in a row") from None
+                    raise FailureError(f"{error}; gave up after {PATIENCE} times in a row") from None
                 continue
             self._failed_in_a_row = 0
             self.answers += 1
@@ -87,12 +87,12 @@ class LlmPlayer:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as reply:
                 said = reply.read(MAX_ANSWER_BYTES)
         except urllib.error.HTTPError as error:
-            raise LabError(f"{self._url}: answered {error.code} {without_secrets(error.reason)}") from None
+            raise FailureError(f"{self._url}: answered {error.code} {without_secrets(error.reason)}") from None
         except TimeoutError:
-            raise LabError(f"{self._url}: no answer within {self._timeout_s:g} s") from None
+            raise FailureError(f"{self._url}: no answer within {self._timeout_s:g} s") from None
         except OSError as error:
             reason = without_secrets(str(getattr(error, "reason", error)))
-            raise LabError(f"{self._url}: {reason}") from None
+            raise FailureError(f"{self._url}: {reason}") from None
         with parsing(f"{self._url}: the answer is no chat completion", tells_why=False):
             return str(json.loads(said)["choices"][0]["message"]["content"])
 
