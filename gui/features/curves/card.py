@@ -257,7 +257,6 @@ class PlotCard(QWidget):
         return found
 
     def _place(self, x: float) -> str:
-        """Return a position on the x axis in words."""
         if self.model.x_axis == CLOCK:
             return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
         return f"{x:,.0f}"
@@ -393,7 +392,6 @@ def _colored(words: str, color: str) -> str:
 
 
 def _edges(band: tuple[float, float] | None) -> str:
-    """Return a band's edges in words."""
     if band is None:
         return ""
     return "  " + tr("{low} to {high}", low=short_number(band[0]), high=short_number(band[1]))

@@ -277,7 +277,6 @@ def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
 
 
 def _extremes(values: list[Array]) -> list[tuple[float, float]]:
-    """Return (least, largest) of each non-empty array."""
     return [(float(y.min()), float(y.max())) for y in values if len(y)]
 
 

@@ -47,7 +47,7 @@ class SaliencyController(QObject):
         self._playing.ask(commands.ShowSaliency, lambda ack: self._set(True), on=True)
 
     def _on_started(self) -> None:
-        """Request saliency from a new player if it can compute it."""
+        """Request saliency from a new player if it was on and the player can compute it."""
         was_on = self.is_on or self._comes_back
         self._set(False)
         self._comes_back = was_on and not self.is_possible

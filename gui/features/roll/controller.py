@@ -133,7 +133,6 @@ class RollController(QObject):
             self._say("")
 
     def _offer_back(self) -> None:
-        """Offer to restore the unsaved changes."""
         source, masks = self._source, bytes(self.masks)
         if source is not None and self.is_changed:
             self._notices.tell(

@@ -185,7 +185,6 @@ class AgentDock(Dock):
         return self.operations
 
     def _catalogs(self) -> QGridLayout:
-        """Return the grid with the lists of tasks and trainers."""
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)

@@ -490,5 +490,4 @@ class RunsController(QObject):
 
 
 def _newest(columns: list[Array]) -> list[str]:
-    """Return the last measurement of each column as text."""
     return [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]

@@ -123,7 +123,6 @@ class EnvWall(QWidget):
         self._refresh()
 
     def _bar(self) -> QHBoxLayout:
-        """Return the bar below the pictures: caption and controls."""
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
