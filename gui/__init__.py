@@ -1,1 +1,1 @@
-"""The desktop app: PySide6 and numpy over the protocol. Never imports torch or warp."""
+"""The desktop app: PySide6 and numpy over the trainer's protocol. Never imports torch or warp."""

@@ -16,11 +16,11 @@ HOME_HELP = "data folder (default: DMGLAB_HOME, var/ of a checkout, or the platf
 
 
 def main() -> int:
-    """Open the app; 1 with one line on stderr where that cannot be."""
+    """Open the app; return 1 with one line on stderr where that is impossible."""
     watch_stdout(closed="stdout" in fill_standard_streams())
     try:
         return finish_stdout(_open())
-    except SystemExit as end:  # --help, or a word that argparse refused
+    except SystemExit as end:  # --help, or an argument that argparse refused
         return finish_stdout(end.code if isinstance(end.code, int) else 1)
 
 
@@ -36,12 +36,12 @@ def _open() -> int:
     try:
         home = (options.home or default_home()).expanduser().resolve()
         (home / "settings").mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a `~nobody`, a NUL
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown `~user`, a NUL
         reason = error.strerror if isinstance(error, OSError) else str(error)
         place = visible(str(options.home or os.environ.get("DMGLAB_HOME") or "the data folder"))
         print(f"dmglab: {place} cannot be written: {visible(reason or '')}; use --home", file=sys.stderr)
         return 1
-    os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # before a gamepad is looked for
+    os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # before SDL looks for a gamepad
     os.environ.setdefault("SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1")
     from gui.app import run_app
 

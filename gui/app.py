@@ -63,7 +63,7 @@ FEATURES = (
     disk,
     log,
 )
-"""In the order in which they are made: each may use the parts of those before it (`gui.state.context`)."""
+"""Features in the order in which they are made: each may use the parts of those before it (`gui.state.context`)."""
 DOCK_ORDER = (
     names.AGENT_DOCK,
     names.TRAINING_DOCK,
@@ -76,14 +76,14 @@ DOCK_ORDER = (
 )
 """The docks as the menu and the palette list them."""
 GC_THRESHOLD = (20_000, 10, 10)
-"""Python's own starts a collection every 700 objects, which is every 30 records of a log."""
+"""Python's own thresholds start a collection every 700 objects, which is every 30 records of a log."""
 COLLECT_MS = 250
-"""How often `Collector` looks whether Python's memory is due for a collection."""
+"""Milliseconds between two checks of `Collector` for a due collection."""
 Part = TypeVar("Part")
 
 
 class App(QObject):
-    """The window and the parts of all features; a child of the window, so that it lives as long."""
+    """The window and the parts of all features; a child of the window, so that both are deleted together."""
 
     def __init__(self, home: HomePaths, settings: Settings) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ class App(QObject):
         define_dialogs(context, self._features, [*choices, notices])
 
     def open_path(self, path: Path) -> None:
-        """Open a file or folder: logs become curves, recordings are replayed, all else is tried as a ROM."""
+        """Open a file or folder: logs become curves, recordings are replayed, anything else is tried as a ROM."""
         self.context.notices.withdraw(FILE_OPENED)
         any(feature.take_path(path) for feature in reversed(self._features))
 
@@ -171,7 +171,7 @@ def create_app(home: Path, theme_name: str = "") -> App:
 
 
 def speak(application: QApplication, language: str) -> None:
-    """Use this language for our words and Qt's own (its dialogs' buttons); "" is English."""
+    """Use this language for the app's texts and for Qt's own (its dialogs' buttons); "" is English."""
     words.choose_language(language)
     name = "qtTranslator"
     if (old := application.findChild(QTranslator, name)) is not None:
@@ -199,8 +199,8 @@ def create_application() -> QApplication:
 def open_app(home: Path, theme_name: str = "") -> App:
     """Show the window of `create_app`, in a process that does nothing else.
 
-    What is there by then (modules, widgets, thousands of runs) stays; the collector that walked it
-    all again from time to time held the window up for 60 ms and more.
+    Objects that exist by then (modules, widgets, thousands of runs) are frozen: collections that walked them again
+    stalled the window for more than 60 ms.
     """
     gc.set_threshold(*GC_THRESHOLD)
     app = create_app(home, theme_name)
@@ -211,10 +211,10 @@ def open_app(home: Path, theme_name: str = "") -> App:
 
 
 def run_app(home: Path, theme_name: str = "") -> int:
-    """Open the app and stay in it. Returns the exit status."""
+    """Open the app and run its event loop. Returns the exit status."""
     app = open_app(home, theme_name)
     app.bridge.catch_all()
-    # Python handles signals between bytecodes only; a timer gives it some while Qt sleeps.
+    # Python handles signals only between bytecodes; the timer runs some while Qt sleeps.
     signal.signal(signal.SIGINT, lambda *_: app.shutdown.begin())
     signal.signal(signal.SIGTERM, lambda *_: app.shutdown.begin())
     heartbeat = QTimer(app, interval=200)
@@ -224,7 +224,7 @@ def run_app(home: Path, theme_name: str = "") -> int:
 
 
 class Collector(QObject):
-    """Collects in turns of the event loop, as often as Python's own thresholds ask for it."""
+    """Garbage collector that runs in the event loop, by Python's own thresholds."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)

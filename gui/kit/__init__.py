@@ -1,1 +1,1 @@
-"""Widgets, colours, words and settings that know nothing of runs or games."""
+"""Widgets, colours, words and settings, independent of runs and games."""

@@ -1,7 +1,7 @@
-"""Every command of the app once: words, shortcut, whether it is possible now and, if not, why.
+"""The commands of the app: text, shortcut, and the reason why a command is impossible now.
 
-Menus show these commands, buttons follow them, the cheat sheet lists them. A command asks its
-controller what is possible; it never looks at a widget.
+Menus show these commands, buttons follow them, the list of shortcuts names them. A command asks its controller what is
+possible; it never looks at a widget.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from gui.kit.labels import button, icon_button
 from gui.kit.settings import Settings
 
 NATIVE = QKeySequence.SequenceFormat.NativeText
-"""Keys as they are called in the language of the app."""
+"""Key names in the language of the app."""
 KEYS = "keys/"
-"""Where settings keep the keys of a command, before its id."""
+"""Prefix of the settings that hold the keys of a command; its id follows."""
 Words = str | Callable[[], str]
-"""A text, or what makes it from the state of things."""
+"""A text, or a function that returns the current one."""
 
 
 class Command(QAction):
-    """A QAction that renews its words and its state with the signals it follows."""
+    """Action that updates its text and state with the signals it follows."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class Command(QAction):
         is_there: Callable[[], bool] = lambda: True,
         is_on: Callable[[], bool] | None = None,
     ) -> None:
-        """`short` is what a button says, `text` if empty; `symbol` names an icon for buttons.
+        """Make the action; `short` is the text of buttons, `text` if empty; `symbol` names their icon.
 
-        `refusal` tells why the command is impossible now, "" when it is possible; `is_there`
-        whether it makes sense at all; `is_on` makes it checkable.
+        `refusal` returns why the command is impossible now, "" when it is possible; `is_there` whether it is shown at
+        all; `is_on` makes it checkable.
         """
         super().__init__(owner)
         self.setObjectName(action_id)
@@ -54,15 +54,15 @@ class Command(QAction):
         self._text, self._short, self._symbol, self._tip = text, short, symbol, tip
         self._refusal, self._is_there, self._is_on = refusal, is_there, is_on
         self.symbol = ""
-        """Icon that a button shows now. It is not the QAction's: menus would leave room for it."""
+        """Icon of buttons now. It is not the QAction's: menus would leave room for it."""
         self.triggered.connect(self._on_triggered)
 
     def _on_triggered(self) -> None:
         self.run()
-        self.refresh()  # a click checks a checkable action whatever comes of it
+        self.refresh()  # a click toggles a checkable action, whatever its command does
 
     def refresh(self, *_: object) -> None:
-        """Say and allow what holds now."""
+        """Update text and state."""
         text, short, self.symbol = _now(self._text), _now(self._short), _now(self._symbol)
         refusal = self._refusal()
         self.setText(_unmarked(text))
@@ -77,13 +77,13 @@ class Command(QAction):
 
 
 def plain_words(action: QAction) -> str:
-    """Return what an action is called, without marks for menus."""
+    """Return an action's text without the marks of menus."""
     letters = action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
     return letters.removesuffix("...")
 
 
 def _unmarked(words: str) -> str:
-    """A text whose ampersands are letters, as in W&B: menus and buttons underline what follows."""
+    """Return a text with doubled ampersands, as in W&&B: menus and buttons underline what follows a single one."""
     return words.replace("&", "&&")
 
 
@@ -95,14 +95,14 @@ class ActionRegistry:
     """Commands by id; the window owns them, so that their shortcuts work everywhere."""
 
     def __init__(self, owner: QWidget, settings: Settings | None = None) -> None:
-        """`settings` remembers keys that a person chose."""
+        """Take the `settings` that hold the keys chosen by the user."""
         self._owner, self._settings = owner, settings
         self._actions: dict[str, Command] = {}
         self._defaults: dict[str, str] = {}
         self._taken: set[str] = set()
-        """The keys that commands came with, in Qt's spelling."""
+        """Default keys of all commands, in Qt's spelling."""
         self._holders: dict[str, str] = {}
-        """Who has which keys now, in Qt's spelling."""
+        """Command id by its present keys, in Qt's spelling."""
 
     def add(
         self,
@@ -114,9 +114,9 @@ class ActionRegistry:
         follows: Iterable[SignalInstance] = (),
         **looks,
     ) -> Command:
-        """Make a Command with these looks; it refreshes itself with each signal of `follows`.
+        """Make a Command with these arguments, updated with each signal of `follows`.
 
-        Raises ValueError for an id or a shortcut that is taken.
+        Raises ValueError for an id or a shortcut in use.
         """
         self._check_free(action_id, shortcut)
         action = Command(self._owner, action_id, text, run, **looks)
@@ -149,14 +149,14 @@ class ActionRegistry:
     def all(self) -> dict[str, Command]:
         return dict(self._actions)
 
-    # -- keys that a person chooses ---------------------------------------------------------
+    # -- keys that the user chooses ---------------------------------------------------------
 
     def default(self, action_id: str) -> str:
-        """Return the keys that a command came with, empty for none."""
+        """Return the default keys of a command, empty for none."""
         return self._defaults[action_id]
 
     def holder(self, keys: str, but: str = "") -> str:
-        """Return the id of the command that has these keys, empty when they are free; `but` does not count."""
+        """Return the id of the command with these keys, empty when they are free; `but` is ignored."""
         name = self._holders.get(QKeySequence(keys).toString(), "")
         return "" if name == but else name
 
@@ -167,7 +167,7 @@ class ActionRegistry:
             self._holders[spelled] = action_id
 
     def rebind(self, action_id: str, keys: str) -> None:
-        """Give a command other keys, none when empty. Raises ValueError when another has them."""
+        """Give a command other keys, none when empty. Raises ValueError when another command has them."""
         if clash := self.holder(keys, action_id):
             raise ValueError(f"{keys} belongs to {clash!r}")
         action = self._actions[action_id]
@@ -181,7 +181,7 @@ class ActionRegistry:
             self._settings.set(KEYS + action_id, keys)
 
     def cheat_sheet(self) -> list[tuple[str, str]]:
-        """Return (shortcut, words), in the order of registration."""
+        """Return (shortcut, text) in the order of registration."""
         return [
             (action.shortcut().toString(NATIVE), plain_words(action))
             for action in self._actions.values()
@@ -190,24 +190,24 @@ class ActionRegistry:
 
 
 def action_button(action: QAction, object_name: str, *, primary: bool = False) -> QPushButton:
-    """Return a push button with the action's short words."""
+    """Return a push button with the action's short text."""
     made = button(action.iconText(), object_name, primary=primary)
     _Follower(made, action)
     return made
 
 
 def action_icon_button(action: Command, object_name: str) -> QToolButton:
-    """Return a button with the action's icon; its words are the tooltip and the accessible name."""
+    """Return a button with the action's icon; its text is the tooltip and the accessible name."""
     made = icon_button(action.symbol, action.text(), object_name, flat=False)
     _PictureFollower(made, action)
     return made
 
 
 class _Follower(QObject):
-    """Keeps one button as its action is; lives as long as the button.
+    """Link that keeps a button equal to its action; deleted with the button.
 
-    QToolButton.setDefaultAction would do, but the app's buttons are QPushButtons to styles,
-    default keys and assistive tools.
+    QToolButton.setDefaultAction would do, but the app's buttons are QPushButtons to styles, default keys and assistive
+    tools.
     """
 
     def __init__(self, follower: QAbstractButton, action: QAction) -> None:
@@ -223,12 +223,12 @@ class _Follower(QObject):
     def _on_clicked(self) -> None:
         if not self._is_second_of_two():
             self._action.trigger()
-        self._on_changed()  # a click checks a checkable button whatever comes of it
+        self._on_changed()  # a click toggles a checkable button, whatever its command does
 
     def _is_second_of_two(self) -> bool:
-        """Whether a double click's second half falls on words that came with its first half.
+        """Return whether the second half of a double click meets a text that its first half changed.
 
-        Stop becomes Force, Pause becomes Resume: nobody who clicks twice means both.
+        Stop becomes Force, Pause becomes Resume: a double click means only the first.
         """
         now, words = time.monotonic(), self._action.text()
         soon = now - self._clicked_at < QApplication.doubleClickInterval() / 1000

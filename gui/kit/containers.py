@@ -1,4 +1,4 @@
-"""Docks with a flat title bar, sections that open and close, tables, rows of joined buttons."""
+"""Docks with a flat title bar, collapsible sections, tables, rows of joined buttons."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gui.kit.words import tr
 
 
 class Dock(QDockWidget):
-    """`head` is the layout at the title's right. The window that it is added to owns it."""
+    """Dock with a flat title bar; `head` is the layout at the title's right. Its window owns it."""
 
     def __init__(self, title: str, object_name: str) -> None:
         super().__init__(title)
         self.setObjectName(object_name)
-        # A click on its text, too, takes the keys from the game that they went to before.
+        # A click on the dock's text, too, takes the keyboard focus from the game.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         bar = QWidget()
         bar.setProperty("role", "titlebar")
@@ -51,7 +51,7 @@ class Dock(QDockWidget):
 
 
 class Section(QWidget):
-    """`body` is the layout to fill, `head` the heading's with a muted `note` at its right."""
+    """Collapsible section; `body` is the layout to fill, `head` the heading's, with a muted `note` at its right."""
 
     def __init__(self, title: str, *, is_open: bool) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Section(QWidget):
 
 
 def row_table(object_name: str, accessible: str, heads: Sequence[str]) -> QTableWidget:
-    """Make a table without rows, of which a person chooses one row at a time."""
+    """Return an empty table with single-row selection."""
     made = QTableWidget(0, len(heads))
     made.setObjectName(object_name)
     made.setAccessibleName(accessible)
@@ -103,7 +103,7 @@ def row_table(object_name: str, accessible: str, heads: Sequence[str]) -> QTable
 
 
 class Segmented(QWidget):
-    """`items` are (value, text, objectName)."""
+    """Row of joined buttons, one of them chosen; `items` are (value, text, objectName)."""
 
     picked = Signal(str)
 

@@ -1,4 +1,4 @@
-"""Dialogs for files and folders, the question before the end, the list of shortcuts."""
+"""Dialogs for files and folders, the question at the end of the app, the list of shortcuts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gui.kit.labels import button, label
 from gui.kit.words import tr
 
 SHEET_EDGE = 90
-"""Pixels of the sheet that are no keys."""
+"""Pixels of the dialog beside and around the list of keys."""
 
 
 def ask_about_running(
     parent: QWidget, count: int, stop_and_close: Callable[[], None], keep_and_close: Callable[[], None]
 ) -> None:
-    """Ask what becomes of what trains; returns at once, the window lives on behind it."""
+    """Ask whether running trainings stop or go on after the app; returns at once, without blocking the window."""
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
@@ -49,40 +49,40 @@ def ask_about_running(
 
 
 def begin_folder(name: str = "") -> str:
-    """Return where a dialog for files begins: at the person's own folder, not at the app's."""
+    """Return the first folder of a file dialog: the user's home, not the app's folder."""
     if Path(name).is_absolute():
         return name
     return str(Path(QDir.homePath()) / name)
 
 
 def show_file(path: Path) -> None:
-    """Open a file or a folder with the desktop's own program for it."""
+    """Open a file or a folder with the desktop's own program."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
 
 def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> None:
-    """Ask for a folder; `then` gets it unless the person cancels."""
+    """Ask for a folder; `then` gets it unless the user cancels."""
     folder = QFileDialog.getExistingDirectory(parent, title, begin_folder())
     if folder:
         then(Path(folder))
 
 
 def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], object]) -> None:
-    """Ask for a file that is there; `then` gets it unless the person cancels."""
+    """Ask for an existing file; `then` gets it unless the user cancels."""
     path, _ = QFileDialog.getOpenFileName(parent, title, begin_folder(), kinds)
     if path:
         then(Path(path))
 
 
 def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], object]) -> None:
-    """Ask where to write a file; `then` gets its path unless the person cancels."""
+    """Ask for the path of a new file; `then` gets it unless the user cancels."""
     path, _ = QFileDialog.getSaveFileName(parent, title, begin_folder(name))
     if path:
         then(Path(path))
 
 
 class CheatSheet(QDialog):
-    """Every shortcut there is; in a low window one scrolls."""
+    """List of all shortcuts, scrollable in a low window."""
 
     def __init__(self, parent: QWidget, rows: list[tuple[str, str]]) -> None:
         super().__init__(parent)
@@ -95,7 +95,7 @@ class CheatSheet(QDialog):
         sides = QHBoxLayout()
         sides.setSpacing(16)
         half = (len(rows) + 1) // 2
-        for part in (rows[:half], rows[half:]):  # a label a column: one a key takes 0.1 s
+        for part in (rows[:half], rows[half:]):  # a label a column: a label a key takes 0.1 s
             keys, texts = ("\n".join(column) for column in zip(*part, strict=True))
             for made in (label(keys), label(texts, "muted")):
                 made.setAlignment(Qt.AlignmentFlag.AlignTop)

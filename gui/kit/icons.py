@@ -1,4 +1,4 @@
-"""The few icons the app needs, drawn from the palette so that they follow the theme."""
+"""Icons drawn from the palette, so that they follow the theme."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gui.kit.painting import guarded_item, saved
 
 
 class _Engine(QIconEngine):
-    """Paints one named shape in a 16x16 box, at any size, in the colour of its state."""
+    """Painter of one named shape in a 16x16 box, at any size, in the colour of its state."""
 
     def __init__(self, name: str, color: str = "") -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class _Engine(QIconEngine):
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         made = QPixmap(size)
-        if size.isEmpty():  # of a button that has no room yet
+        if size.isEmpty():  # a button without space yet asks for it
             return made
         made.fill(Qt.GlobalColor.transparent)
         with QPainter(made) as painter:

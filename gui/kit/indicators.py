@@ -20,9 +20,9 @@ _ROUND = {"b": (32, 13), "a": (41, 8)}
 _PILLS = {"select": 52, "start": 64}
 BAR_ROW = 18
 BUSY = 0.95
-"""Share of a computer's part from which its bar warns."""
+"""Load from which a bar shows a warning."""
 LOOP_SECTIONS = ("emulate", "observe", "forward", "learn", "log")
-"""Sections of the loop that our trainer tells; another may tell others, as many are drawn."""
+"""Sections of our trainer's loop; another trainer may send others, which are drawn as well."""
 
 
 class JoypadLights(QWidget):
@@ -83,7 +83,7 @@ class _Bars(QWidget):
             self.update()
 
     def is_told(self, record: UpdateRecord) -> bool:
-        """Return whether the trainer measures this at all."""
+        """Return whether the trainer measures this indicator."""
         raise NotImplementedError
 
     def shares(self) -> dict[str, float]:
@@ -135,7 +135,7 @@ class TimeSplit(_Bars):
 
 
 class Gauges(QWidget):
-    """How busy this computer is, a bar each with its words."""
+    """Load of this computer: a bar for each part, with its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class Gauges(QWidget):
 def _paint_bars(
     painter: QPainter, width: int, title: str, rows: Sequence[tuple[str, float, str, str]], room: int
 ) -> None:
-    """Paint a title and below it a bar for each (name, share, words, colour); `room` pixels for the words."""
+    """Paint a title and below it a bar for each (name, share, text, colour); texts are `room` pixels wide."""
     colors, middle = theme.current(), Qt.AlignmentFlag.AlignVCenter
     painter.setPen(QColor(colors.text))
     painter.drawText(12, 4, width, 18, middle, title)

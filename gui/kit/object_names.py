@@ -1,4 +1,4 @@
-"""objectNames that tests and assistive tools rely on. Adding is free, renaming is not."""
+"""objectNames that tests and assistive tools rely on. Names may be added, but not changed."""
 
 from __future__ import annotations
 

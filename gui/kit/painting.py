@@ -1,7 +1,7 @@
-"""The border around painting: what fails in a paint is told once, and never leaves a dead window.
+"""Guards for paint methods: an error is reported once and never blocks the window.
 
-A painter that is still open when `paintEvent` raises blocks every later paint of its widget, and Qt
-warns about it at each. So painters are opened by `with`, and a failure shows a placeholder.
+A painter that is still open when `paintEvent` raises blocks every later paint of its widget, and Qt warns about it at
+each. So painters are opened by `with`, and a failure shows a placeholder.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gui.kit.words import tr
 PLACEHOLDER = "Could not be painted; the log says why"
 _WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 _told: set[tuple[type, type, str, int]] = set()
-"""Who failed, with which error, where: told once, however often it is painted again."""
+"""(owner's type, error type, file, line) of failures already reported, though painted again."""
 
 
 def guarded(paint: Callable[[Any, QPaintEvent], None]) -> Callable[[Any, QPaintEvent], None]:
-    """Decorate a `paintEvent`: a failure is told once, and a placeholder stands in its place."""
+    """Decorate a `paintEvent`: report a failure once, and paint a placeholder instead."""
 
     @functools.wraps(paint)
     def paint_event(widget: QWidget, event: QPaintEvent) -> None:
@@ -54,7 +54,7 @@ def guarded_item(paint: Callable[..., None]) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def saved(painter: QPainter) -> Iterator[None]:
-    """Give the painter its state back at the end, also where something failed."""
+    """Restore the painter's state at the end, also after an error."""
     painter.save()
     try:
         yield
@@ -63,7 +63,7 @@ def saved(painter: QPainter) -> Iterator[None]:
 
 
 def tell_once(owner: object, error: Exception) -> None:
-    """Pass a failure to the app's border for what is unexpected, unless it was told before."""
+    """Report a failure through the handler of unexpected errors, unless it was reported before."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

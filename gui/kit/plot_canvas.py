@@ -1,8 +1,8 @@
-"""Where curves are painted: grid, ticks, curves, marks and a crosshair, with QPainter alone.
+"""Canvas of a plot: grid, ticks, curves, marks and a crosshair, painted with QPainter alone.
 
-Curves that did not change since the last paint lie in one picture; only those that grew are painted
-over it. So 250 finished runs beside a live one cost as much as that one. Hairlines are cosmetic:
-one device pixel wide at any scale.
+Curves that did not change since the last paint are cached in one picture; only those that grew are painted over it. So
+250 finished runs beside a live one cost as much as that one. Hairlines are cosmetic: one device pixel wide at any
+scale.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from gui.kit.words import tr
 
 _Scale = Callable[[Any], Any]
 LEFT, TOP, RIGHT, BOTTOM = 46, 4, 10, 18
-"""Pixels around the plot; the bottom only where the x axis is written."""
+"""Pixels around the plot; the bottom only where the x axis is labelled."""
 MOST_OVER = 12
-"""Curves that grew and are painted over the picture; with more the picture is made anew.
+"""Most grown curves painted over the picture; with more the picture is made anew.
 
-So many are also painted at once. A picture of more is made in slices, with the one before on show.
+Also the most curves painted at once. A picture of more is made in slices, with the previous one on show.
 """
 SLICE = 8
-"""Curves that are painted between two looks at the clock."""
+"""Curves painted between two readings of the clock."""
 ZOOM_STEP = 1.25
 LEAST_DRAG = 6
 _CENTER = int(Qt.AlignmentFlag.AlignCenter)
@@ -53,7 +53,7 @@ _RIGHT_CENTER = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 @functools.lru_cache(maxsize=8)
 def _polygon(length: int) -> tuple[QPolygonF, Any]:
-    """Points as Qt wants them, and their memory, f64[length, 2], to be filled for each curve."""
+    """Return a polygon of `length` points, and its memory as f64[length, 2] to fill for each curve."""
     made = QPolygonF()
     made.resize(length)
     room = VoidPtr(made.data(), 16 * length, True)  # type: ignore[call-overload]
@@ -62,7 +62,7 @@ def _polygon(length: int) -> tuple[QPolygonF, Any]:
 
 @functools.lru_cache(maxsize=1024)
 def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine, width: float = 1.0) -> QPen:
-    """Return a pen of so many device pixels, whatever the scale."""
+    """Return a pen `width` device pixels wide at any scale."""
     pen = QPen(QColor.fromRgba(rgba), width, dash)
     pen.setCosmetic(True)
     return pen
@@ -70,7 +70,7 @@ def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine, width: float
 
 @dataclass(slots=True)
 class _Picture:
-    """The curves of a scene, as far as they are painted."""
+    """Cached picture of a scene's curves, as far as they are painted."""
 
     look: object
     scene: Scene
@@ -83,14 +83,14 @@ class _Picture:
         return len(self.drawn) == len(self.scene.curves)
 
     def add(self, curves: Sequence[Curve]) -> None:
-        """Note that these were painted."""
+        """Note that these curves were painted."""
         self.drawn |= {curve.key: curve for curve in curves}
         self._looked_at = None
 
     def lacks(self, look: object, scene: Scene) -> list[Curve] | None:
-        """Return the curves of that scene that have to be painted over it; None where it is wrong.
+        """Return the curves of that scene still to paint over it; None if the picture is wrong for the scene.
 
-        What was found is kept: between two scenes the same canvas is painted many times.
+        The result is cached: between two scenes the same canvas is painted many times.
         """
         if look != self.look:
             return None
@@ -108,14 +108,14 @@ class _Picture:
                     return None
                 found.append(curve)
             kept += old is not None
-        return found if kept == len(drawn) else None  # else one of them is gone
+        return found if kept == len(drawn) else None  # else one of them was removed
 
 
 class PlotCanvas(QWidget):
     hovered = Signal(object)
-    """x under the pointer, None when it left."""
+    """x under the pointer, None after it left."""
     zoomed = Signal(float, float)
-    """The person chose this range of x."""
+    """The user chose this range of x."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,15 +127,15 @@ class PlotCanvas(QWidget):
         """Lines beside the crosshair, each in the colour of its curve."""
         self._picture: _Picture | None = None
         self._behind: _Picture | None = None
-        """A picture that is not finished."""
+        """Picture that is not finished."""
         self._drag: tuple[float, float] | None = None
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
-    # -- what is shown ----------------------------------------------------------------------
+    # -- the scene --------------------------------------------------------------------------
 
     def show_scene(self, scene: Scene, deadline: float = math.inf) -> bool:
-        """Show a scene; False while one of many curves is unpainted: the next call goes on."""
+        """Show a scene. Returns False while a large one is not fully painted: the next call continues."""
         before, self.scene = self.scene, scene
         if len(scene.curves) > MOST_OVER and not self._is_painted() and not self._paint_on(deadline):
             self.scene = before
@@ -144,7 +144,7 @@ class PlotCanvas(QWidget):
         return True
 
     def _is_painted(self) -> bool:
-        """Whether the picture is right but for a few curves."""
+        """Return whether the picture lacks only a few curves of the scene."""
         lacks = self._picture and self._picture.lacks(self._look(), self.scene)
         return lacks is not None and len(lacks) <= MOST_OVER
 
@@ -173,7 +173,7 @@ class PlotCanvas(QWidget):
     # -- coordinates ------------------------------------------------------------------------
 
     def _scales(self) -> tuple[_Scale, _Scale]:
-        """What turns x and y of the scene into pixels."""
+        """Return the mappings of x and y from the scene to pixels."""
         area, scene = self.plot_rect(), self.scene
         (low, high), (floor, top) = scene.x_range, scene.y_range
         wide = area.width() / (high - low)
@@ -208,7 +208,7 @@ class PlotCanvas(QWidget):
         self.paints += 1
         if not self._is_painted():
             is_small = len(self.scene.curves) <= MOST_OVER
-            if is_small or self._picture is None:  # else this stays until `show_scene` is done
+            if is_small or self._picture is None:  # else this waits until `show_scene` is done
                 self._paint_on(math.inf)
         picture = self._picture
         assert picture is not None
@@ -223,7 +223,7 @@ class PlotCanvas(QWidget):
                 self._paint_crosshair(painter)
 
     def _paint_on(self, deadline: float) -> bool:
-        """Go on with the picture of the scene; True once it is whole and in its place."""
+        """Continue the picture of the scene; return True once it is complete and in use."""
         look, scene, made = self._look(), self.scene, self._behind
         if made is None or made.look != look or (made.scene is not scene and made.lacks(look, scene) is None):
             made = self._behind = self._begin_picture(look)
@@ -252,10 +252,10 @@ class PlotCanvas(QWidget):
         return _Picture(look, self.scene, pixmap, {})
 
     def paint_lines(self, painter: QPainter) -> None:
-        """Paint everything but the crosshair, as lines: for a file that scales."""
+        """Paint everything but the crosshair as lines, for a vector file."""
         self._paint_bands(painter)
         self._paint_grid(painter)
-        # One pixel of a picture that is twice as fine would hardly be seen.
+        # One pixel of a picture at twice the resolution would hardly be visible.
         self._paint_curves(painter, self.scene.curves, painter.device().devicePixelRatio())
         self._paint_marks(painter)
 
@@ -303,7 +303,7 @@ class PlotCanvas(QWidget):
                     self._paint_alone(painter, points.first(), curve.color)
 
     def _paint_alone(self, painter: QPainter, at: QPointF, color: QColor) -> None:
-        """A measurement without a second one, whole at the plot's edge too."""
+        """Paint a single measurement as a dot, not clipped at the plot's edge."""
         area = self.plot_rect().adjusted(-4, -4, 4, 4)
         with saved(painter):
             painter.setClipRect(area)
@@ -411,10 +411,10 @@ class PlotCanvas(QWidget):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self._drag = None
-        event.ignore()  # the card's: it maximises
+        event.ignore()  # left to the card, which maximises
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Ctrl and the wheel zoom about the pointer; the wheel alone scrolls the page."""
+        """Zoom about the pointer for Ctrl and the wheel; the wheel alone scrolls the page."""
         if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             event.ignore()
             return
@@ -426,5 +426,5 @@ class PlotCanvas(QWidget):
 
 
 def _crisp(place: float, ratio: float) -> float:
-    """The middle of the device pixel there: a hairline then fills one and smears over none."""
+    """Return the middle of the nearest device pixel, where a hairline fills exactly one pixel."""
     return (np.floor(place * ratio) + 0.5) / ratio

@@ -1,4 +1,4 @@
-"""What a plot is painted of, in data coordinates, and the numbers beside it."""
+"""Shapes of a plot in data coordinates, and the numbers beside it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ _CLOCK_STEPS = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
     86400, 172800, 604800, 1209600, 2592000,
 )  # fmt: skip
-"""Seconds between two ticks of a clock's axis."""
+"""Seconds between two ticks of a clock axis."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A polyline in data coordinates.
+    """Polyline in data coordinates.
 
-    Of two with the same key and kind the later one has more points at its end, and is otherwise
-    the same.
+    Of two with the same key and kind, the later one is the same with more points at its end.
     """
 
     key: object
@@ -46,7 +45,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """An area between two lines over the same places, painted under all curves."""
+    """Area between two lines over the same places, painted under all curves."""
 
     x: Array
     low: Array
@@ -56,7 +55,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
-    """Vertical lines where something happened."""
+    """Vertical lines that mark events."""
 
     x: Array
     color: QColor
@@ -65,7 +64,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What is on show and in which ranges; `log_y` makes the y axis logarithmic."""
+    """Content and ranges of a plot; `log_y` makes the y axis logarithmic."""
 
     curves: tuple[Curve, ...]
     x_range: tuple[float, float]
@@ -74,10 +73,10 @@ class Scene:
     rules: tuple[Rules, ...] = ()
     log_y: bool = False
     theme: str = ""
-    """Name of the theme that the colours are of."""
+    """Name of the theme of the colours."""
     bands: tuple[Band, ...] = ()
     by_clock: bool = False
-    """x is a time of day."""
+    """True if x is a time of day."""
 
 
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
@@ -100,15 +99,15 @@ def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[floa
     for step in nice[widest:]:
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         found = [number * step for number in range(first, last + 1)]
-        if len(found) >= 2:  # one number alone tells no scale
+        if len(found) >= 2:  # a single number shows no scale
             break
     return found
 
 
 def short_number(value: float) -> str:
-    """Return a number in five characters or so, for a person: 1.25M, 0.034, 3e-07."""
+    """Return a number in about five characters: 1.25M, 0.034, 3e-07."""
     size = abs(value)
-    if size >= 1e9 or not math.isfinite(value):  # a diverged run's, or none for what it smooths
+    if size >= 1e9 or not math.isfinite(value):  # of a diverged run, or no number at all
         return f"{value:.2e}"
     if size >= 1e6:
         return f"{value / 1e6:.2f}M"
@@ -128,7 +127,7 @@ def tick_text(value: float) -> str:
 
 
 def x_ticks(low: float, high: float, most: int, *, by_clock: bool) -> list[tuple[float, str]]:
-    """Return places and words under the x axis; of a clock's axis times of day, dates at midnight."""
+    """Return (place, text) of ticks of the x axis; on a clock axis times of day, dates at midnight."""
     if not by_clock:
         return [(value, tick_text(value)) for value in ticks(low, high, most)]
     raw = (high - low) / max(1, most)

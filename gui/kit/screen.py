@@ -1,4 +1,4 @@
-"""Pictures on the screen, a Game Boy's shades or colours, of any size.
+"""Pictures on the screen: a Game Boy's shades or colours, of any size.
 
 A table look-up, one QImage, whole pixels, no smoothing.
 """
@@ -24,11 +24,11 @@ from trainer_core.wire.shades import SCREENS
 BETWEEN = 2
 """Pixels between two pictures."""
 NEARLY = 0.9
-"""Share of the largest scale that is given up for a wall without holes."""
+"""Share of the largest scale that a wall without holes must still reach."""
 CRYSTAL_GAP = QColor(255, 255, 255, 56)
-"""Over the picture: the panel behind the crystals is the lightest there is."""
+"""Colour of the grid: the panel behind the crystals is the lightest there is."""
 HEAT = (255, 90, 0)
-"""Neither a Game Boy's green nor its grey."""
+"""Colour of the heat map, neither a Game Boy's green nor its grey."""
 HEAT_ALPHA = 190
 HINT_MARGIN = 12
 """Pixels between a hint and the edges of the screen."""
@@ -38,7 +38,7 @@ _WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> int:
     """Return the columns that show `count` tiles of (height, width) largest in `room` (width, height).
 
-    Of those that are nearly as good the one with the fewest places left over.
+    Of nearly equal ones the one with the fewest empty places.
     """
 
     def scale(columns: int) -> float:
@@ -64,7 +64,7 @@ def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
 
 
 def tile_at(x: int, y: int, columns: int, size: tuple[int, int]) -> int:
-    """Return the index of the picture of (height, width) that the atlas shows at pixel `x`, `y`."""
+    """Return the index of the picture of (height, width) at pixel `x`, `y` of the atlas."""
     return y // (size[0] + BETWEEN) * columns + x // (size[1] + BETWEEN)
 
 
@@ -74,18 +74,18 @@ def place_of(index: int, columns: int, size: tuple[int, int]) -> tuple[int, int]
 
 
 class Mark(NamedTuple):
-    """A frame and a word over a part of a picture, in the picture's pixels."""
+    """Frame and label over a part of a picture, in the picture's pixels."""
 
     place: QRect
     text: str = ""
-    """Left out where it is wider than its place."""
+    """Omitted where it is wider than its place."""
     is_framed: bool = False
 
 
 def heat(weights: np.ndarray) -> QImage:
-    """Return `weights` f32[rows, columns] >= 0 as an image of that size, clear where nothing is."""
+    """Return `weights` f32[rows, columns] >= 0 as an image of that size, transparent where they are 0."""
     rows, columns = weights.shape
-    shares = np.sqrt(weights / weights.max())  # small weights stay visible beside one large one
+    shares = np.sqrt(weights / weights.max())  # small weights stay visible beside a large one
     alpha = (shares * HEAT_ALPHA).astype(np.uint32)
     pixels = alpha << 24
     for shift, value in zip((16, 8, 0), HEAT, strict=True):
@@ -96,14 +96,14 @@ def heat(weights: np.ndarray) -> QImage:
 
 
 class Palette:
-    """Four shades to four colours, uint32 0xffRRGGBB."""
+    """Colours of the four shades, uint32 0xffRRGGBB."""
 
     def __init__(self) -> None:
         self.table = np.zeros(4, np.uint32)
         self.is_lcd = False
-        """Whether screens look like liquid crystals: a grid, and pictures that fade slowly."""
+        """True if screens look like liquid crystals: a grid, and pictures that fade slowly."""
         self.is_whole = True
-        """Whether a pixel of the game is a whole number of the screen's: crisp, but with a rim."""
+        """True if a pixel of the game is a whole number of screen pixels: crisp, but with a margin."""
         self.set_colors(SCREENS["green"])
 
     def set_colors(self, shades: tuple[int, int, int, int]) -> None:
@@ -115,7 +115,7 @@ class Palette:
 
 
 class FrameSource:
-    """Follows a frames.bin that may not be there yet, or be replaced by its writer."""
+    """Reader of a frames.bin that may not exist yet, or be replaced by its writer."""
 
     def __init__(self) -> None:
         self.path: Path | None = None
@@ -148,7 +148,7 @@ class FrameSource:
         return info, np.frombuffer(data, np.uint8).reshape(size)
 
     def _look(self) -> None:
-        """Map the file, and map it again after it was replaced; at most twice a second."""
+        """Map the file, again after it was replaced; at most twice a second."""
         now = time.monotonic()
         if self.path is None or (self._reader is not None and now < self._next_look):
             return
@@ -168,13 +168,12 @@ class FrameSource:
 
 
 class Screen(QWidget):
-    """Paints one picture, centred, at the largest scale that fits: a whole one where the palette
-    says so."""
+    """One picture, centred, at the largest scale that fits: a whole one if the palette says so."""
 
     painted = Signal()
     focus_lost = Signal()
     pixel_clicked = Signal(int, int)
-    """Column and row of the picture's pixel that the left button went down on."""
+    """Column and row of the picture's pixel under a click of the left button."""
 
     def __init__(self, palette: Palette, object_name: str, accessible: str) -> None:
         super().__init__()
@@ -187,14 +186,15 @@ class Screen(QWidget):
         self._pixels: np.ndarray | None = None
         self._image: QImage | None = None
         self.picture: np.ndarray | None = None
-        """The picture as it was given: shades 0..3 or colours, whatever the palette."""
+        """The picture as it was given: shades 0..3 or colours, independent of the palette."""
         self._before: np.ndarray | None = None
-        """u32[H, W] that a liquid crystal still shows a part of."""
+        """u32[H, W] that a liquid crystal still shows in part."""
         self._grid = QBrush()
         self._overlay: QImage | None = None
         self.fills = False
-        """Whether it fills its room whatever the palette says: many small pictures, which a whole
-        scale would leave half of it."""
+        """True if the picture fills the widget whatever the palette says: many small pictures would cover only half of
+        it at a whole scale.
+        """
         self.marks: list[Mark] = []
         self.hint = ""
         self.paints = 0
@@ -229,7 +229,7 @@ class Screen(QWidget):
         self.update()
 
     def _fade(self, pixels: np.ndarray) -> None:
-        """Half of what was shown stays, as a crystal takes more than a frame to turn."""
+        """Blend in half of the previous picture, as a crystal takes more than a frame to turn."""
         if self._before is not None and self._before.shape == pixels.shape:
             np.right_shift(pixels, 1, out=pixels)
             pixels &= np.uint32(0x7F7F7F7F)
@@ -238,7 +238,7 @@ class Screen(QWidget):
         self._before = pixels.copy()
 
     def settle(self) -> None:
-        """Let what a crystal still shows of the picture before fade: no new one has come."""
+        """Let the previous picture fade, as no new one has come."""
         if self._before is not None and self.picture is not None:
             last = self._before
             self.show_picture(self.picture)
@@ -246,7 +246,7 @@ class Screen(QWidget):
                 self._before = None
 
     def recolor(self) -> None:
-        """Paint the same picture with the palette as it is now."""
+        """Repaint the picture in the palette's present colours."""
         if self.picture is not None:
             self._before = None
             self.show_picture(self.picture)
@@ -256,23 +256,22 @@ class Screen(QWidget):
         self.update()
 
     def show_overlay(self, weights: np.ndarray | None) -> None:
-        """Lay heat over the picture: `weights` f32[rows, columns] >= 0; the largest is brightest.
+        """Paint heat over the picture: `weights` f32[rows, columns] >= 0; the largest is brightest.
 
-        None, or weights of which none is positive, take it away.
+        None, or weights of which none is positive, remove it.
         """
         self._overlay = None if weights is None or weights.max() <= 0 else heat(weights)
         self.update()
 
     def fit(self) -> float:
-        """Return the real pixels for one of the picture's: how large it could be at most."""
+        """Return the largest possible scale: real pixels for one of the picture's."""
         if self._image is None:
             return 1.0
         ratio = self.devicePixelRatioF()
         return min(self.width() * ratio / self._image.width(), self.height() * ratio / self._image.height())
 
     def target(self) -> QRect:
-        """Return where the picture lies, in device-independent pixels; at a whole number of real ones
-        where that is asked for.
+        """Return the picture's rectangle in device-independent pixels, at a whole scale if the palette says so.
 
         A picture too large for the widget is shrunk to fit: better soft than cut off.
         """
@@ -286,13 +285,13 @@ class Screen(QWidget):
         )
 
     def scale(self) -> float:
-        """Return how many real pixels wide one of the picture's is."""
+        """Return the present scale: real pixels for one of the picture's."""
         fit = self.fit()
         is_whole = self.shades.is_whole and not self.fills
         return float(int(fit)) if is_whole and fit >= 1 else fit
 
     def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:
-        """Return (column, row) of the picture below a point of the widget; None beside it."""
+        """Return (column, row) of the picture's pixel at a point of the widget; None beside it."""
         target = self.target()
         column, row = x - target.x(), y - target.y()
         if self._image is None or not (0 <= column < target.width() and 0 <= row < target.height()):
@@ -328,7 +327,7 @@ class Screen(QWidget):
         self.painted.emit()
 
     def _paint_picture(self, painter: QPainter, target: QRect, image: QImage) -> None:
-        """Paint it crisp at a whole scale, else with edges no softer than one real pixel."""
+        """Paint the picture, crisp at a whole scale, else with edges no softer than one real pixel."""
         scale = self.scale()
         if not scale.is_integer():
             if scale > 1:
@@ -337,7 +336,7 @@ class Screen(QWidget):
         painter.drawImage(target, image)
 
     def _paint_grid(self, painter: QPainter, target: QRect) -> None:
-        """The gaps between the crystals, one real pixel wide, where they are large enough."""
+        """Paint the gaps between the crystals, one real pixel wide, at scales that are large enough."""
         ratio = self.devicePixelRatioF()
         side = int(self.scale())
         if side < 3:
@@ -385,7 +384,7 @@ class Screen(QWidget):
         painter.drawText(box, _WRAPPED, self.hint)
 
     def hint_box(self, metrics: QFontMetrics) -> QRect:
-        """Return where the hint is: in lines as wide as the screen allows, at its foot over a picture."""
+        """Return the rectangle of the hint: as wide as the screen allows, at its bottom while a picture is shown."""
         room = QRect(0, 0, max(40, self.width() - 2 * HINT_MARGIN - 24), self.height())
         text = metrics.boundingRect(room, _WRAPPED, self.hint)
         width, height = text.width() + 24, text.height() + 12
@@ -405,7 +404,7 @@ class Screen(QWidget):
 
 
 def image_of(palette: Palette, picture: np.ndarray) -> QImage:
-    """Return `picture`, u8[H, W] of shades or u8[H, W, 3] of colours, as an image of its own."""
+    """Return `picture`, u8[H, W] of shades or u8[H, W, 3] of colours, as an independent image."""
     height, width = picture.shape[:2]
     if picture.ndim == 3:
         colors = np.ascontiguousarray(picture)

@@ -1,7 +1,7 @@
-"""What the app remembers between starts: one JSON file in the home, typed access to it.
+"""Settings kept between starts: one JSON file in the home, with typed access.
 
-A home may be somebody else's. Nothing in the file can be more than a text or bytes, and no reader
-here makes anything else of it; QSettings, which unpickles objects from its INI files, is not used.
+A home may come from another user. Nothing in the file can be more than a text or bytes, and no reader here makes
+anything else of it; QSettings, which unpickles objects from its INI files, is not used.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from trainer_core.wire.regular_files import read_regular
 log = logging.getLogger(__name__)
 
 LAYOUT_VERSION = 3
-"""Raise it whenever docks are added, removed or renamed: an older layout is then ignored."""
+"""Increase it whenever docks are added, removed or renamed: an older layout is then ignored."""
 FILE, OLD_FILE, DAMAGED = "app.json", "app.ini", "app.json.damaged"
 MOST_BYTES = 8 << 20
 MOST_OLD_BYTES = 1 << 20
 MOST_KEYS, LONGEST_KEY, LONGEST_TEXT, LONGEST_BLOB = 4096, 256, 1 << 20, 1 << 18
 LOCK_S = 2.0
 WRITE_MS = 500
-"""A change is on the disk so much later: a drag of a slider is one write, not fifty."""
+"""Milliseconds until a change is written: a drag of a slider is one write, not fifty."""
 
 _Key = Annotated[str, msgspec.Meta(max_length=LONGEST_KEY)]
 _Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -65,7 +65,7 @@ _INI_BYTES, _INI_OTHER = "@ByteArray(", "@"
 
 
 class _Kept(msgspec.Struct):
-    """The file: texts (numbers and flags as text), and bytes, which JSON has as base64."""
+    """Content of the file: texts (numbers and flags as text), and bytes, which JSON has as base64."""
 
     v: Literal[1] = 1
     values: Annotated[dict[_Key, _Text], msgspec.Meta(max_length=MOST_KEYS)] = {}
@@ -73,12 +73,12 @@ class _Kept(msgspec.Struct):
 
 
 class Settings:
-    """Values with defaults; a damaged file reads as the defaults, and is kept aside."""
+    """Values with defaults; a damaged file reads as the defaults and is put aside."""
 
     def __init__(self, home: HomePaths) -> None:
         self._folder = home.settings
         self.problem = ""
-        """Why the defaults stand in place of what was remembered; empty when they do not."""
+        """Reason why the defaults replace the saved values; empty when they do not."""
         self._changed: set[str] = set()
         """Keys whose values are not on the disk yet."""
         self._kept = self._read()
@@ -100,7 +100,7 @@ class Settings:
         return self.text(key, "true" if default else "false") == "true"
 
     def decoded(self, key: str, kind: Any, default: Any) -> Any:
-        """Return the JSON text of a key as `kind`; the default where it is anything else."""
+        """Return the JSON text of a key as `kind`; the default if it is not of that kind."""
         try:
             return msgspec.json.decode(self.text(key), type=kind)
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -132,7 +132,7 @@ class Settings:
             self._note(key)
 
     def save(self) -> None:
-        """Have every change on the disk when this returns. A disk that is full keeps the old."""
+        """Write every change before returning. If the disk is full, the old file stays."""
         if self._timer is not None:
             self._timer.stop()
         if self._writing is not None:
@@ -143,7 +143,7 @@ class Settings:
     # -- the file ---------------------------------------------------------------------------
 
     def _read(self) -> _Kept:
-        """The file, or what an older app kept in its INI file; damaged, it is put aside."""
+        """Return the file's content, or the INI file of an older version; put a damaged file aside."""
         try:
             return _decode(self._folder / FILE)
         except FileNotFoundError:
@@ -154,7 +154,7 @@ class Settings:
             return _Kept()
 
     def _migrate(self) -> _Kept:
-        """Texts and bytes of the INI file, which stays as it is for an older app."""
+        """Return the texts and bytes of the INI file, which stays for older versions."""
         try:
             data = read_regular(self._folder / OLD_FILE, MOST_OLD_BYTES)
         except OSError:
@@ -172,7 +172,7 @@ class Settings:
             (self._folder / FILE).replace(self._folder / DAMAGED)
 
     def _note(self, key: str) -> None:
-        """A key changed: write soon, off the thread that paints."""
+        """Note that a key changed, and write it soon, off the UI thread."""
         self._changed.add(key)
         if QCoreApplication.instance() is None:
             return
@@ -195,19 +195,19 @@ class Settings:
             self._timer.start()
 
     def _taken(self) -> set[str]:
-        """The keys to write now; from here on they are the writer's."""
+        """Return the keys to write now and clear the set of changed keys."""
         changed, self._changed = self._changed, set()
         return changed
 
     def _write(self, changed: set[str]) -> None:
-        """Put the keys that changed into the file, where another app may have changed others."""
+        """Write the changed keys into the file, whose other keys another app may have changed."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with _locked(self._folder):
                 durable_files.replace_file(self._folder / FILE, self._merged(changed))
         except OSError as error:
             log.warning("settings are not kept: %s", error)
-            self._changed.update(changed)  # with the next change, when there may be room again
+            self._changed.update(changed)  # retry with the next change, when the disk may have space again
 
     def _merged(self, changed: set[str]) -> bytes:
         ours = self._kept
@@ -227,7 +227,7 @@ class Settings:
 
 
 def _decode(path: Path) -> _Kept:
-    """Raises OSError or ValueError for what is no file of ours."""
+    """Return the content of a file. Raises OSError or ValueError for a file not of this app."""
     try:
         return msgspec.json.decode(read_regular(path, MOST_BYTES), type=_Kept)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -239,7 +239,7 @@ def _fits(key: str, value: str | bytes, longest: int) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a file can hold it: half of a surrogate pair cannot be written."""
+    """Return whether a file can hold the text: half of a surrogate pair cannot be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -249,11 +249,11 @@ def _is_unicode(text: str) -> bool:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One writer at a time of all apps that this home has open."""
+    """Lock the file against other apps with this home."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         deadline = time.monotonic() + LOCK_S
-        while time.monotonic() < deadline:  # then without: one that was suspended may hold it
+        while time.monotonic() < deadline:  # then without: a suspended process may hold the lock
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
@@ -264,7 +264,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def read_ini(text: str) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Return texts and bytes by key of what QSettings wrote; any other value is left out."""
+    """Return the texts and the bytes by key in a file of QSettings; other values are skipped."""
     values: dict[str, str] = {}
     blobs: dict[str, bytes] = {}
     group = ""
@@ -289,7 +289,7 @@ def read_ini(text: str) -> tuple[dict[str, str], dict[str, bytes]]:
 
 
 def _ini_entries(text: str) -> list[str]:
-    """Lines without those that are comments or blank."""
+    """Return the lines that are neither comments nor blank."""
     found, place = [], 0
     while place < len(text):
         if text[place] in "\r\n":
@@ -299,7 +299,7 @@ def _ini_entries(text: str) -> list[str]:
             place = len(text) if end < 0 else end
         else:
             match = _INI_LINE.match(text, place)
-            if match is None:  # a backslash that nothing follows
+            if match is None:  # a backslash at the end
                 break
             found.append(match.group().strip(" \t"))
             place = match.end()
@@ -307,7 +307,7 @@ def _ini_entries(text: str) -> list[str]:
 
 
 def _ini_group(line: str) -> str:
-    """`[view]` is "view/", `[General]` none; a group of that name is written `[%General]`."""
+    """Return the key prefix of a group: `[view]` is "view/", `[General]` none, `[%General]` "General/"."""
     name = line[1:].partition("]")[0].strip()
     if name.lower() == "general":
         return ""
@@ -320,15 +320,15 @@ def _ini_key(text: str) -> str:
 
 
 def _ini_letter(number: int) -> str:
-    """The letter of that number; of one that is none, or half of a pair, a question mark."""
+    """Return the letter with this number; a question mark for an invalid one or half of a pair."""
     return chr(number) if number < 0xD800 or 0xDFFF < number < 0x110000 else "?"
 
 
 def _ini_value(raw: str) -> str | None:
-    """The text that a value stands for; None for a list of several."""
+    """Return the text of a value; None for a list of several."""
     parts: list[str] = []
     in_quotes = False
-    blanks = 0  # at the end of what stands without quotes: they do not count
+    blanks = 0  # trailing blanks outside quotes do not count
     for piece in _INI_PIECE.finditer(raw):
         blanks = 0
         match piece.lastgroup:
@@ -349,6 +349,6 @@ def _ini_value(raw: str) -> str | None:
                 if not in_quotes:
                     blanks = len(piece["plain"]) - len(piece["plain"].rstrip())
             case _:
-                pass  # a line that goes on in the next one
+                pass  # a line that continues in the next one
     whole = "".join(parts)
     return whole[: len(whole) - blanks] if blanks else whole

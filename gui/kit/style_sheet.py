@@ -1,4 +1,4 @@
-"""The colours of both themes, and the style sheet that is made of them."""
+"""The colours of both themes, and the style sheet made from them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from PySide6.QtCore import QDir
 from trainer_core.lab.paths import ASSETS
 
 ICONS = "dmglabicons"
-"""Stands for the folder of icons in `url(...)`: a path with a blank would spoil the whole sheet."""
+"""Placeholder for the folder of icons in `url(...)`: a path with a blank would break the whole sheet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Colors:
-    """One theme; every colour the app paints with."""
+    """Colours of one theme: every colour that the app paints with."""
 
     name: str
     window: str
@@ -50,7 +50,7 @@ LIGHT = Colors(
 
 
 def style_sheet(themes: Iterable[Colors]) -> str:
-    """Return the sheet of every window, for all themes at once."""
+    """Return the style sheet of every window, for all themes at once."""
     QDir.setSearchPaths(ICONS, [str(ASSETS / "icons")])
     return "".join([_SHAPES, *map(_own_colors, themes)])
 
@@ -60,7 +60,7 @@ def _icon(name: str, c: Colors) -> str:
 
 
 def _own_colors(c: Colors) -> str:
-    """Rules under a window of that theme; they win over those of `_SHAPES`."""
+    """Return the rules under a window of this theme; they win over those of `_SHAPES`."""
     window = f'*[theme="{c.name}"]'
     disabled = ("QMenu::item", "QPushButton", "QToolButton", "QLineEdit", "QComboBox")
     fields = ("QLineEdit", "QComboBox", "QPlainTextEdit", "QTextEdit", "QAbstractSpinBox")

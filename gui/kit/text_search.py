@@ -8,27 +8,28 @@ from collections.abc import Iterable
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRegularExpression
 
 MOST_STEPS = 2000
-"""Of backtracking in a text, then it counts as not found: `(a+)+$` has no end in a long name, and
-Python's own `re` has no such limit. It is 15 us of CPU."""
+"""Most backtracking steps in a text, after which it counts as not found: `(a+)+$` takes for ever in a long name, and
+Python's own `re` has no such limit. Takes 15 us of CPU.
+"""
 _OPTIONS = (
     QRegularExpression.PatternOption.CaseInsensitiveOption | QRegularExpression.PatternOption.UseUnicodePropertiesOption
 )
 _WILD, _REGULAR = re.compile(r"[*?]"), re.compile(r"[\[\](){}|^$\\]|\.[*?+]")
 Index = QModelIndex | QPersistentModelIndex
-"""What Qt asks a list model with."""
+"""Index as Qt passes it to a list model."""
 NO_PARENT = QModelIndex()
 
 
 class TextSearch:
-    """Texts that hold every word and none of those behind a minus; case does not count.
+    """Search for texts with every word and none of those after a minus, regardless of case.
 
-    `loss_*` and `run?` are wildcards within a word; what has brackets, bars, anchors or `.*` is a
-    regular expression. One that is half typed is a plain word.
+    `loss_*` and `run?` are wildcards within a word; a word with brackets, bars, anchors or `.*` is a regular
+    expression. An incomplete one is a plain word.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
         self.plain: list[str] = []
-        """Words that have to be there as they are, in small letters."""
+        """Required plain words, in lower case."""
         self._patterns: list[QRegularExpression] = []
         self._without: list[TextSearch] = []
         for word in words:
@@ -41,7 +42,7 @@ class TextSearch:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the plain words are all there is."""
+        """True if the search has plain words only."""
         return not self._patterns and not self._without
 
     def __bool__(self) -> bool:
@@ -56,7 +57,7 @@ class TextSearch:
         return self.plain, self._patterns, self._without
 
     def finds(self, text: str) -> bool:
-        """Return whether a text in small letters is one of those that are looked for."""
+        """Return whether a lower-case text matches."""
         return (
             all(word in text for word in self.plain)
             and all(pattern.match(text).hasMatch() for pattern in self._patterns)
@@ -64,14 +65,14 @@ class TextSearch:
         )
 
     def narrows(self, before: TextSearch) -> bool:
-        """Return whether all that this one finds was found before, because somebody typed on."""
+        """Return whether every match of this search matched `before`, because the user typed on."""
         if self._patterns != before._patterns or self._without != before._without:
             return False
         return all(any(old in new for new in self.plain) for old in before.plain)
 
 
 def _pattern(word: str) -> QRegularExpression | None:
-    """The pattern of a word that is one; None of a plain word."""
+    """Return the pattern of a word; None for a plain word."""
     if _REGULAR.search(word):
         source = word
     elif _WILD.search(word):

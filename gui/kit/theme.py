@@ -1,7 +1,7 @@
-"""Palettes and type. Quiet greys, one accent: the green of a Game Boy screen.
+"""Themes and fonts: quiet greys, one accent, the green of a Game Boy screen.
 
-Fusion draws what the style sheet leaves alone. Text and background pairs keep a contrast of 4.5 or
-more; a test computes it.
+Fusion draws what the style sheet leaves alone. Text and background pairs keep a contrast of 4.5 or more; a test
+computes it.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ DASHES = (
 _current = DARK
 _dressed: weakref.WeakSet[QWidget] = weakref.WeakSet()
 _waiting: list[tuple[QWidget, QWidget]] = []
-"""A window and a widget of it, which may be out of sight and still wear the theme before."""
+"""(window, widget) pairs that may be out of sight and still have the previous theme."""
 REST_S = 0.004
-"""Longest that one turn of the loop goes on dressing those."""
+"""Longest time in seconds that one turn of the loop spends on restyling those."""
 REST_AFTER_MS = 30
-"""When that begins: what is in sight is painted first."""
+"""Milliseconds until that begins: visible widgets are painted first."""
 _switch = 0
-"""Number of the last switch: the rest of one before it is left to this one's."""
+"""Number of the last switch; a pending restyle of an earlier one stops."""
 
 
 def system_theme() -> str:
@@ -59,12 +59,12 @@ def colors(name: str) -> Colors:
 
 
 def current() -> Colors:
-    """Return the theme that was applied last; painters ask while they paint."""
+    """Return the current theme; painters ask while they paint."""
     return _current
 
 
 def curve_color(slot: int) -> QColor:
-    """Return the colour of the curve with that number: the theme's own, then hues far from the one before."""
+    """Return the colour of a numbered curve: the theme's own, then hues far from their predecessors."""
     own = _current.curves
     if slot < len(own):
         return QColor(own[slot])
@@ -73,11 +73,11 @@ def curve_color(slot: int) -> QColor:
 
 
 def apply_theme(app: QApplication, name: str) -> Colors:
-    """Give the whole app one theme: what is in sight at once, the rest in the turns to come.
+    """Set the theme of the whole app: visible widgets at once, the rest in later turns.
 
-    The sheet names colours by their role, but Qt keeps what it resolved for a widget until that
-    is polished again. To polish all at once takes 0.1 s for a thousand widgets, of which five in
-    six are hidden, scrolled away or covered (docs/app.md).
+    The sheet names colours by their role, but Qt keeps what it resolved for a widget until that is polished again. To
+    polish all at once takes 0.1 s for a thousand widgets, of which five in six are hidden, scrolled away or covered
+    (docs/app.md).
     """
     global _current, _switch
     _current = colors(name)
@@ -92,35 +92,35 @@ def apply_theme(app: QApplication, name: str) -> Colors:
         for widget in _in_sight(window):
             _polish(window, widget)
     _waiting[:] = [(window, window) for window in windows]
-    if windows:  # one that is dressed from now on has this theme
+    if windows:  # a window that gets its style sheet from now on has this theme
         QTimer.singleShot(REST_AFTER_MS, partial(_begin_rest, _switch, windows))
     return _current
 
 
 def _in_sight(widget: QWidget) -> Iterator[QWidget]:
-    """The widget and what is in it, as far as a pixel of it shows."""
+    """Yield the widget and its descendants that have a visible pixel."""
     if not widget.visibleRegion().isEmpty():
         yield widget
-    for child in widget.children():  # one that is covered may hold some that are not
+    for child in widget.children():  # a covered one may contain visible ones
         if isinstance(child, QWidget) and child.isVisible():
             yield from _in_sight(child)
 
 
 def _polish(window: QWidget, widget: QWidget) -> None:
-    """By the window's style: some of Qt's menus name one that is gone."""
+    """Apply the window's style: some of Qt's menus name a style that was deleted."""
     window.style().polish(widget)
     widget.update()
 
 
 def _begin_rest(switch: int, windows: list[QWidget]) -> None:
-    """Everything once more, out of sight or not: what is in sight may be another part by now."""
+    """Begin to restyle all widgets, visible or not: others may have become visible by now."""
     if switch != _switch:
         return
     _waiting.clear()
     for window in filter(shiboken6.isValid, windows):
         made = filter(shiboken6.createdByPython, (window, *window.findChildren(QWidget)))
         _waiting.extend((window, widget) for widget in made)
-    # The last is the next: what may come in sight by a scroll goes before what is hidden.
+    # Taken from the end: widgets that scrolling may bring in sight come before hidden ones.
     _waiting.sort(key=lambda pair: pair[1].isVisible())
     _polish_rest(switch)
 
@@ -132,7 +132,7 @@ def _polish_rest(switch: int) -> None:
     while _waiting:
         window, widget = _waiting.pop()
         if shiboken6.isValid(window) and shiboken6.isValid(widget):
-            for part in (widget, *_parts_of_qt(widget)):  # it may have come in sight meanwhile
+            for part in (widget, *_parts_of_qt(widget)):  # it may have become visible meanwhile
                 _polish(window, part)
         if time.perf_counter() > deadline:
             QTimer.singleShot(0, partial(_polish_rest, switch))
@@ -140,7 +140,7 @@ def _polish_rest(switch: int) -> None:
 
 
 def _parts_of_qt(widget: QWidget) -> Iterator[QWidget]:
-    """What Qt made inside a widget, a box's list for one: it may be gone by the next turn."""
+    """Yield the widgets that Qt made inside a widget, such as a combo box's list, which may be deleted soon."""
     for part in widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
         if not shiboken6.createdByPython(part):
             yield part
@@ -148,7 +148,7 @@ def _parts_of_qt(widget: QWidget) -> Iterator[QWidget]:
 
 
 def dress(window: QWidget) -> None:
-    """Give a window the style sheet, now and with every theme to come; its dialogs inherit it."""
+    """Give a window the style sheet, with every later theme too; its dialogs inherit it."""
     _dressed.add(window)
     window.setProperty("theme", _current.name)
     window.setStyleSheet(style_sheet((DARK, LIGHT)))

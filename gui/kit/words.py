@@ -1,7 +1,7 @@
-"""The words of the app in the language of its user: `tr` around every text that is shown.
+"""Translation of the app's texts: `tr` around every text that is shown.
 
-English is the key; `gui/languages/NAME.json` has the other languages. A language is chosen once,
-before the window is made: widgets do not say their words anew. Logs and files stay English.
+English is the key; `gui/languages/NAME.json` has the other languages. A language is chosen once, before the window is
+made: widgets do not update their texts. Logs and files stay English.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[1] / "languages"
 ENGLISH = "en"
 LANGUAGE_SETTING = "view/language"
 PSEUDO = "pseudo"
-"""No language: every text that went through `tr` stands in marks; a test finds the others."""
+"""Test language: every text that went through `tr` is marked; a test finds the others."""
 MARKS = "\u27e6", "\u27e7"
 _chosen: dict[str, str] | None = None
 _is_pseudo = False
@@ -37,13 +37,13 @@ def languages() -> dict[str, str]:
 
 @cache
 def catalogue(code: str) -> dict[str, str]:
-    """Return the texts of a language by the English ones; empty for English and for one that is not there."""
+    """Return a language's texts by the English ones; empty for English and unknown languages."""
     path = FOLDER / f"{code}.json"
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def choose_language(code: str) -> None:
-    """Have `tr` speak this language from now on; an unknown one is English."""
+    """Make `tr` use this language from now on; an unknown one is English."""
     global _chosen, _is_pseudo
     _is_pseudo = code == PSEUDO
     _chosen = None if _is_pseudo else catalogue(code)

@@ -1,4 +1,4 @@
-"""Commands that change only what is on show or open something over it, and the palette of all commands."""
+"""Commands that change what is on show or open a dialog, and the palette of all commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gui.state.telemetry import TelemetryModel
 WIDTH, HEIGHT = 520, 360
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
-"""What is held with a number to reach a tab."""
+"""Modifier of the number keys of a tab widget."""
 
 
 def define_places(
@@ -126,7 +126,7 @@ def define_views(context: Context, layout: Layout) -> None:
 
 
 def define_dialogs(context: Context, features: Sequence[Feature], choices: Sequence[Choice]) -> None:
-    """Define what is opened over the window; last, so that it knows every command."""
+    """Define the commands of dialogs; last, as some list all commands."""
     registry, window = context.actions, context.window
 
     def show_keys() -> None:
@@ -147,7 +147,7 @@ def define_dialogs(context: Context, features: Sequence[Feature], choices: Seque
 
 
 def _toggle_dock(dock: QDockWidget) -> None:
-    """Close a dock that is seen; show one that is closed, or behind another in its place."""
+    """Close a visible dock; show one that is closed or behind another."""
     if dock.isHidden() or dock.visibleRegion().isEmpty():
         dock.show()
         dock.raise_()
@@ -160,7 +160,7 @@ def _toggle_full_screen(window: QMainWindow) -> None:
 
 
 def rank(wanted: str, words: str) -> int:
-    """Return how well words fit what was typed, 0 best; -1 when not all its letters come in order."""
+    """Return how well words match the typed letters, 0 best; -1 unless all letters occur in order."""
     wanted, words = wanted.lower().strip(), words.lower()
     if wanted in words:
         return 0 if words.startswith(wanted) else 1
@@ -173,7 +173,7 @@ def rank(wanted: str, words: str) -> int:
 
 
 class CommandPalette(QDialog):
-    """The list follows what is typed; Enter does the chosen command, if it is possible now."""
+    """Command palette: the list follows the typed text; Enter runs the chosen command if it is possible."""
 
     def __init__(self, parent: QWidget, registry: ActionRegistry) -> None:
         super().__init__(parent)
@@ -224,7 +224,7 @@ class CommandPalette(QDialog):
             action.trigger()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrows move through the list while the box keeps the keyboard."""
+        """Move through the list with the arrows while the text box has the keyboard."""
         if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
             return super().eventFilter(watched, event)
         if Qt.Key(event.key()) in _MOVES:

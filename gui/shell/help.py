@@ -1,4 +1,4 @@
-"""Help: the manual, read in the app without a network, and what this installation is."""
+"""Help: the manual, read in the app without a network, and information on this installation."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trainer_core.lab.paths import CHECKOUT
 
 PACKAGE = "dmglab"
 README = CHECKOUT / "README.md" if CHECKOUT else None
-"""Of a checkout; an installation has its text in the package's own description."""
+"""README of a checkout; an installation has its text in the package's own description."""
 
 
 class Manual(QDialog):
-    """The README, and from there the pages that it names where this is a checkout."""
+    """The README, and from there its linked pages if this is a checkout."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class Manual(QDialog):
 
 
 def _description() -> str:
-    """Return the README as an installed package keeps it."""
+    """Return the README from the metadata of an installed package."""
     try:
         return str(importlib.metadata.metadata(PACKAGE).json.get("description", ""))
     except importlib.metadata.PackageNotFoundError:
@@ -70,7 +70,7 @@ def version() -> str:
 
 
 def about(parent: QWidget, home: Path) -> QMessageBox:
-    """Return the box that says what this is and where it keeps its data."""
+    """Return the box with the version and the folder of the app's data."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setObjectName("about")

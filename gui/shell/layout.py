@@ -1,4 +1,4 @@
-"""Where the docks are: the default arrangement, and what a person made of it, with a version."""
+"""Layout of the docks: the default, and the user's own, with a version."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from gui.state.session import Mode, Session
 
 LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
 RIGHT_NARROW, ROOMY_WIDTH = 308, 1200
-"""Width of the right docks, and of the window from which they have the wider one."""
+"""Width of the right docks, and window width from which they are wider."""
 FRAME = QSize(8, 40)
-"""What a desktop puts around a window, or a little more."""
+"""Assumed size of the desktop's frame around a window, rather too large."""
 FRAME_TOLD_MS = (0, 100, 500)
-"""When to look at the real one after the window was shown."""
+"""Milliseconds after the window was shown at which its frame is measured."""
 SETTLED_MS = (0, 20, 60)
-"""When Qt may have shared out the room of a dock that came or went; it does so in several turns."""
+"""Milliseconds after which Qt may have resized the docks around one that came or went, in several turns."""
 AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
 
 
 class Layout(QObject):
-    """Every dock exists before a state is restored; a state of another version is ignored."""
+    """Layout of the docks; all exist before a state is restored, and one of another version is ignored."""
 
     changed = Signal()
-    """Whether the docks are put away."""
+    """The docks were put away or brought back."""
 
     def __init__(self, window: QMainWindow, docks: Iterable[QDockWidget], session: Session, settings: Settings) -> None:
         super().__init__(window)
@@ -38,10 +38,10 @@ class Layout(QObject):
         self._docks = {dock.objectName(): dock for dock in docks}
         self._session, self._settings = session, settings
         self._before: QByteArray | None = None
-        """How the docks were before they were put away; None while they are there."""
+        """State of the docks before they were put away; None while they are shown."""
         self._size_shown = QSize()
         self._sizes: dict[frozenset[str], dict[QDockWidget, QSize]] = {}
-        """Sizes of the docks, by which of them were on show: they come back as they were."""
+        """Sizes of the docks, by the set of visible ones: a set gets its sizes back."""
         self._shown: frozenset[str] = frozenset()
         self._arrange()
         self._every_dock = window.findChildren(QDockWidget)
@@ -53,13 +53,13 @@ class Layout(QObject):
             dock.installEventFilter(self)
 
     def _all_docks(self) -> list[QDockWidget]:
-        """To ask the window takes a walk through all of its widgets, at each dock that shows."""
+        """Return all docks from a list: asking the window walks through all of its widgets at each change."""
         return [dock for dock in self._every_dock if shiboken6.isValid(dock)]
 
     # -- docks that go and come -------------------------------------------------------------
 
     def _on_show(self) -> frozenset[str]:
-        """Names of the docks that have their place in the window, in front or behind another."""
+        """Return the names of the docks that have a place in the window, in front or behind another."""
         docks = self._all_docks()
         return frozenset(dock.objectName() for dock in docks if not (dock.isHidden() or dock.isFloating()))
 
@@ -78,7 +78,7 @@ class Layout(QObject):
         return super().eventFilter(watched, event)
 
     def _size_of(self, dock: QDockWidget) -> QSize:
-        """With the tabs of those that share its place: Qt counts them in when it gives a size."""
+        """Return a dock's size with its tab bar, which Qt includes when it sets a size."""
         beside = self._window.tabifiedDockWidgets(dock)
         if all(other.isHidden() for other in beside):
             return dock.size()
@@ -87,7 +87,7 @@ class Layout(QObject):
         return dock.size() + QSize(0, tabs)
 
     def _bring_sizes_back(self) -> None:
-        """Give docks the sizes that they had when the same ones were on show."""
+        """Restore the sizes that the docks had when the same ones were visible."""
         kept = self._sizes.get(self._on_show(), {})
         docks = [dock for dock in kept if not dock.isHidden() and not dock.isFloating()]
         if self._before is not None:
@@ -101,7 +101,7 @@ class Layout(QObject):
     def _arrange(self) -> None:
         window, docks, area = self._window, self._docks, Qt.DockWidgetArea
         window.setDockNestingEnabled(True)
-        window.setAnimated(False)  # sizes are what they will be, at once
+        window.setAnimated(False)  # sizes change at once
         for corner in (Qt.Corner.TopLeftCorner, Qt.Corner.BottomLeftCorner):
             window.setCorner(corner, area.LeftDockWidgetArea)
         for corner in (Qt.Corner.TopRightCorner, Qt.Corner.BottomRightCorner):
@@ -138,7 +138,7 @@ class Layout(QObject):
         )
 
     def raise_dock(self, object_name: str) -> None:
-        """Show a dock and bring it before those that share its place."""
+        """Show a dock in front of those in the same place."""
         dock = self._window.findChild(QDockWidget, object_name)
         if dock is not None:
             dock.show()
@@ -146,11 +146,11 @@ class Layout(QObject):
 
     @property
     def is_only_center(self) -> bool:
-        """Whether all docks are put away for the game in the middle."""
+        """True while all docks are put away for the game in the middle."""
         return self._before is not None
 
     def toggle_only_center(self) -> None:
-        """Put every dock away, or all of them back."""
+        """Put all docks away, or bring them back."""
         if self._before is None:
             self._before = self._window.saveState(LAYOUT_VERSION)
             for dock in self._all_docks():
@@ -168,7 +168,7 @@ class Layout(QObject):
         QTimer.singleShot(0, self, self._tighten)
 
     def _show_for_mode(self) -> None:
-        """Training widgets are only there when an agent is to learn."""
+        """Show the docks of training only in modes in which an agent may learn."""
         if self._before is not None:
             return
         learns = self._session.mode is Mode.AGENT
@@ -180,35 +180,35 @@ class Layout(QObject):
         agent, learns = self._docks[names.AGENT_DOCK], self._session.mode is Mode.AGENT
         below = self._docks[names.TRAINING_DOCK] if learns else self._docks[names.TASK_DOCK]
         text = _text_height(agent)
-        if (body := agent.widget()) is not None:  # the sizes below are shares of what there is
+        if (body := agent.widget()) is not None:  # the sizes below are shares of the whole
             body.setMinimumHeight(max(0, text - _bar_height(agent)))
         wanted = max(AGENT_HEIGHT, text)
         if not agent.isFloating() and not wanted <= agent.height() <= wanted + 40:
             self._window.resizeDocks([agent, below], [wanted, self._window.height() - wanted], Qt.Orientation.Vertical)
 
-    # -- remembering ------------------------------------------------------------------------
+    # -- saving -----------------------------------------------------------------------------
 
     def restore(self) -> bool:
-        """Bring the saved layout back, onto a screen that is there. False when none fits."""
+        """Restore the saved layout on an existing screen. Returns False when none fits."""
         found = self._restore()
         self._clamp(QSize() if found else FRAME)
         return found
 
     def fit_screen(self) -> None:
-        """Have the frame on the screen, too: a desktop tells its size once the window is there."""
+        """Move the frame onto the screen, too, whose size is only known once the window is shown."""
         self._size_shown = self._window.size()
         QTimer.singleShot(0, self, self._raise_floating)
         for wait_ms in FRAME_TOLD_MS:
             QTimer.singleShot(wait_ms, self, self._clamp_frame)
 
     def _raise_floating(self) -> None:
-        """Docks that floated when the app was closed were there before their window was."""
+        """Raise floating docks, which were shown before the window was."""
         for dock in self._all_docks():
             if dock.isFloating() and not dock.isHidden():
                 dock.raise_()
 
     def _clamp_frame(self) -> None:
-        if self._window.size() == self._size_shown:  # else somebody chose another one
+        if self._window.size() == self._size_shown:  # else the user chose another one
             self._clamp()
             self._size_shown = self._window.size()
 
@@ -228,7 +228,7 @@ class Layout(QObject):
         return True
 
     def save(self) -> None:
-        """Remember the layout, unless the window is hidden: its sizes would be wrong."""
+        """Save the layout, unless the window is hidden: its sizes would be wrong."""
         if self._window.isVisible() and not self._window.isMinimized():
             state = self._before or self._window.saveState(LAYOUT_VERSION)
             self._settings.set_blob("layout/state", state)
@@ -246,9 +246,9 @@ class Layout(QObject):
         self.changed.emit()
 
     def _clamp(self, assumed: QSize | None = None) -> None:
-        """No part of the window lies off the screen: neither a default nor a remembered one.
+        """Move and resize the window so that no part of it is off the screen.
 
-        `assumed` is the least that the frame is taken to be, before it is there.
+        `assumed` is the least size of the frame, used before it is known.
         """
         window, frame = self._window, self._window.frameGeometry()
         screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
@@ -265,7 +265,7 @@ class Layout(QObject):
 
 
 def _text_height(dock: QDockWidget) -> int:
-    """Pixels that a dock needs for all lines of its texts at its present width."""
+    """Return the height in pixels that a dock needs for all lines of its texts at its present width."""
     body = dock.widget()
     layout = body.layout() if body is not None else None
     if layout is None or not layout.hasHeightForWidth():

@@ -1,8 +1,8 @@
-"""Reads what Qt saves of a window's docks and place, so far that Qt can be given it.
+"""Checks of the bytes in which Qt saves a window's docks and geometry.
 
-Qt itself trusts these bytes: a changed length or a dock named twice ends the process. Whatever
-lies in a home is somebody else's, so only bytes that hold exactly our docks in sizes that a screen
-may have are handed to `restoreState` and `restoreGeometry`.
+Qt itself trusts these bytes: a changed length or a dock named twice ends the process. A home may come from another
+user, so only bytes that hold exactly our docks in sizes that a screen may have are passed to `restoreState` and
+`restoreGeometry`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _FLOATING, _FLAGS = 2, 15
 _GEOMETRY, _GEOMETRY_BYTES = 0x01D9D0CB, 66
 MOST_PIXELS = 1 << 15
 _ENDLESS = (1 << 24) - 1
-"""Qt's greatest size of a widget: a maximum that is none."""
+"""Qt's greatest size of a widget: no maximum."""
 MOST_DEEP, MOST_PARTS = 8, 32
 
 
 class _OddByteError(ValueError):
-    """Something that Qt does not write of this window."""
+    """Bytes that Qt does not write for this window."""
 
 
 def is_sound_state(state: bytes, version: int, docks: Iterable[str]) -> bool:
-    """Return whether these bytes place no dock but these, none of them twice."""
+    """Return whether these bytes contain only the given docks, none of them twice."""
     reader = _Reader(state, set(docks))
     try:
         reader.window(version)
@@ -35,7 +35,7 @@ def is_sound_state(state: bytes, version: int, docks: Iterable[str]) -> bool:
 
 
 def is_sound_geometry(geometry: bytes) -> bool:
-    """Return whether these bytes say where a window was, in numbers that a screen may have."""
+    """Return whether these bytes are a window's geometry with numbers that a screen may have."""
     if len(geometry) != _GEOMETRY_BYTES:
         return False
     magic, major, minor, *rest = struct.unpack(">IHH4i4iiBBi4i", geometry)
@@ -50,7 +50,7 @@ def is_sound_geometry(geometry: bytes) -> bool:
 
 
 class _Reader:
-    """Walks over the bytes in the order in which Qt reads them; raises at the first odd one."""
+    """Reader of the bytes in Qt's own order; raises at the first wrong one."""
 
     def __init__(self, data: bytes, docks: set[str]) -> None:
         self._data, self._docks = data, docks
@@ -64,9 +64,9 @@ class _Reader:
         self._want(len(set(seen)) == areas)
         self._size()
         for _ in range(4):
-            self._number("i", 0, 8)  # the area that a corner belongs to
+            self._number("i", 0, 8)  # the area that owns a corner
         self._want(self._number("B") == _TOOLBARS)
-        self._want(self._number("i") == 0)  # we have no bars of tools
+        self._want(self._number("i") == 0)  # the app has no tool bars
 
     def _area(self) -> int:
         which = self._number("i", 0, 3)
@@ -75,7 +75,7 @@ class _Reader:
         return which
 
     def _group(self, deep: int) -> None:
-        """Docks side by side, one below the other, or behind each other as tabs."""
+        """Read a group of docks: side by side, one below the other, or tabs."""
         self._want(deep > 0)
         kind = self._number("B")
         self._want(kind in (_TABS, _SEQUENCE))
@@ -106,7 +106,7 @@ class _Reader:
             self._extent()
 
     def _extent(self) -> None:
-        """Position, size, least and greatest size along the group."""
+        """Read position, size, least and greatest size along the group."""
         self._pixels(3, -1)
         greatest = self._number("i")
         self._want(0 <= greatest <= _ENDLESS)

@@ -1,4 +1,4 @@
-"""Which command is in which menu; what it does and is called says the registry."""
+"""Menus of commands; the registry has their texts and functions."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ MENUS: dict[str, Entries] = {
         "manual", "shortcuts", "commandPalette", "welcome", "", "bugReport", "", "about",
     ),
 }  # fmt: skip
-"""Ids of commands by menu; an empty one is a line between groups, a pair a menu in the menu.
+"""Ids of commands by menu; an empty one is a separator, a pair a submenu.
 
-What helps against a failure is offered where the failure is told, and by the palette.
+Remedies for failures are offered in their notices, and by the palette.
 """
 
 
 def command_ids(entries: Entries) -> Iterator[str]:
-    """Yield the commands of a menu and of those in it."""
+    """Yield the commands of a menu and of its submenus."""
     for entry in entries:
         if isinstance(entry, tuple):
             yield from command_ids(entry[1])
@@ -84,9 +84,9 @@ def command_ids(entries: Entries) -> Iterator[str]:
 
 
 def build_menus(bar: QMenuBar, registry: ActionRegistry, own: Mapping[str, QMenu]) -> None:
-    """Fill the bar; `own` has menus, by their English titles, that a feature fills itself.
+    """Fill the menu bar; `own` has menus, by English title, that a feature fills itself.
 
-    A command that is impossible now says why in its tooltip.
+    A command that is impossible now has the reason in its tooltip.
     """
     for title, entries in MENUS.items():
         _fill(bar.addMenu(tr(title)), entries, registry, own)

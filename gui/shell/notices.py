@@ -1,4 +1,4 @@
-"""Notices on show: a banner in the status bar, the list behind the bell, the desktop's own."""
+"""Notices on show: a banner in the status bar, the list behind the bell, desktop notifications."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from trainer_core.lab.paths import ASSETS
 DESKTOP_SETTING = "desktop/notices"
 ICON = ASSETS / "icons" / "dmglab.png"
 BAR_HEIGHT = 20
-"""Of the bar, with a banner or without: nothing moves when one comes or goes."""
+"""Height of the status bar, with a banner or without: nothing moves when one comes or goes."""
 MOST_CHARACTERS = 400
-"""Characters of a text on show in the list."""
+"""Most characters of a text in the list."""
 ZERO_WIDTH_SPACE = "\u200b"
 LIFE_MS = {"info": 6000, "good": 6000, "warn": 30_000, "error": 60_000}
-"""How long a banner stays that only tells. The list has it for longer."""
+"""Milliseconds that a banner without buttons stays. The list keeps it longer."""
 OFFER_MS = {"info": 60_000, "good": 60_000, "warn": 300_000, "error": 300_000}
-"""The same of one that offers something."""
+"""Milliseconds that a banner with buttons stays."""
 MOST_BANNERS = 8
 ROLES = {"info": "", "good": "good", "warn": "warn"}
 LIST_WIDTH, LIST_HEIGHT = 440, 360
 
 
 class DesktopNotices(QObject):
-    """Passes on notices that are news, unless somebody looks at the window."""
+    """Desktop notifications of news, unless the window has the focus."""
 
     def __init__(self, notices: Notices, settings: Settings) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class DesktopNotices(QObject):
 
 class Banner(QFrame):
     dismissed = Signal(object)
-    """By hand, or because its button was pressed."""
+    """Dismissed by hand, or because its button was pressed."""
     faded = Signal(object)
 
     def __init__(self, notice: Notice) -> None:
@@ -115,7 +115,7 @@ class Banner(QFrame):
             self._life.start()
 
     def _on_time_up(self) -> None:
-        """News waits for somebody who looks."""
+        """End the banner, unless it is news and nobody is at the window."""
         if self.notice.is_news and not self.window().isActiveWindow():
             self._life.start()
         else:
@@ -130,7 +130,7 @@ class Banner(QFrame):
 
 
 def _offers(notice: Notice, take: Callable[[Callable[[], object]], None]) -> list[QPushButton]:
-    """Buttons of what a notice offers; `take` gets what the pressed one is to do."""
+    """Return the buttons of a notice; `take` gets the function of the pressed one."""
     pairs = [(notice.action, notice.act), (notice.also, notice.act_also)]
     made = [button(words, clicked=partial(take, act)) for words, act in pairs if act is not None]
     for each in made:
@@ -139,7 +139,7 @@ def _offers(notice: Notice, take: Callable[[Callable[[], object]], None]) -> lis
 
 
 class BannerArea(QWidget):
-    """Shows the newest banner of those that are not over; the next one stands behind it."""
+    """Area of the newest banner that has not ended; the previous one shows after it."""
 
     def __init__(self, notices: Notices, actions: ActionRegistry) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class BannerArea(QWidget):
         notices.withdrawn.connect(self.withdraw)
 
     def show_notice(self, notice: Notice) -> None:
-        """Show a notice in the place of one about the same."""
+        """Show a notice, replacing one with the same subject."""
         for old in [old for old in self.banners if old.notice.about == notice.about]:
             self._remove(old)
         while len(self.banners) >= MOST_BANNERS:
@@ -167,7 +167,7 @@ class BannerArea(QWidget):
         self._show_newest()
 
     def withdraw(self, about: str) -> None:
-        """Take away what was told under this title or subject: it is true no more."""
+        """Remove notices with this title or subject, which no longer apply."""
         for banner in list(self.banners):
             if about in (banner.title, banner.notice.subject):
                 self._remove(banner)
@@ -190,18 +190,18 @@ class BannerArea(QWidget):
 
 
 def with_command(notice: Notice, actions: ActionRegistry) -> Notice:
-    """Return the notice with the command that it names as its button, where that can be pressed."""
+    """Return the notice with its command as its button, if that command is possible."""
     if not notice.command:
         return notice
     action = actions[notice.command]
-    action.refresh()  # what it is about may have failed just now
+    action.refresh()  # its subject may have failed just now
     if not action.isEnabled():
         return notice
     return replace(notice, action=action.iconText(), act=action.trigger)
 
 
 class NoticesButton(QToolButton):
-    """A bell with the number of notices that were not looked at; opens the list of all."""
+    """Bell with the number of unread notices; opens the list of all."""
 
     def __init__(self, notices: Notices, actions: ActionRegistry) -> None:
         super().__init__()
@@ -225,7 +225,7 @@ class NoticesButton(QToolButton):
         self.setAccessibleName(words)
 
     def open_list(self) -> None:
-        """Show what was told, the newest first, over the corner that the bell is in."""
+        """Show the list, the newest first, above the bell."""
         self.list = NoticeList(self.window(), self._notices, self._actions)
         corner = self.mapToGlobal(QPoint(self.width(), 0))
         self.list.move(corner - QPoint(self.list.width(), self.list.height()))
@@ -234,7 +234,7 @@ class NoticesButton(QToolButton):
 
 
 class NoticeList(QFrame):
-    """Goes away with Escape or a click elsewhere."""
+    """List of notices; Escape or a click elsewhere closes it."""
 
     def __init__(self, parent: QWidget, notices: Notices, actions: ActionRegistry) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
@@ -295,7 +295,7 @@ class NoticeList(QFrame):
 
 
 def _whole(text: str) -> QWidget:
-    """As many lines as it needs, a path broken after any of its folders."""
+    """Return a label of as many lines as the text needs, with breaks allowed in paths."""
     short = text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS].rstrip() + "..."
     made = label(short.replace("/", f"/{ZERO_WIDTH_SPACE}"), "muted", wrap=True)
     made.setToolTip(text)

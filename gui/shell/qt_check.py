@@ -1,4 +1,4 @@
-"""What Qt cannot work with, refused in words instead of an abort: its version, no display."""
+"""Checks before Qt starts, which would abort otherwise: its version, a missing display."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SHELL = "`dmglab --help` has the same without a window"
 
 
 def refusal(python: tuple[int, int], pyside: tuple[int, int]) -> str:
-    """Return why this pair cannot run the app and what to do; empty when it can.
+    """Return why this pair cannot run the app and the remedy; empty when it can.
 
-    PySide6 6.12.0 drops one reference too many to None, True and False. Before Python 3.12 these
-    are not immortal, so the process aborts after a few hundred signals.
+    PySide6 6.12.0 drops one reference too many to None, True and False. Before Python 3.12 these are not immortal, so
+    the process aborts after a few hundred signals.
     """
     if pyside >= (6, 12) and python < (3, 12):
         return (
@@ -38,13 +38,13 @@ def check_qt() -> str:
 
 
 def check_display() -> str:
-    """Return `display_fault` with the way out; empty where the app can open."""
+    """Return `display_fault` with its remedy; empty where the app can open."""
     fault = display_fault()
     return f"{fault}; {SHELL}" if fault else ""
 
 
 def display_fault() -> str:
-    """Return why Qt would find no display and abort; empty where it has one, or nobody can tell."""
+    """Return why Qt would find no display and abort; empty if it has one, or that is unknown."""
     platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0]
     other = platform and platform not in ("xcb", "wayland")
     if not sys.platform.startswith("linux") or other or "WAYLAND_SOCKET" in os.environ:
@@ -60,13 +60,13 @@ def display_fault() -> str:
 
 
 def _wayland_answers(name: str) -> bool:
-    """Return whether somebody listens at the socket that WAYLAND_DISPLAY names."""
+    """Return whether a server listens at the socket that WAYLAND_DISPLAY names."""
     path = os.path.join(os.environ.get("XDG_RUNTIME_DIR", ""), name)
     return os.path.isabs(path) and _connects(path)
 
 
 def _x11_answers(name: str) -> bool:
-    """Return whether there is an X server at DISPLAY that lets this process in."""
+    """Return whether the X server at DISPLAY accepts this process."""
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:  # a machine without Qt's libraries yet
@@ -79,7 +79,7 @@ def _x11_answers(name: str) -> bool:
 
 
 def listens_for_x11(name: str) -> bool:
-    """Return whether somebody listens where DISPLAY points; True for a form not known here."""
+    """Return whether a server listens at DISPLAY; True for an unknown form of it."""
     found = re.fullmatch(r"(?:unix)?:(\d+)(?:\.\d+)?", name)
     if not found:
         return True
@@ -92,6 +92,6 @@ def _connects(place: str) -> bool:
         caller.settimeout(5)
         try:
             caller.connect(place)
-        except (OSError, ValueError):  # nobody there, or no path of a socket
+        except (OSError, ValueError):  # no listener, or no path of a socket
             return False
     return True

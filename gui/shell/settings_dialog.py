@@ -1,4 +1,4 @@
-"""The settings: what can be turned on and off, the language, the keys of every command."""
+"""The settings dialog: options, language, keys of every command."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ID = Qt.ItemDataRole.UserRole
 
 
 class ShortcutTable(QWidget):
-    """A row a command; below, the keys of the chosen one. Changes hold at once."""
+    """Table with a row a command; below, the keys of the chosen one. Changes apply at once."""
 
     def __init__(self, registry: ActionRegistry) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class ShortcutTable(QWidget):
 
 
 class SettingsDialog(QDialog):
-    """Every change holds at once and is remembered in the home."""
+    """Settings dialog; every change applies at once and is saved in the home."""
 
     def __init__(
         self, parent: QWidget, settings: Settings, choices: Sequence[Choice], registry: ActionRegistry
@@ -145,7 +145,7 @@ class SettingsDialog(QDialog):
         self.search.textChanged.connect(self._on_search)
         column.addWidget(self.search)
         self._entries: list[tuple[str, list[QWidget]]] = []
-        """Of the first page: the words of each entry, and its widgets."""
+        """First page: the text and the widgets of each entry."""
         tabs = self._tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.tabBar().setAccessibleName(tr("Pages of settings"))
@@ -158,11 +158,11 @@ class SettingsDialog(QDialog):
         self.resize(520, 440)
 
     def add_page(self, page: QWidget, title: str) -> None:
-        """Add a page of another part of the app, after those that are there."""
+        """Add a page of a feature after the existing ones."""
         self._tabs.addTab(page, title)
 
     def _on_search(self, text: str) -> None:
-        """Show what has these words in it; a page without any cannot be chosen meanwhile."""
+        """Show the entries with these words; disable pages without any."""
         words_wanted, tabs = text.casefold().split(), self._tabs
         found = [place for place in range(tabs.count()) if self._narrow(place, words_wanted)]
         for place in range(tabs.count()):
@@ -171,7 +171,7 @@ class SettingsDialog(QDialog):
             tabs.setCurrentIndex(found[0])
 
     def _narrow(self, place: int, wanted: list[str]) -> bool:
-        """Hide what does not have the words on this page. True when something is left."""
+        """Hide the entries of this page without the words. Returns True when any is left."""
         left = False
         if place == 0:
             for text, parts in self._entries:

@@ -1,4 +1,4 @@
-"""The end: every process that this app started ends first, then the app."""
+"""The end of the app, after the end of every process that it started."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ log = logging.getLogger(__name__)
 
 class Shutdown(QObject):
     began = Signal()
-    """The window still has its sizes: remember them now; it is hidden right after."""
+    """The window still has its sizes, to be saved now; it is hidden right after."""
     finished = Signal()
-    """No process is left."""
+    """All processes have ended."""
 
     def __init__(self, bridge: Bridge, settings: Settings) -> None:
         super().__init__()
         self._bridge, self._settings = bridge, settings
         self.ends: list[Callable[[], Awaitable[object]]] = []
-        """Coroutines that end processes, called at once and waited for together."""
+        """Coroutine functions that end processes, called at once and awaited together."""
         self.has_ended = False
 
     @property
@@ -33,15 +33,15 @@ class Shutdown(QObject):
         return self._bridge.closing
 
     def running(self) -> int:
-        """Return how many trainings would be stopped."""
+        """Return the number of trainings that would be stopped."""
         service = self._bridge.service
         return sum(service.is_live(run_id) for run_id in service.runs)
 
     def begin(self, keep: bool = False) -> None:
         """Stop every process, then quit; returns at once.
 
-        With `keep` trainings save and go on in a detached host. A child that is busy in native
-        code may take the whole ladder to end. Nobody has to watch.
+        With `keep` trainings save and go on in a detached host. A child that is busy in native code may take all steps
+        of the stop to end, in the background.
         """
         if self.has_begun:
             return

@@ -1,4 +1,4 @@
-"""The window: puts docks, tabs, banners and the status line in their places."""
+"""The window, which contains docks, tabs, banners and the status line."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gui.state.notices import Notices
 from gui.state.session import Navigation, Place, Session
 
 MOST_STOPS = 200
-"""Of Tab, among which one is in sight."""
+"""Most stops of Tab until a visible widget is found."""
 DEFAULT_SIZE = (1280, 800)
 LEAST_SIZE = (1024, 700)
 
 
 class DropTarget(QObject):
-    """Takes drops of local files on `window`; others are refused, as Qt does by itself."""
+    """Drops of local files on `window`; others are refused, as by Qt's default."""
 
     dropped = Signal(object)
     """A Path."""
@@ -54,10 +54,10 @@ class DropTarget(QObject):
 
 
 class StatusLine(Protocol):
-    """Texts for the status bar."""
+    """Texts of the status bar."""
 
     @property
-    def changed(self) -> Any: ...  # a Signal, bound
+    def changed(self) -> Any: ...  # a bound Signal
     @property
     def run(self) -> str: ...
     @property
@@ -96,7 +96,7 @@ class MainWindow(QMainWindow):
         navigation.dock_wanted.connect(self.layouts.raise_dock)
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
-        """Put banners into the status bar, where they cover nothing; the bell has all of them."""
+        """Put banners into the status bar, where they cover nothing, with the bell for all of them."""
         self.banners = BannerArea(notices, actions)
         self.statusBar().addPermanentWidget(self.banners, 1)
         self._bell = NoticesButton(notices, actions)
@@ -106,7 +106,7 @@ class MainWindow(QMainWindow):
         bar.setSizeGripEnabled(False)
         self._status = status
         self._run, self._speed, self._age = QLabel(), QLabel(), QLabel()
-        self._run.setTextFormat(Qt.TextFormat.PlainText)  # it has a name that somebody typed
+        self._run.setTextFormat(Qt.TextFormat.PlainText)  # it has a name that the user typed
         bar.addWidget(self._run)
         bar.addPermanentWidget(self._speed)
         bar.addPermanentWidget(self._age)
@@ -119,10 +119,10 @@ class MainWindow(QMainWindow):
         self._speed.setText(self._status.speed)
         self._age.setText(self._status.age)
 
-    # -- Tab ---------------------------------------------------------------------------------
+    # -- Tab --------------------------------------------------------------------------------
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Pass by what lies in docks behind other docks: Qt has them out of sight, not hidden."""
+        """Skip widgets in docks behind other docks: Qt moves them out of sight without hiding them."""
         for _ in range(MOST_STOPS):
             if not super().focusNextPrevChild(forward):
                 return False
@@ -133,7 +133,7 @@ class MainWindow(QMainWindow):
                 break
         return True
 
-    # -- the beginning ----------------------------------------------------------------------
+    # -- the start --------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -143,13 +143,13 @@ class MainWindow(QMainWindow):
     # -- the end ----------------------------------------------------------------------------
 
     def end_by(self, shutdown: Shutdown) -> None:
-        """Have processes ended by `shutdown` before the window closes."""
+        """Let `shutdown` end the processes before the window closes."""
         self._shutdown = shutdown
         shutdown.finished.connect(self.close)
         shutdown.began.connect(self._on_end)
 
     def _on_end(self) -> None:
-        """Remember the layout, then be gone: what still ends needs no window."""
+        """Save the layout and hide the window: the rest of the end needs none."""
         self.layouts.save()
         self.hide()
 
@@ -168,7 +168,7 @@ class MainWindow(QMainWindow):
 
 
 def _is_behind(widget: QWidget | None) -> bool:
-    """Whether a widget lies in a dock of which nothing is in sight."""
+    """Return whether a widget lies in a dock of which nothing is visible."""
     while widget is not None and not isinstance(widget, QDockWidget):
         widget = widget.parentWidget()
     return widget is not None and widget.visibleRegion().isEmpty()

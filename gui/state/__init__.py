@@ -1,1 +1,1 @@
-"""State that several features share: the services, what is chosen, the curves of the runs on show."""
+"""State that several features share: services, choices, curves of the runs on show."""

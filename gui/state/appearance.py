@@ -1,4 +1,4 @@
-"""How the app looks: the theme of its widgets, the colours of the Game Boy's four shades."""
+"""Appearance: the widgets' theme and the colours of the Game Boy's four shades."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Appearance(QObject):
         self.theme_changed.emit()
 
     def set_screen(self, name: str) -> None:
-        """Choose the colours of the screen: a key of SCREENS; another one means green."""
+        """Set the colours of the screen by a key of SCREENS; an unknown one means green."""
         self.screen = name if name in SCREENS else "green"
         self._palette.set_colors(SCREENS[self.screen])
         self._settings.set("view/screen", self.screen)
@@ -43,12 +43,12 @@ class Appearance(QObject):
 
     @property
     def is_lcd(self) -> bool:
-        """Whether pictures look as on the console's own screen."""
+        """True if pictures look as on the console's own screen."""
         return self._palette.is_lcd
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether a game's pixel is a whole number of the screen's."""
+        """True if a game's pixel is a whole number of screen pixels."""
         return self._palette.is_whole
 
     def toggle_whole(self) -> None:

@@ -1,7 +1,7 @@
 """asyncio inside Qt: the services' notices as signals, coroutines started from slots.
 
-The only file of the app that knows asyncio's loop. qasync runs it on Qt's own event dispatcher, so
-everything here happens on the UI thread and nothing may block.
+The only file of the app that knows asyncio's loop. qasync runs it on Qt's own event dispatcher, so everything here
+happens on the UI thread and nothing may block.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from trainer_core.wire.errors import LabError
 
 log = logging.getLogger(__name__)
 SLICE_S = 0.005
-"""Of work on the UI thread, in one turn: a picture every 16 ms is painted in between."""
+"""Seconds of work on the UI thread in one turn: a picture every 16 ms is painted in between."""
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
 def ensure_loop() -> asyncio.AbstractEventLoop:
-    """Return the one loop of this process, marked as running: Qt's exec, or a test's wait, drives it."""
+    """Return the process's only loop, marked as running: Qt's exec, or a test's wait, drives it."""
     if not _loops:
         loop = qasync.QEventLoop(QApplication.instance(), already_running=True)
         loop.set_default_executor(ThreadPoolExecutor(2, thread_name_prefix="background"))
@@ -48,14 +48,14 @@ def release_loop() -> None:
 
 
 class Bridge(QObject):
-    """Owns the TrainerService of one window."""
+    """Owner of the TrainerService of one window."""
 
     run_changed = Signal(object)
     event_received = Signal(str, object)
     log_lines = Signal(str, object)
     bad_line = Signal(str, object)
     problem = Signal(str, str)
-    """Title and cause of something that failed; the window shows it as a banner."""
+    """Title and cause of a failure; the window shows it as a banner."""
     traced = Signal(object)
     """The lines of a traceback, for the log."""
 
@@ -68,10 +68,10 @@ class Bridge(QObject):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slices = asyncio.Lock()
         self.closing = False
-        """The app waits for its processes to end; nothing new is begun."""
+        """True while the app waits for its processes to end; nothing new may begin."""
 
     def catch_all(self) -> None:
-        """Make what escapes from slots and from the loop's callbacks a line and a banner."""
+        """Turn exceptions that escape from slots and the loop's callbacks into a log line and a banner."""
         sys.excepthook = lambda kind, error, trace: self.tell_unexpected(error)
         self.loop.set_exception_handler(
             lambda loop, context: self.tell_unexpected(
@@ -80,7 +80,7 @@ class Bridge(QObject):
         )
 
     def tell_unexpected(self, error: BaseException) -> None:
-        """Tell a failure that no slot expected: nothing that fails is silent, and nothing ends the app."""
+        """Report an unexpected exception: none is silent, and none ends the app."""
         if isinstance(error, LabError | OSError):
             self.problem.emit(tr("That did not work"), cause_of(error))
         elif isinstance(error, Exception):
@@ -98,12 +98,12 @@ class Bridge(QObject):
     ) -> asyncio.Task[Any]:
         """Run a coroutine; `then` gets its result. A LabError becomes a banner or goes to `failed`.
 
-        So does an OSError, in words: a full disk is nothing that went wrong in here.
+        So does an OSError, as its text: a full disk is no error of the app.
         """
         task = self.loop.create_task(self._guarded(work, title, then, failed))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # A task that is cancelled before its first step never comes to await its work.
+        # A task cancelled before its first step never awaits its coroutine.
         task.add_done_callback(lambda _: work.close())
         return task
 
@@ -127,9 +127,9 @@ class Bridge(QObject):
             self.tell_unexpected(error)
 
     async def in_slices(self, work: Generator[None, None, Any]) -> Any:
-        """Run a generator to its end on the UI thread, a few milliseconds a turn; its return value.
+        """Run a generator to its end on the UI thread, a few ms a turn; return its return value.
 
-        One at a time, in the order of asking: ten of them take a turn no longer than one.
+        One runs at a time, in order of the calls: ten of them take a turn no longer than one.
         """
         async with self._slices:
             while True:
@@ -153,7 +153,7 @@ class Bridge(QObject):
                 self.bad_line.emit(notice.run_id, notice.line)
 
     def close(self) -> None:
-        """Forget the listeners and the coroutines under way."""
+        """Remove the listeners and cancel the coroutines under way."""
         with contextlib.suppress(ValueError):
             self._unsubscribe()
         for task in list(self._tasks):
@@ -161,7 +161,7 @@ class Bridge(QObject):
 
 
 def cause_of(error: Exception) -> str:
-    """Return an expected failure in a line: of the file system, what it says about which file."""
+    """Return an expected failure in one line; one of the file system with its file."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"

@@ -1,4 +1,4 @@
-"""Checkpoints of every run: what the logs announced, what lies on disk, whether they agree."""
+"""Checkpoints of every run: announced by logs, found on disk, compared with each other."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from trainer_core.wire.run_record import RunRecord
 
 MOST_VERIFIED = 40
 MOST_CARDS = 2000
-"""The newest of a home; a run's own are added when it comes into focus."""
+"""Most cards, the newest of a home; a run's own are added when it comes into focus."""
 RUNS_A_CHUNK = 200
 GREEDY = "greedy"
 RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} leaving loops", "sample": "{rate:.0%} drawn"}
-"""Words for success by the way in which actions are chosen."""
+"""Texts of a success rate by the mode of choosing actions."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCard:
-    """What the browser shows of one checkpoint."""
+    """Data of one checkpoint in the browser."""
 
     folder: Path
     run_id: str
@@ -43,19 +43,19 @@ class CheckpointCard:
     integrity: str = "unverified"
     """unverified, verified, mismatch or missing."""
     leaving_rate: float = 0.0
-    """Of play that leaves loops, in the validation that `success_rate` is of."""
+    """Success rate of play that leaves loops, in the validation of `success_rate`."""
     sampled_rate: float = 0.0
     is_played: bool = False
-    """Whether its own weights had these rates, not those of an earlier validation."""
+    """True if these rates are of its own weights, not from an earlier validation."""
 
     @property
     def merit(self) -> tuple[float, ...]:
-        """The greatest of a run is its best, as `find_checkpoint` has it."""
+        """Sort key whose greatest value in a run is its best checkpoint, as in `find_checkpoint`."""
         return (self.success_rate, self.leaving_rate, self.sampled_rate, self.is_played, self.created_at)
 
     @property
     def success_text(self) -> str:
-        """In a row: greedy play's, and beside it what leaving loops adds."""
+        """Short text for a row: success of greedy play, and of leaving loops beside it."""
         if self.leaving_rate <= self.success_rate:
             return tr("{value:.0f} % success", value=self.success_rate * 100)
         return tr(
@@ -63,7 +63,7 @@ class CheckpointCard:
         )
 
     def rate_words(self, mode: str) -> str:
-        """Return the success in the last validation of one of the ways to choose actions."""
+        """Return the last validation's success in one mode of choosing actions, in words."""
         rates = self.success_rate, self.leaving_rate, self.sampled_rate
         rate = dict(zip(RATES, rates, strict=True))[mode]
         if mode != GREEDY and not rate and self.success_rate:
@@ -72,7 +72,7 @@ class CheckpointCard:
 
     @property
     def success_words(self) -> str:
-        """In full, for a tooltip."""
+        """Full text for a tooltip."""
         return tr(
             "Validation: greedy {greedy:.0%}, leaving loops {leaving:.0%}, drawn {drawn:.0%}",
             greedy=self.success_rate,
@@ -107,7 +107,7 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
 
 
 def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
-    """Return the finished checkpoints of a run as their manifests tell them; no log is read."""
+    """Return a run's finished checkpoints from their manifests; no log is read."""
     found = []
     for folder in checkpoint_manifest.list_checkpoints(paths) if paths.checkpoints.is_dir() else ():
         try:
@@ -137,19 +137,19 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
 
 
 def chunks(runs: Iterable[RunRecord]) -> Iterator[list[RunRecord]]:
-    """Yield runs in the order in which they are looked through: the newest first."""
+    """Yield groups of runs in the order of scanning, the newest first."""
     ordered = sorted(runs, key=lambda run: -run.created_at)
     for first in range(0, len(ordered), RUNS_A_CHUNK):
         yield ordered[first : first + RUNS_A_CHUNK]
 
 
 def scan(home: HomePaths, runs: Iterable[RunRecord]) -> list[CheckpointCard]:
-    """Return the checkpoints of these runs, not verified. Reads folders: call it in a thread."""
+    """Return these runs' checkpoints, not verified. Reads folders: call it in a thread."""
     return [card for run in runs for card in run_cards(run, home.run(run.run_id))]
 
 
 def verify(card: CheckpointCard) -> CheckpointCard:
-    """Return the card with its weights' hash compared to the announced one. Call it in a thread."""
+    """Return the card with its weights' hash compared with the announced one. Call it in a thread."""
     if not (card.folder / checkpoint_manifest.META).is_file():
         return replace(card, integrity="missing")
     try:
@@ -165,19 +165,19 @@ def verify(card: CheckpointCard) -> CheckpointCard:
 class CheckpointList(QAbstractListModel):
     """Cards grouped by task and algorithm, the newest first; one is selected while there are any.
 
-    What is selected is known here, not in the view: commands are about it.
+    The selection is stored here, not in the view, as commands are about it.
     """
 
     selection_changed = Signal()
     """Another card is selected, or the selected one changed."""
     shown_changed = Signal()
-    """Cards of one run only are to be on show, or of all again."""
+    """The view is to show the cards of one run only, or all again."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.cards: list[CheckpointCard] = []
         self.only = ""
-        """The run whose cards alone are on show; empty for every run's."""
+        """The only run with visible cards; empty for every run."""
         self._selected: Path | None = None
         self._best: set[Path] | None = None
         self._ways: dict[str, list[CheckpointCard]] | None = None
@@ -186,7 +186,7 @@ class CheckpointList(QAbstractListModel):
 
     @property
     def selected(self) -> CheckpointCard | None:
-        """Never one that is hidden."""
+        """Selected card, never a hidden one."""
         found = next((card for card in self.cards if card.folder == self._selected), None)
         return found if found is not None and self.shows(found) else None
 
@@ -200,7 +200,7 @@ class CheckpointList(QAbstractListModel):
         return not self.only or card.run_id == self.only
 
     def show_only(self, run_id: str) -> None:
-        """Show the cards of one run, or with "" all; what is selected is among them if any is."""
+        """Show the cards of one run, or with "" all; select a visible one if there is any."""
         if run_id == self.only:
             return
         self.only = run_id
@@ -239,7 +239,7 @@ class CheckpointList(QAbstractListModel):
         return None
 
     def put_all(self, cards: Iterable[CheckpointCard]) -> None:
-        """Add those that are not known yet, in as few insertions as their order allows."""
+        """Add unknown cards, in as few insertions as their order allows."""
         known = {card.folder for card in self.cards}
         fresh = sorted((card for card in cards if card.folder not in known), key=_order)
         places = [bisect.bisect(self.cards, _order(card), key=_order) for card in fresh]
@@ -276,7 +276,7 @@ class CheckpointList(QAbstractListModel):
         )
 
     def is_best(self, card: CheckpointCard) -> bool:
-        """Return whether it is its run's best; painters ask, so the answer is kept while cards last."""
+        """Return whether it is its run's best; cached while cards stay, as painters call it."""
         if self._best is None:
             best: dict[str, CheckpointCard] = {}
             for found in sorted(self.cards, key=lambda card: card.merit):
@@ -286,7 +286,7 @@ class CheckpointList(QAbstractListModel):
         return card.folder in self._best
 
     def way_to(self, card: CheckpointCard) -> tuple[list[float], int]:
-        """Return the success of the run's checkpoints in the order of their steps, and this one's place."""
+        """Return the success of the run's checkpoints in order of their steps, and this card's index."""
         if self._ways is None:
             self._ways = {}
             for found in sorted(self.cards, key=lambda found: found.env_steps):
@@ -299,7 +299,7 @@ class CheckpointList(QAbstractListModel):
         self._best = self._ways = None
 
     def drop_missing(self, run_id: str) -> None:
-        """Forget cards of a run whose folder retention has removed."""
+        """Remove a run's cards whose folders were deleted."""
         for row in reversed(range(len(self.cards))):
             card = self.cards[row]
             if card.run_id == run_id and not card.folder.is_dir():

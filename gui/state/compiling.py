@@ -1,4 +1,4 @@
-"""Runs whose first update waits for kernels that compile: on a fresh computer, once."""
+"""Runs whose first update waits for compiling kernels, which happens once on a fresh computer."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from trainer_core.wire import records
 
 CARD_WIDTH = 420
 BAR_STEPS = 1000
-"""Steps of the bar."""
+"""Steps of the progress bar."""
 
 
 @dataclass(slots=True)
 class Compilation:
-    """What a worker said last of what it compiles."""
+    """A worker's last report on what it compiles."""
 
     detail: str
     progress: float
-    """0 to 1, by how long the parts take that are done; 0 or less while that is not known."""
+    """0 to 1, by the usual duration of the finished parts; 0 or less while unknown."""
     began: float
     """time.monotonic() of the first part."""
 
 
 class Compiling(QObject):
-    """From a run's first part on, until its first update or its end."""
+    """Compilations by run, from its first part until its first update or its end."""
 
     changed = Signal(str)
     """Id of the run."""
@@ -57,7 +57,7 @@ class Compiling(QObject):
     def _learn(self, run_id: str, event: records.StateEvent) -> None:
         shown = self._telemetry.runs.get(run_id)
         if shown is not None and shown.last_update is not None:
-            return  # it has curves: a part more does not keep anybody waiting
+            return  # it has curves: one more part delays nothing visible
         known = self._runs.get(run_id)
         detail = event.detail.removeprefix(records.COMPILING).removeprefix(": ")
         self._runs[run_id] = Compilation(detail, event.progress, known.began if known else time.monotonic())
@@ -75,10 +75,10 @@ class Compiling(QObject):
 
 
 class CompilingCard(QWidget):
-    """Speaks of the run that `run_id` names, while that waits for its kernels."""
+    """Card of the compilation of the run `run_id`, while it waits for its kernels."""
 
     turned = Signal(bool)
-    """It has something to show from now on, or no longer."""
+    """True when the card gets something to show, False when it has nothing any more."""
 
     def __init__(self, compiling: Compiling, run_id: Callable[[], str], name: str) -> None:
         super().__init__()

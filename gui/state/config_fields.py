@@ -1,7 +1,7 @@
-"""The fields of a configuration, as a form shows them, and the command line that says the same.
+"""The fields of a configuration as shown by a form, and the equivalent command line.
 
-A field's metadata (`wire.fields.described`) says its label, group, range and choices, the
-string under it what it is for. One that says nothing is drawn all the same: by its name and type.
+A field's metadata (`wire.fields.described`) has its label, group, range and choices, the string under it its help. A
+field without them is shown as well: by its name and type.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """What a form needs to know about one field."""
+    """Data of one field for a form."""
 
     name: str
     label: str
@@ -50,7 +50,7 @@ class FieldSpec:
     """The text names a file."""
 
     def parse(self, text: str) -> Any:
-        """Return the value that `text` means. Raises ConfigError in words for a person."""
+        """Return the value of `text`. Raises ConfigError in the user's terms."""
         text = text.strip()
         if self.kind is bool:
             return text.lower() in ("true", "1", "yes", "on")
@@ -72,7 +72,7 @@ class FieldSpec:
         return number
 
     def show(self, value: Any) -> str:
-        """Return the text that means `value`."""
+        """Return `value` as text."""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, float):
@@ -82,7 +82,7 @@ class FieldSpec:
 
 
 def _number(text: str, label: str) -> float:
-    """A float, or an int of any size where the text is one."""
+    """Return a float, or an int of any size if the text is one."""
     plain = text.replace(",", "").replace("_", "").replace(" ", "").lower()
     if plain.removeprefix("-").isdecimal() and len(plain) < 40:
         return int(plain)
@@ -97,10 +97,9 @@ def _number(text: str, label: str) -> float:
 
 @cache
 def field_specs(config_type: type = RunConfig) -> tuple[FieldSpec, ...]:
-    """Return the fields of a runner's `config_type` in their order, neutral ones that it lacks first.
+    """Return the fields of a runner's `config_type` in their order, after neutral ones that it lacks.
 
-    A field of a type that no line of text means (a list, a mapping) is left out: it keeps its
-    default.
+    A field of a type that no line of text can hold (a list, a mapping) is left out: it keeps its default.
     """
     declared = {field.name for field in dataclasses.fields(config_type)}
     neutral = [spec for spec in _declared(RunConfig) if spec.name in NEUTRAL]
@@ -137,7 +136,7 @@ def _declared(config_type: type) -> tuple[FieldSpec, ...]:
 
 
 def _kind(hint: Any) -> tuple[type | None, tuple[str, ...]]:
-    """The type of a field as the form edits it, and its choices where the type names them."""
+    """Return the type of a field as edited by the form, and its choices if the type names them."""
     if typing.get_origin(hint) is typing.Literal:
         values = typing.get_args(hint)
         is_text = all(isinstance(value, str) for value in values)
@@ -146,7 +145,7 @@ def _kind(hint: Any) -> tuple[type | None, tuple[str, ...]]:
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
-    """None where the dataclass has none: such a field cannot be drawn."""
+    """Return a field's default; None if the dataclass has none: such a field cannot be shown."""
     if field.default is not dataclasses.MISSING:
         return field.default
     made = field.default_factory
@@ -154,7 +153,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def _docstrings(config_type: type) -> dict[str, str]:
-    """The string under each field, which Python itself throws away; those of its bases too."""
+    """Return the string under each field, which Python discards; also those of its base classes."""
     found: dict[str, str] = {}
     for kind in reversed(config_type.__mro__):
         if dataclasses.is_dataclass(kind):
@@ -165,7 +164,7 @@ def _docstrings(config_type: type) -> dict[str, str]:
 def _own_docstrings(kind: type) -> dict[str, str]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
-    except (OSError, TypeError, SyntaxError):  # its source is not there: no help, no failure
+    except (OSError, TypeError, SyntaxError):  # no source code: no help, no failure
         return {}
     body = tree.body[0].body  # type: ignore[attr-defined]
     found = {}
@@ -181,19 +180,19 @@ def _own_docstrings(kind: type) -> dict[str, str]:
 
 
 def guest_line(runner: str, values: dict[str, Any]) -> str:
-    """Return `dmglab train --runner` with the values that are not that runner's defaults."""
+    """Return `dmglab train --runner` with the values that differ from the runner's defaults."""
     return shlex.join(["dmglab", "train", "--runner", runner, *_options(values)])
 
 
 def train_line(config: RunConfig, wishes: Mapping[str, Any] = NOTHING) -> str:
-    """Return `dmglab train` with the preset that is nearest and what differs from it and the task."""
+    """Return `dmglab train` with the nearest preset and the differences from it and the task."""
     found = {name: differences(config, name, wishes) for name in PRESETS}
     name = min(found, key=lambda preset: len(found[preset]))
     return shlex.join(["dmglab", "train", "--preset", name, *_options(found[name])])
 
 
 def _options(values: dict[str, Any]) -> list[str]:
-    """Values by field as words of a command line."""
+    """Return values by field as arguments of a command line."""
     words = []
     for field, value in values.items():
         option = field.replace("_", "-")
@@ -205,7 +204,7 @@ def _options(values: dict[str, Any]) -> list[str]:
 
 
 def differences(config: RunConfig, preset: str, wishes: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
-    """Return the values that the preset with the task's `wishes` has otherwise; the task always."""
+    """Return the values that differ from the preset with the task's `wishes`; the task always."""
     base = dataclasses.replace(preset_config(preset), **wishes)
     fields = (field.name for field in dataclasses.fields(config))
     return {

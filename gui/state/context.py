@@ -1,9 +1,8 @@
-"""The contract between the app and its features: a `Context` goes into each, a `Feature` comes out.
+"""The contract between the app and its features: a function from `Context` to `Feature`.
 
-`gui.app` calls `feature(context)` of every folder of `gui.features`, in the order of its list. A
-feature makes its parts (models and controllers), adds them to the context, defines its commands,
-and returns what the app is to do with it. It may use the parts of the features before it, by their
-class: `context[PlayController]`.
+`gui.app` calls `feature(context)` of every folder of `gui.features`, in the order of its list. A feature makes its
+parts (models and controllers), adds them to the context, defines its commands, and returns its docks, tabs and hooks.
+It may use the parts of the features before it, by their class: `context[PlayController]`.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ Part = TypeVar("Part")
 
 
 def nothing() -> None:
-    """Do nothing: what a hook of a feature is unless it says otherwise."""
+    """Do nothing: the default of a feature's hooks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DockSpec:
-    """A dock at an edge of the window."""
+    """Dock at an edge of the window."""
 
     make: Callable[[], QDockWidget]
     keys: str
-    """The shortcut that shows and hides it."""
+    """Shortcut that shows and hides the dock."""
 
 
 @dataclass(frozen=True, slots=True)
 class TabSpec:
-    """A tab in the middle of the window."""
+    """Tab in the middle of the window."""
 
     place: Place
     make: Callable[[], QWidget]
@@ -57,44 +56,44 @@ class TabSpec:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Something that the settings dialog turns on and off."""
+    """Option in the settings dialog."""
 
     key: str
-    """Under which the settings keep it."""
+    """Key of the setting."""
     words: str
     help: str
     default: bool = True
     changed: Callable[[], object] = nothing
-    """Called after a person turned it on or off."""
+    """Called after the user turned it on or off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What the app is to do with a feature; every field may be left out."""
+    """Docks, tabs and hooks of a feature; every field may be left out."""
 
     docks: Sequence[DockSpec] = ()
     tabs: Sequence[TabSpec] = ()
-    """Docks and tabs are made after the parts and commands of all features, which they show."""
+    """Tabs; docks and tabs are made after the parts and commands of all features, which they show."""
     first_page: Callable[[], QWidget] | None = None
-    """Makes the page in the live tab until something runs; one feature has it."""
+    """Makes the page in the live tab until a game plays; one feature has it."""
     finish: Callable[[], None] = nothing
     """Connects parts to docks and tabs, once those of all features are made."""
     open_home: Callable[[], None] = nothing
-    """Shows what earlier sessions left in the home, once the window is complete."""
+    """Shows the home's contents from earlier sessions, once the window is complete."""
     take_path: Callable[[Path], bool] = lambda path: False
     """Opens a file or folder, and returns whether it did; the last feature is asked first."""
     ends: Sequence[Callable[[], Awaitable[object]]] = ()
     """Coroutine functions that end the feature's processes, called when the app ends."""
     choices: Sequence[Choice] = ()
-    """What the settings dialog offers to turn on and off."""
+    """Options in the settings dialog."""
     settings_pages: Sequence[tuple[str, Callable[[], QWidget]]] = ()
     """(title, maker) of further pages in the settings dialog."""
     keys: Sequence[tuple[str, str]] = ()
-    """(keys, words) for the list of shortcuts, of keys that are no command's."""
+    """(keys, text) of keys without a command, for the list of shortcuts."""
 
 
 class Context:
-    """What all features share: the window, the services, the state, and each other's parts by class."""
+    """Shared objects of all features: the window, services, state, and each other's parts by class."""
 
     def __init__(self, home: HomePaths, settings: Settings, window: QMainWindow) -> None:
         self._parts: dict[type, object] = {}
@@ -113,12 +112,12 @@ class Context:
         self.view = self.add(ViewMemory(self.telemetry, settings))
         self.files = self.add(NewFiles(self.bridge, self.notices))
         self.docks: list[QDockWidget] = []
-        """Every dock, as menus list them; empty until the commands of all features are there."""
+        """Every dock, in the order of menus; empty until the commands of all features are defined."""
         self.menus: dict[str, QMenu] = {}
         """Menus that a feature fills itself, by their English titles in `gui.shell.menus`."""
 
     def add(self, part: Part) -> Part:
-        """Keep a part under its class, and return it. Raises ValueError for a second one of a class."""
+        """Store a part under its class, and return it. Raises ValueError for a second one of a class."""
         if type(part) in self._parts:
             raise ValueError(f"there is a {type(part).__name__} already")
         self._parts[type(part)] = part
@@ -133,7 +132,7 @@ class Context:
         return part
 
     def own(self, owner: QObject) -> None:
-        """Delete every part with this owner: no timer of a part fires after that."""
+        """Delete every part when this owner is deleted, so that no timer of a part fires later."""
         for part in self._parts.values():
             if isinstance(part, QObject) and not isinstance(part, QWidget):
                 part.setParent(owner)

@@ -1,7 +1,7 @@
-"""The catalogue of what goes wrong: a code, a title, what it means, and the command that helps.
+"""The catalogue of failures: code, title, meaning, and the command that helps.
 
-Causes come from many hands (the worker's last words, the file system, a library), so an entry knows
-them by what they say. What no entry knows is shown as it came.
+Causes come from many sources (a worker's last lines, the file system, a library), so an entry matches their text. A
+cause without an entry is shown as it came.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from trainer_core.service.preflight import Check
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`title` and `means` are English keys of `tr`; `command` is the id of the one that helps."""
+    """Entry of the catalogue; `title` and `means` are English keys of `tr`, `command` is an id."""
 
     code: str
     title: str
     means: str
     command: str
     signs: tuple[str, ...]
-    """Regular expressions, one of which is in the cause; case does not matter."""
+    """Regular expressions, one of which matches the cause; case does not matter."""
 
 
 CATALOGUE = (
@@ -110,7 +110,7 @@ _SIGNS = tuple((entry, re.compile("|".join(entry.signs), re.IGNORECASE)) for ent
 
 
 def failure_of(cause: str) -> Failure | None:
-    """Return the entry that knows this cause; the catalogue's order decides between several."""
+    """Return the entry that matches this cause, the first in the catalogue's order."""
     return next((entry for entry, signs in _SIGNS if signs.search(cause)), None)
 
 
@@ -122,7 +122,7 @@ def failure_of_check(check: Check) -> Failure | None:
 
 
 def install_line(cause: str) -> str:
-    """Return the command line in a message or a fix that would install what is missing; "" without one."""
+    """Return the command line in a message or a fix that installs the missing package; "" without one."""
     found = re.search(r"(?:python\S* -m )?(?:pip )?install ('[^']+'|[\w.-]+\[?[\w,]*\]?)", cause)
     if found is None:
         return ""

@@ -1,7 +1,7 @@
-"""Log lines on their way to the view: cut, counted, handed out in slices.
+"""Log lines on their way to the view: cut, counted, taken in slices.
 
-A worker gone mad writes 100 MB a second. What is kept is bounded in lines and in characters a
-line, and nothing is judged before someone looks at it.
+A runaway worker writes 100 MB a second. The number of stored lines and their length are bounded, and no level is
+computed before a line is shown.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from collections.abc import Sequence
 LEVELS = ("All", "Warnings", "Errors")
 MAX_LINES = 5000
 LINE_LENGTH = 1000
-"""Characters kept of a line; the run's own log file has the rest."""
+"""Characters stored of a line; the run's own log file has the rest."""
 JUDGED = 200
-"""Characters in which a word of alarm is looked for."""
+"""Characters in which words of a warning or error are looked for."""
 _ERROR = re.compile(r"\b(error|traceback|exception|fatal|failed|killed)\b", re.IGNORECASE)
 _WARNING = re.compile(r"\b(warn|warning|deprecated|bad line)\b", re.IGNORECASE)
 
 
 class LogLine:
-    """`level` is 0 for plain, 1 for a warning, 2 for an error; found when it is asked for."""
+    """Line with a `level`: 0 plain, 1 a warning, 2 an error; computed on demand."""
 
     __slots__ = ("_level", "at", "text")
 
@@ -34,7 +34,7 @@ class LogLine:
 
     @property
     def clock(self) -> str:
-        """When it came, by the wall's clock."""
+        """Time of arrival as local time of day."""
         return _clock(self.at)
 
     @property
@@ -68,7 +68,7 @@ class LogBuffer:
         self._keep(LogLine(text, level))
 
     def add_all(self, texts: Sequence[str]) -> None:
-        """Add lines as they came; of more than fit only the last are looked at."""
+        """Add lines in their order; if more than fit, only the last are looked at."""
         self._skipped += max(0, len(texts) - MAX_LINES)
         for text in texts[-MAX_LINES:]:
             self._keep(LogLine(text))
@@ -79,7 +79,7 @@ class LogBuffer:
         self._new.append(line)
 
     def take_new(self, most: int = MAX_LINES) -> list[LogLine]:
-        """Return the oldest lines that were not taken yet; before them, how many fell out unseen."""
+        """Return the oldest lines not taken yet, after a line on how many were dropped unseen."""
         taken = [self._new.popleft() for _ in range(min(most, len(self._new)))]
         if self._skipped:
             text = f"... {self._skipped:,} lines came too fast to show; worker.log has them"
@@ -88,6 +88,6 @@ class LogBuffer:
         return taken
 
     def start_over(self) -> None:
-        """Hand out every kept line once more."""
+        """Make every stored line available once more."""
         self._new = deque(self.lines, maxlen=MAX_LINES)
         self._skipped = 0

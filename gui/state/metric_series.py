@@ -17,28 +17,28 @@ KINDS = {DECAYING: "Smoothing: decaying average", RUNNING: "Smoothing: running m
 """A decaying average looks back only; the others look as far ahead, and follow without delay."""
 MOST_SIGMAS = 3
 MOST_RADIUS = 400
-"""Points on either side that a Gaussian looks at: those beyond weigh next to nothing."""
+"""Most points on either side in a Gaussian: those beyond weigh next to nothing."""
 CLOCK = "time"
-"""The axis of the time of day: seconds since 1970 of each record, which never go back."""
+"""Axis of the time of day: each record's seconds since 1970, which never decrease."""
 X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
 _BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
 def span(weight: float) -> float:
-    """Return how many points a decaying average of this weight looks back on, on average."""
+    """Return the mean number of earlier points in a decaying average of this weight."""
     return weight / (1.0 - weight)
 
 
 def running_mean(values: Array, weight: float) -> Array:
-    """Return f64[n]: the mean of each point and of `span(weight)` points on either side that are there."""
+    """Return f64[n]: the mean of each point and of up to `span(weight)` points on either side."""
     radius = round(span(weight))
     if radius < 1 or not len(values):
         return values.copy()
     count, wide = len(values), 2 * radius + 1
     places = np.arange(count)
     known = np.minimum(places + radius + 1, count) - np.maximum(places - radius, 0)
-    # Sums from the edges of blocks as long as a window: the difference of two sums of all values
-    # would have lost the small ones after a large one.
+    # Sums from the edges of blocks as long as a window: the difference of two sums of all values would have lost the
+    # small ones after a large one.
     blocks = np.zeros((-(-(count + 2 * radius) // wide), wide))
     blocks.ravel()[radius : radius + count] = values
     ahead = np.cumsum(blocks, axis=1).ravel()
@@ -49,7 +49,7 @@ def running_mean(values: Array, weight: float) -> Array:
 
 
 def gaussian(values: Array, weight: float) -> Array:
-    """Return f64[n]: each point's surroundings weighed by a bell of that standard deviation."""
+    """Return f64[n]: each point's neighbours weighted by a Gaussian of that standard deviation."""
     sigma = span(weight)
     radius = min(MOST_RADIUS, round(MOST_SIGMAS * sigma), max(0, len(values) - 1))
     if radius < 1:
@@ -60,11 +60,10 @@ def gaussian(values: Array, weight: float) -> Array:
 
 
 class MetricTable:
-    """The update records of one run: a column of f64 for every scalar that any of them names.
+    """The update records of one run: a column of f64 for every scalar of any record.
 
-    Trainers measure different things, and some only now and then: what a record lacks, or could
-    not measure, is NaN in its row. `column` leaves those out, so a curve has a point for each
-    measurement.
+    Trainers measure different things, some of them only now and then: a value missing in a record, or that could not be
+    measured, is NaN in its row. `column` leaves NaN out, so a curve has a point for each measurement.
     """
 
     def __init__(self) -> None:
@@ -76,17 +75,17 @@ class MetricTable:
         self._length = 0
         self._clock = np.zeros(256)
         self.version = 0
-        """Grows with every change, so that a view knows whether it is stale."""
+        """Number that grows with every change, so that a view knows whether it is stale."""
         self.rewinds = 0
-        """Grows when points were taken back, so that what was computed from them is void."""
+        """Number that grows when points were removed, which invalidates results computed from them."""
 
     def __len__(self) -> int:
-        """Number of records."""
+        """Return the number of records."""
         return self._length
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every scalar that was measured, in the order of appearance."""
+        """Every measured scalar, in the order of appearance."""
         return tuple(self._index)
 
     def has(self, name: str) -> bool:
@@ -113,14 +112,14 @@ class MetricTable:
         self.version += 1
 
     def _note_time(self, time: float) -> None:
-        """A clock that was put back stands still until it is where it was."""
+        """Add a time; one before the last counts as the last until the clock has caught up."""
         here = self._length
         if here >= len(self._clock):
             self._clock = np.concatenate([self._clock, np.zeros(self._data.shape[1])])
         self._clock[here] = max(time, self._clock[here - 1] if here else 0.0)
 
     def _meet(self, names: tuple[str, ...]) -> None:
-        """Make room for the names of a record; columns it lacks, or that came late, have gaps."""
+        """Add columns for the names of a record; a column that is new, or that it lacks, gets gaps."""
         new = [name for name in names if name not in self._index]
         self._sparse |= self._index.keys() - set(names)
         if self._length:
@@ -133,7 +132,7 @@ class MetricTable:
         self._places = np.array([self._index[name] for name in names], np.intp)
 
     def raw(self, name: str) -> Array:
-        """Return f64[records], NaN where a record lacks the metric; a view where the table has it."""
+        """Return f64[records], NaN where a record lacks the metric; a view of the table if it has a column."""
         if name == CLOCK:
             return self._clock[: self._length]
         if name not in self._index:
@@ -141,7 +140,7 @@ class MetricTable:
         return self._data[self._index[name], : self._length]
 
     def column(self, name: str) -> Array:
-        """Return f64[points], the measurements of a metric; empty for one that was never measured."""
+        """Return f64[points], the measurements of a metric; empty if it was never measured."""
         if name == CLOCK:
             return self.raw(name)
         if name not in self._index:
@@ -150,14 +149,14 @@ class MetricTable:
         return values[~np.isnan(values)] if name in self._sparse else values
 
     def positions(self, name: str, x_axis: str) -> Array:
-        """Return f64[points], where on `x_axis` each point of `column` lies; NaN where that is unknown."""
+        """Return f64[points], the place on `x_axis` of each point of `column`; NaN where unknown."""
         if name not in self._index:
             return np.empty(0, np.float64)
         x = self.raw(x_axis)
         return x[~np.isnan(self.raw(name))] if name in self._sparse else x
 
     def rewind(self, env_steps: int) -> None:
-        """Forget points after `env_steps`: a resumed run walks that stretch again."""
+        """Remove points after `env_steps`, which a resumed run repeats."""
         keep = int(np.searchsorted(self.column("env_steps"), env_steps, side="right"))
         if keep != self._length:
             self._data[:, keep : self._length] = np.nan
@@ -178,7 +177,7 @@ def smooth(values: Array, weight: float) -> Array:
 
 
 def _average(values: Array, weight: float, carry: float) -> Array:
-    """The biased average, going on from `carry`, its value before the first of `values`."""
+    """Return the biased average, continued from `carry`, its value before the first of `values`."""
     decay = _decay(weight)
     blocks = np.zeros((-(-len(values) // _BLOCK), _BLOCK))
     blocks.ravel()[: len(values)] = values
@@ -186,7 +185,7 @@ def _average(values: Array, weight: float, carry: float) -> Array:
     np.cumsum(blocks, axis=1, out=blocks)
     blocks *= 1.0 - weight
     carries = np.empty(len(blocks))
-    for number, end in enumerate(blocks[:, -1].tolist()):  # each block goes on from the one before
+    for number, end in enumerate(blocks[:, -1].tolist()):  # each block continues the one before
         carries[number] = carry
         carry = float(decay[-1]) * (carry + end)
     blocks += carries[:, None]
@@ -196,13 +195,13 @@ def _average(values: Array, weight: float, carry: float) -> Array:
 
 @functools.lru_cache(maxsize=4)
 def _decay(weight: float) -> Array:
-    """f64[_BLOCK], what is left of a point after 1, 2, ... more."""
+    """Return f64[_BLOCK], the weight of a point after 1, 2, ... later ones."""
     return np.power(weight, np.arange(1, _BLOCK + 1), dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=4)
 def _biases(weight: float) -> Array:
-    """f64[few], what the average's first points are divided by; all after them by 1."""
+    """Return f64[few], the divisors of the average's first points; those after them are 1."""
     few = 1 + int(np.log(1e-17) / np.log(weight))
     found = np.ones(few)
     found -= np.power(weight, np.arange(1, few + 1), dtype=np.float64)
@@ -217,10 +216,10 @@ def _unbias(average: Array, weight: float, first: int) -> Array:
 
 
 def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:
-    """Return the points of a curve worth drawing between `low` and `high` on `columns` pixels.
+    """Return the points of a curve to draw between `low` and `high` on `columns` pixels.
 
-    Keeps both extremes of every bucket, in their order, so no spike is lost at any zoom. Buckets
-    start at multiples of a power of two: a growing curve does not shimmer. `x` must not decrease.
+    Keeps both extremes of every bucket, in their order, so no spike is lost at any zoom. Buckets start at multiples of
+    a power of two: a growing curve does not shimmer. `x` must not decrease.
     """
     first = max(0, int(x.searchsorted(low)) - 1)
     last = min(len(x), int(x.searchsorted(high, side="right")) + 1)
@@ -242,7 +241,7 @@ def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple
 
 
 def _ends(y: Array, first: int, last: int) -> list[int]:
-    """Indices of the first, lowest, highest and last point of y[first:last], in order."""
+    """Return the indices of the first, lowest, highest and last point of y[first:last], in order."""
     if first >= last:
         return []
     part = y[first:last]
@@ -250,7 +249,7 @@ def _ends(y: Array, first: int, last: int) -> list[int]:
 
 
 class SmoothedColumn:
-    """One smoothed column, extended as the table grows: a new point costs one point, not all."""
+    """Smoothed column that is extended as the table grows: a new point costs one point, not all."""
 
     def __init__(self, table: MetricTable, name: str) -> None:
         self._table, self._name = table, name
@@ -261,7 +260,7 @@ class SmoothedColumn:
         self._known: tuple[object, Array] | None = None
 
     def values(self, weight: float, kind: str = DECAYING) -> Array:
-        """Return f64[points], equal to `smooth` of the whole column, or to that of another kind."""
+        """Return f64[points], equal to `smooth` of the whole column, or to another kind of smoothing."""
         raw = self._table.column(self._name)
         if weight <= 0.0:
             return raw
@@ -282,7 +281,7 @@ class SmoothedColumn:
         return self._buffer[: self._length]
 
     def _other(self, raw: Array, weight: float, kind: str) -> Array:
-        """What looks ahead, too: a new point moves those before it, so all are computed again."""
+        """Return a smoothing that looks ahead too, computed anew: a new point changes those before it."""
         key = (kind, weight, len(raw), self._table.rewinds)
         if self._known is None or self._known[0] != key:
             self._known = key, (running_mean if kind == RUNNING else gaussian)(raw, weight)

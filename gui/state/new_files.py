@@ -1,4 +1,4 @@
-"""Files that a person asked for: whole or not at all, off the UI thread, and told either way."""
+"""Files that the user asked for: written completely or not at all, off the UI thread, with a notice."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class NewFiles(QObject):
         super().__init__()
         self._bridge, self._notices = bridge, notices
         self.ask: Callable[[str, str, Callable[[Path], object]], object] = lambda *_: None
-        """The window's: a dialog's title, a file name, and what gets the path that was chosen."""
+        """Set by the window: asks for a path, given a dialog's title, a file name and the function that takes it."""
 
     def write(self, path: Path, make: Callable[[], bytes], told: str, *, opens_file: bool = False) -> None:
-        """Put what `make` gives into a file. `told` says so, with a button for its folder or it.
+        """Write the result of `make` to a file. `told` announces it, with a button for the folder or file.
 
-        Where that fails, the cause names the path that was chosen, and the button asks for another.
+        A failure names the chosen path, and its button asks for another.
         """
         again = partial(self.write, make=make, told=told, opens_file=opens_file)
         self._bridge.spawn(
@@ -48,14 +48,14 @@ class NewFiles(QObject):
     def _refuse(self, path: Path, cause: str, again: Callable[[Path], object]) -> None:
         title = tr("The file was not written")
         known = failure_of(cause)
-        if known is not None and known.code == FULL:  # another place is seldom on another disk
+        if known is not None and known.code == FULL:  # another path is seldom on another disk
             self._bridge.problem.emit(title, cause)
             return
         self._notices.tell(title, cause, "error", tr("Another place..."), lambda: self.ask(title, path.name, again))
 
 
 def write_whole(path: Path, make: Callable[[], bytes]) -> None:
-    """Write beside it and rename. Raises LabError with the path that was asked for.
+    """Write beside the path and rename. Raises LabError with the path that was asked for.
 
     A device or a pipe of that name stays: a rename would put a file in its place.
     """

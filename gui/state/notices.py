@@ -1,4 +1,4 @@
-"""What a person should be told now: one line with a tone and ways to go on."""
+"""Notices to the user: one line with a tone and buttons."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QObject, Signal
 
 END_OF_RUN = "end of run"
-"""Subject of what the last run that ended came to; over when another one begins."""
+"""Subject of the result of the last run that ended; withdrawn when another begins."""
 FILE_OPENED = "file opened"
-"""Subject of what became of the last file that was opened or dropped."""
+"""Subject of the result of the last file opened or dropped."""
 KEPT = 100
-"""Notices that can be read again."""
+"""Number of notices in the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +22,19 @@ class Notice:
     title: str
     text: str = ""
     tone: str = "info"
-    """info, good, warn or error; how long one stays follows from it."""
+    """info, good, warn or error; sets how long the banner stays."""
     action: str = ""
     act: Callable[[], object] | None = None
-    """What the button named `action` does; no button without it."""
+    """Function of the button `action`; None for no button."""
     command: str = ""
-    """Id of a command that is the button instead, with its own words."""
+    """Id of a command that becomes the button, with its own text."""
     also: str = ""
     act_also: Callable[[], object] | None = None
-    """A second button, the same way."""
+    """Function of a second button; None for none."""
     is_news: bool = False
-    """It happened by itself: the desktop is told too while nobody looks at the window."""
+    """True for an event without the user's action: also a desktop notification while the window is inactive."""
     subject: str = ""
-    """What it is about; a newer one about the same takes its place. Empty: its title says so."""
+    """Subject of the notice; a newer one on the same replaces it. Empty: the title is the subject."""
 
     @property
     def about(self) -> str:
@@ -43,23 +43,23 @@ class Notice:
 
 @dataclass(slots=True)
 class Told:
-    """A notice in the list of those that were told."""
+    """Notice in the list."""
 
     notice: Notice
     at: float = field(default_factory=time.time)
     is_over: bool = False
-    """It is true no more, or was acted on: it offers nothing."""
+    """True once it no longer applies or was acted on: it has no buttons any more."""
 
 
 class Notices(QObject):
-    """Controllers tell, the window shows."""
+    """List of notices, filled by controllers and shown by the window."""
 
     told = Signal(object)
     """A Notice."""
     withdrawn = Signal(str)
-    """Title or subject of notices that are true no more."""
+    """Title or subject of notices that no longer apply."""
     changed = Signal()
-    """The list, or how many of it were not seen."""
+    """The list or its number of unread notices changed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,13 +89,13 @@ class Notices(QObject):
         self.told.emit(notice)
 
     def withdraw(self, about: str) -> None:
-        """End what was told under this title or subject: nobody has to dismiss it by hand."""
+        """Withdraw notices with this title or subject, so that nobody has to dismiss them."""
         for old in self.history:
             old.is_over |= about in (old.notice.title, old.notice.subject)
         self.withdrawn.emit(about)
 
     def note_done(self, notice: Notice) -> None:
-        """Note that a person took what it offered, or sent it away."""
+        """Note that the user pressed its button or dismissed it."""
         for old in self.history:
             if old.notice is notice and not old.is_over:
                 old.is_over = True
@@ -103,6 +103,6 @@ class Notices(QObject):
         self.changed.emit()
 
     def note_seen(self) -> None:
-        """Note that the list was looked at."""
+        """Mark the list as read."""
         self.unseen = 0
         self.changed.emit()

@@ -1,4 +1,4 @@
-"""Everything known about one run: curves, validation, marks, and the alerts its records raise."""
+"""All data of one run: curves, validation, marks, and the alerts raised by its records."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import LabError
 
 COLLAPSED = 0.05
-"""Share of its first entropy below which a policy no longer explores."""
+"""Share of the first entropy below which a policy no longer explores."""
 LEARNED = 0.5
-"""Success from which a policy may be as certain as it likes, and from which losing it matters."""
+"""Success from which a policy may be certain, and from which a loss of it raises an alert."""
 READ_BYTES = 32 << 10
-"""As much of a log is read at once: about a millisecond's work."""
+"""Bytes of a log read at once: about a millisecond's work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """`kind` is error, entropy or success; the x of a mark is `env_steps`."""
+    """Alert of `kind` error, entropy or success; the x of its mark is `env_steps`."""
 
     kind: str
     env_steps: int
@@ -35,11 +35,11 @@ class Alert:
 
 @dataclass(slots=True)
 class AlertWatch:
-    """Follows one run's records in their order. A rule that holds is told once, until it did not.
+    """Rules over one run's records in their order. A rule raises one alert, and another after it did not hold.
 
-    Entropy: below COLLAPSED of the first one measured, while validation has not reached LEARNED.
-    Success: two greedy validations in a row below half of the best, which was LEARNED or more. One
-    alone tells little: greedy play that circles on a few pictures comes and goes between updates.
+    Entropy: below COLLAPSED of the first one measured, while validation has not reached LEARNED. Success: two greedy
+    validations in a row below half of the best, which was LEARNED or more. One alone tells little: greedy play that
+    circles on a few pictures comes and goes between updates.
     """
 
     first_entropy: float = 0.0
@@ -86,7 +86,7 @@ class AlertWatch:
         return Alert("success", event.env_steps, tr("Success was lost"), text)
 
     def _begins(self, kind: str, holds: bool) -> bool:
-        """Whether a rule holds now and did not before."""
+        """Return whether a rule holds now and did not before."""
         if not holds:
             self.told.discard(kind)
             return False
@@ -97,7 +97,7 @@ class AlertWatch:
 
 @dataclass(slots=True)
 class RunTelemetry:
-    """One run. `smoothed` remembers what was computed for each metric."""
+    """Data of one run. `smoothed` caches the smoothing of each metric."""
 
     run_id: str
     table: MetricTable = field(default_factory=MetricTable)
@@ -108,14 +108,14 @@ class RunTelemetry:
     last_update: records.UpdateRecord | None = None
     error: records.ErrorRecord | None = None
     mind: records.BeliefsEvent | None = None
-    """What its agent told last of its mind; only while this app hears the run."""
+    """Last beliefs of its agent; only while this app receives the run's events."""
     next_seq: int = 0
     gaps: int = 0
     smoothed: dict[str, SmoothedColumn] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
     watch: AlertWatch = field(default_factory=AlertWatch)
     conditions: dict[str, str] | None = None
-    """`seed_groups.conditions` once it was asked for."""
+    """Cached `seed_groups.conditions`; None before the first call."""
 
     def column(self, name: str) -> SmoothedColumn:
         if name not in self.smoothed:
@@ -123,7 +123,7 @@ class RunTelemetry:
         return self.smoothed[name]
 
     def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
-        """Return f64[points] twice: where the points of a metric lie, and its smoothed values."""
+        """Return f64[points] twice: x and the smoothed values of a metric."""
         x, y = self.table.positions(name, x_axis), self.column(name).values(weight, kind)
         if x_axis == CLOCK or not self.table.is_sparse(x_axis):
             return x, y
@@ -131,10 +131,10 @@ class RunTelemetry:
         return (x, y) if known.all() else (x[known], y[known])
 
     def take(self, event: records.Event) -> bool:
-        """Add one log record. False when it is an old one or no log record at all."""
+        """Add one log record. Returns False for an old one or another kind of event."""
         if isinstance(event, records.BeliefsEvent):
             self.mind = event
-        # Other events bear the number that the next record will have: they must not use it up.
+        # Other events have the number of the next record, which they must not use up.
         if not isinstance(event, records.LogRecord) or event.seq < self.next_seq:
             return False
         self.gaps += event.seq > self.next_seq
@@ -163,11 +163,10 @@ class RunTelemetry:
 def reading(
     run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
 ) -> Generator[None, None, RunTelemetry | None]:
-    """Read what a log says of a run, a little in each step; None once it is not wanted any more.
+    """Read a run from its log, a little in each step; return None once it is not wanted any more.
 
-    Meant for the turns of a loop (`bridge.in_slices`), not for a thread: one that keeps the
-    interpreter makes each of the hundreds of calls from Qt into Python that paint a table wait.
-    Raises LabError.
+    Meant for the turns of a loop (`bridge.in_slices`), not for a thread: one that keeps the interpreter makes each of
+    the hundreds of calls from Qt into Python that paint a table wait. Raises LabError.
     """
     run = RunTelemetry(run_id)
     offset = 0

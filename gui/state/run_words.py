@@ -45,7 +45,7 @@ _HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT,
 
 
 def validating_words(detail: str, share: float) -> str:
-    """Return how far a validation is, from what a trainer said of it; empty for other details."""
+    """Return the progress of a validation, from a trainer's detail; empty for other details."""
     found = _PLAYED.match(detail)
     if found is None:
         return ""
@@ -59,7 +59,7 @@ def validating_words(detail: str, share: float) -> str:
 
 
 def unconfirmed_words(detail: str) -> str:
-    """Return what a trainer said of a validation that was not confirmed; empty for other details."""
+    """Return the text of an unconfirmed validation, from a trainer's detail; empty for other details."""
     found = _UNCONFIRMED.match(detail)
     if found is None:
         return ""
@@ -68,21 +68,21 @@ def unconfirmed_words(detail: str) -> str:
 
 
 def without_middle(name: str, letters: int) -> str:
-    """Return a name that is longer without its middle: what tells two apart is often at the end."""
+    """Return a name with its middle elided if it is longer: similar names often differ at the end."""
     if len(name) <= letters:
         return name
     return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
 
 
 def tone(state: RunState) -> str:
-    """Return the name of the theme colour that goes with a state."""
+    """Return the name of a state's theme colour."""
     return _TONES.get(state, "muted")
 
 
 def paint_dot(painter: QPainter, x: float, y: float, state: RunState, is_silent: bool = False) -> None:
-    """Paint a dot of 8 pixels around (x, y): hollow before and after, full while something happens.
+    """Paint a dot of 8 pixels around (x, y): hollow before and after a run, full while it is active.
 
-    That of a run which says nothing any more is no sign of health.
+    The dot of a silent run never looks healthy.
     """
     color = QColor(getattr(theme.current(), "warn" if is_silent else tone(state)))
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -92,7 +92,7 @@ def paint_dot(painter: QPainter, x: float, y: float, state: RunState, is_silent:
 
 
 class Badge(QWidget):
-    """Reads as text too: `text()` is the word that is on show."""
+    """Badge of a state; `text()` returns the displayed word."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Badge(QWidget):
         return self._state
 
     def set_state(self, state: RunState, override: str = "", *, is_warning: bool = True) -> None:
-        """Show a state; `override` is shown in place of the state's word, as a warning or calmly."""
+        """Show a state; `override` replaces its word, coloured as a warning if `is_warning`."""
         if (state, override) != (self._state, self._override):
             self._state, self._override, self._is_warning = state, override, is_warning
             self.setAccessibleName(tr("Run state: {what}", what=self.text()))

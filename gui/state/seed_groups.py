@@ -1,6 +1,6 @@
-"""Runs that differ in nothing but their seed, as one curve: the mean, and how far they spread.
+"""Runs that differ only in their seed, as one curve: mean and spread.
 
-A group stands where a run would: what draws plots asks both the same questions.
+A group has the interface of a run that plots use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainer_core.wire import records
 
 APART, RANGE, DEVIATION = "", "range", "deviation"
 SPREADS = {APART: "Each run", RANGE: "Seeds: mean, min to max", DEVIATION: "Seeds: mean \u00b1 deviation"}
-"""How runs of one configuration are shown, and in which words."""
+"""Texts of the ways to show runs of one configuration."""
 NOT_COUNTED = {
     "seed",
     "name",
@@ -29,15 +29,15 @@ NOT_COUNTED = {
     "checkpoint_every",
     "log_every",
 }
-"""Fields in which the runs of a group may differ: who they are, when they stop, what they keep."""
+"""Fields in which the runs of a group may differ: identity, end, and saved files."""
 MOST_PLACES = 4096
-"""Places on the x axis that a mean is computed at: more than any screen has pixels."""
+"""Places on the x axis of a mean: more than any screen has pixels."""
 MOST_WORDS, MOST_LETTERS = 3, 32
-"""Fields that a group's label names; a longer one has the values without them."""
+"""Most fields in a group's label, and most letters with field names; a longer one has only the values."""
 
 
 def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return the texts by dotted name of a configuration that may hold further ones."""
+    """Return a nested configuration as texts by dotted name."""
     found: dict[str, str] = {}
     for name, value in config.items():
         if isinstance(value, dict):
@@ -48,7 +48,7 @@ def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def conditions(run: RunTelemetry) -> dict[str, str]:
-    """Return what a run was told, but for its seed; empty while its log did not say."""
+    """Return a run's configuration without its seed; empty while its log has none."""
     if run.conditions is None and run.meta is not None and run.meta.config:
         told = {"runner": run.meta.runner, "task": run.meta.task, "algo": run.meta.algo}
         for key, text in sorted(flat(run.meta.config).items()):
@@ -59,7 +59,7 @@ def conditions(run: RunTelemetry) -> dict[str, str]:
 
 
 class SeedGroup:
-    """Two runs or more of one configuration; `label` says what sets it apart from others."""
+    """Two or more runs of one configuration; `label` is its difference from the others."""
 
     def __init__(self, members: Sequence[RunTelemetry], spread: str, label: str) -> None:
         self.members, self.spread, self.label = list(members), spread, label
@@ -77,7 +77,7 @@ class SeedGroup:
 
     @property
     def checkpoints(self) -> list[records.CheckpointRecord]:
-        return []  # of several runs they would be a fence
+        return []  # marks of several runs would cover the plot
 
     @property
     def resumes(self) -> list[records.ResumeRecord]:
@@ -88,7 +88,7 @@ class SeedGroup:
         return self._spread(name, x_axis, weight, kind)[:2]
 
     def band(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array, Array]:
-        """Return f64[places] three times: x, and the lower and upper edge of what the runs cover."""
+        """Return f64[places] three times: x, and the lower and upper edge of the runs' range."""
         x, _, low, high = self._spread(name, x_axis, weight, kind)
         return x, low, high
 
@@ -121,7 +121,7 @@ class SeedGroup:
 
 
 class _GroupTable:
-    """Of the members' tables what a plot asks of one."""
+    """Interface of a MetricTable over the members' tables, as far as plots use it."""
 
     def __init__(self, members: list[RunTelemetry]) -> None:
         self._tables = [run.table for run in members]
@@ -142,13 +142,13 @@ class _GroupTable:
         return any(table.has(name) for table in self._tables)
 
     def column(self, name: str) -> Array:
-        """Return f64[points], the measurements of the member that has the largest."""
+        """Return f64[points], the measurements of the member with the largest."""
         columns = [table.column(name) for table in self._tables]
         return max(columns, key=lambda found: found[-1] if len(found) else -np.inf)
 
 
 def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | SeedGroup]:
-    """Return the runs with those of one configuration put together, each group where its first was."""
+    """Return the runs with each configuration's seeds as one group, in the place of its first run."""
     told = {run.run_id: conditions(run) for run in runs}
     by_key: dict[object, list[RunTelemetry]] = {}
     for run in runs:
@@ -162,8 +162,10 @@ def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | Se
 
 
 def _labels(told: list[dict[str, str]]) -> list[str]:
-    """Words for each of these configurations: the task where there are several, then in what it
-    differs from the others of its task and trainer."""
+    """Return the label of each configuration.
+
+    The task if there are several, then the differences from others of the same task and trainer.
+    """
     several = len({one.get("task") for one in told}) > 1
     found = []
     for one in told:
@@ -186,15 +188,15 @@ def _kind(one: dict[str, str]) -> tuple[str | None, str | None]:
     return one.get("task"), one.get("runner")
 
 
-# -- the numbers -------------------------------------------------------------------------------
+# -- the numbers ----------------------------------------------------------------------------
 
 
 def spread_of(curves: Sequence[tuple[Array, Array]], spread: str) -> tuple[Array, Array, Array, Array]:
     """Return x, mean, lower and upper edge of several curves, f64[places] each.
 
-    Each curve counts between its first and its last point. Where fewer than half of them are (or
-    fewer than two of several) there is no mean: of runs that ended early the survivors would look
-    like progress. `spread` is RANGE (lowest and highest) or DEVIATION (the sample's standard one).
+    Each curve counts between its first and its last point. Where fewer than half of them are (or fewer than two of
+    several) there is no mean: of runs that ended early the survivors would look like progress. `spread` is RANGE
+    (lowest and highest) or DEVIATION (the sample's standard one).
     """
     if not curves:
         none = np.empty(0, np.float64)
@@ -224,8 +226,8 @@ def spread_of(curves: Sequence[tuple[Array, Array]], spread: str) -> tuple[Array
 
 
 def _on_grid(x: Array, y: Array, grid: Array) -> tuple[Array, Array, Array]:
-    """A curve's mean, lowest and highest value around each place; NaN before and after it."""
-    if len(x) <= len(grid) and np.array_equal(x, grid[: len(x)]):  # told at the same steps
+    """Return a curve's mean, lowest and highest value around each place; NaN before and after it."""
+    if len(x) <= len(grid) and np.array_equal(x, grid[: len(x)]):  # recorded at the same steps
         mean = np.full(len(grid), np.nan)
         mean[: len(x)] = y
         return mean, mean, mean

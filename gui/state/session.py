@@ -1,4 +1,4 @@
-"""What the person chose (mode, task, trainer) and which tab or dock is to be on show."""
+"""The user's choices (mode, task, trainer), and requests to show a tab or dock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Operation(StrEnum):
 
 
 class Place(StrEnum):
-    """The tabs in the middle, by their titles and in their order."""
+    """Tabs in the middle, by title and in their order."""
 
     LIVE = "Live"
     CURVES = "Curves"
@@ -49,16 +49,16 @@ class Session(QObject):
     task_changed = Signal(str)
     runner_changed = Signal(object)
     rom_changed = Signal(str)
-    """Path of the ROM that a person plays in place of the task's game; empty for the task's."""
+    """Path of the ROM that the user plays in place of the task's game; empty for the task's."""
     tasks_changed = Signal()
-    """There are other tasks to choose from."""
+    """The list of tasks changed."""
 
     def __init__(self, home: HomePaths, settings: Settings) -> None:
         super().__init__()
         self._home, self._settings = home, settings
         self.runners: tuple[AgentRunner, ...] = tuple(runner.at(home) for runner in registered_runners())
         self.broken_runners = broken_runners()
-        """Why each plug-in that gives no runner is none, by its name."""
+        """Reason for each plug-in that gives no runner, by its name."""
         chosen = settings.text("session/runner")
         self.runner = next((one for one in self.runners if one.id == chosen), self.runners[0])
         self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)
@@ -70,7 +70,7 @@ class Session(QObject):
 
     @property
     def game(self) -> str:
-        """What a person plays: the path of a ROM, or the task."""
+        """Game that the user plays: the path of a ROM, or the task."""
         return self.rom or self.task
 
     def set_rom(self, path: str) -> None:
@@ -79,7 +79,7 @@ class Session(QObject):
             self.rom_changed.emit(path)
 
     def task_titles(self) -> dict[str, str]:
-        """Return the title by task id: shipped and own tasks, then those that are built in."""
+        """Return the title by task id: shipped and own tasks, then built-in ones."""
         found = {task.id: task.manifest.title for task in list_tasks(self._home)}
         if FIRST_TASK in found:
             found = {FIRST_TASK: found.pop(FIRST_TASK), **found}
@@ -90,7 +90,7 @@ class Session(QObject):
         return found
 
     def broken_tasks(self) -> dict[str, str]:
-        """Return why each of the home's own tasks that cannot be read is none, by its place."""
+        """Return the reason for each unreadable task of the home, by its path."""
         root = self._home.tasks
         return {
             shown(Path(folder).relative_to(root)) if Path(folder).is_relative_to(root) else folder: shown(reason, 400)
@@ -110,7 +110,7 @@ class Session(QObject):
             self.operation_changed.emit(operation)
 
     def turn_to_training(self) -> None:
-        """Turn to agent mode, Train new: where a new run is prepared."""
+        """Switch to agent mode, Train new, where a new run is prepared."""
         self.set_mode(Mode.AGENT)
         self.set_operation(Operation.TRAIN)
 
@@ -140,19 +140,19 @@ class Navigation(QObject):
     place_changed = Signal()
     """Another tab is on show."""
     dock_wanted = Signal(str)
-    """objectName of a dock that is to be shown and raised."""
+    """objectName of a dock to show and raise."""
     path_wanted = Signal(object)
-    """A Path that is to be opened by the feature whose files are such."""
+    """A Path to open by the feature of its kind of file."""
     welcome_changed = Signal(bool)
     game_wanted = Signal()
-    """The game's screen is to have the keyboard."""
+    """The game's screen is to get the keyboard."""
 
     def __init__(self) -> None:
         super().__init__()
         self.welcome = True
-        """The welcome page is in front of the game's screen until something runs."""
+        """True if the welcome page is in front of the game's screen until a game plays."""
         self.plays: Callable[[], bool] = lambda: False
-        """Whether a game plays, or is about to."""
+        """Returns whether a game plays, or is about to."""
         self.place = Place.LIVE
         """The tab on show."""
 

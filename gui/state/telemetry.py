@@ -1,4 +1,4 @@
-"""The runs that are on show: whose records are kept, who is pinned, in which colour and view."""
+"""The runs on show: records in memory, focus, pins, colours and view."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainer_core.wire import records
 
 MAX_PINNED = 250
 KEPT = 8
-"""Runs whose records stay in memory after they were looked at, beside those on show."""
+"""Runs whose records stay in memory after they were on show, besides those on show."""
 KIND_KEY = "curves/smoothing_kind"
 COLORS_KEY, TAB_KEY = "curves/colors", "view/tab"
 AXIS_KEY, SMOOTHING_KEY, SPREAD_KEY, OUTLIERS_KEY, PINNED_KEY = (
@@ -44,16 +44,16 @@ class TelemetryModel(QObject):
     view_changed = Signal()
     event_taken = Signal(str, object)
     alerted = Signal(str, object)
-    """A record that arrived now raised an Alert; those of a log that is read are only marked."""
+    """A live record raised an Alert; alerts of a log that is read are only marked."""
     run_told = Signal(str)
-    """A run said what it is, or measured something that it had not measured before."""
+    """A run sent its configuration, or a metric for the first time."""
     renamed = Signal(str)
-    """A run is called otherwise."""
+    """A run was renamed."""
 
     def __init__(self, name_run: Callable[[str], str] = lambda run_id: run_id[-4:]) -> None:
         super().__init__()
         self.name_run = name_run
-        """What a run is called beside its curve."""
+        """Returns a run's label in plots."""
         self.runs: dict[str, RunTelemetry] = {}
         self.focus = ""
         self.pinned: list[str] = []
@@ -61,53 +61,53 @@ class TelemetryModel(QObject):
         self.smoothing = 0.6
         self.smoothing_kind = DECAYING
         self.spread = APART
-        """Whether runs of one configuration are one curve, and what its band covers."""
+        """Display of runs of one configuration: each its own, or one curve with the range of its band."""
         self.trims_outliers = False
-        """Whether a few extreme values may lie outside of the y axis."""
+        """True if a few extreme values may lie outside of the y axis."""
         self.x_range: tuple[float, float] | None = None
-        """What every plot shows of the x axis; None follows the newest data."""
+        """Range of every plot's x axis; None follows the newest data."""
         self.waits: dict[str, str] = {}
-        """What a run's first update waits for, where it is known."""
+        """Reason why a run's first update is late, by run, if known."""
         self._loading: dict[str, list[records.Event]] = {}
-        """Live records of runs whose log is being read, until it is."""
+        """Live records of runs whose log is still being read."""
         self._recent: list[str] = []
         self.slots: dict[str, int] = {}
         """Number of a run's colour: the lowest that was free when it came on show."""
         self.chosen_slots: dict[str, int] = {}
-        """Colours that a person gave to runs."""
+        """Colour numbers that the user gave to runs."""
         self.changes = 0
-        """Grows when another run, or the log of one, comes on show."""
+        """Number that grows when another run, or the log of one, comes on show."""
         self.groups: dict[str, SeedGroup] = {}
-        """Of the runs on show, by the id that stands for a group's where a run has its own."""
+        """Groups of the runs on show, by an id that is used like a run's."""
         self._on_show: list[RunTelemetry | SeedGroup] | None = None
 
     def label(self, run_id: str) -> str:
-        """Return what a run, or a group of runs on show, is called beside its curve."""
+        """Return the label of a run, or of a group on show, in plots."""
         return self.groups[run_id].label if run_id in self.groups else self.name_run(run_id)
 
     def tell_wait(self, run_id: str, words: str = "") -> None:
-        """Say what a run's first update waits for; empty where that is not known any more."""
+        """Set the text of what a run's first update waits for; empty once that is unknown."""
         if words != self.waits.get(run_id, ""):
             self.waits[run_id] = words
             if not words:
                 del self.waits[run_id]
             self.run_told.emit(run_id)
 
-    # -- who holds records ------------------------------------------------------------------
+    # -- records in memory ------------------------------------------------------------------
 
     def begin_loading(self, run_id: str) -> bool:
-        """Return whether the run's log has to be read; records that arrive meanwhile then wait."""
+        """Return whether the run's log has to be read; live records are then held back."""
         if run_id in self.runs or run_id in self._loading:
             return False
         self._loading[run_id] = []
         return True
 
     def end_loading(self, run_id: str, run: RunTelemetry) -> None:
-        """Show what the log says that was read, and what arrived since."""
+        """Show the run as read from its log, with the records that arrived meanwhile."""
         waiting = self._loading.pop(run_id, [])
         known = self.runs.get(run_id)
         if (known and known.next_seq) or run_id not in (*self.shown(), *self._recent):
-            return  # nobody looks at it any more
+            return  # no longer on show
         self.runs[run_id] = run
         self._note_change()
         for event in waiting:
@@ -115,11 +115,11 @@ class TelemetryModel(QObject):
         self.run_told.emit(run_id)
 
     def give_up_loading(self, run_id: str) -> None:
-        """Forget a log that was not read to its end: nobody wanted it any more."""
+        """Drop a log whose reading was cancelled because it is not wanted any more."""
         self._loading.pop(run_id, None)
 
     def follow(self, run_id: str, event: records.Event) -> None:
-        """Take a live record if anyone looks at its run; the log has it in any case."""
+        """Add a live record if its run is on show; the log has it in any case."""
         if run_id in self._loading:
             self._loading[run_id].append(event)
         elif run_id in self.runs:
@@ -133,7 +133,7 @@ class TelemetryModel(QObject):
         self._note_change()
         self._recent = [run_id for run_id in self._recent if run_id in self.runs or run_id in shown]
 
-    # -- who is on show ---------------------------------------------------------------------
+    # -- runs on show -----------------------------------------------------------------------
 
     def run(self, run_id: str) -> RunTelemetry:
         if run_id not in self.runs:
@@ -148,7 +148,7 @@ class TelemetryModel(QObject):
             self._regroup()
 
     def _regroup(self) -> None:
-        """Another run, or what one was told, is known: groups and their colours may be others."""
+        """Update groups and their colours after a run or its configuration became known."""
         before, self._on_show = self.slots, None
         self._give_slots()
         if before != self.slots:
@@ -182,7 +182,7 @@ class TelemetryModel(QObject):
             self.set_pinned([*self.pinned, run_id])
 
     def set_pinned(self, run_ids: list[str]) -> None:
-        """Show these beside the focus, as many as fit."""
+        """Pin these runs beside the focus, as many as fit."""
         self.pinned = run_ids[:MAX_PINNED]
         self._recent += [run_id for run_id in self.pinned if run_id not in self._recent]
         self._on_show = None
@@ -191,10 +191,10 @@ class TelemetryModel(QObject):
         self.pins_changed.emit()
 
     def _give_slots(self) -> None:
-        """A run keeps its colour while it is on show; one that comes takes the lowest free.
+        """Give a colour to each run that came on show, the lowest free one, and keep the others.
 
-        Those that are one curve have one colour, which is also the eye's in the table; groups are
-        few and come as logs are read, so that they take the first colours, far from each other.
+        A group's runs share one colour, which is also the eye's in the table; groups are few and come as logs are read,
+        so that they take the first colours, far from each other.
         """
         shown = self.shown()
         groups = self._groups_now()
@@ -221,7 +221,7 @@ class TelemetryModel(QObject):
         self.slots |= {group.run_id: slots[group.members[0].run_id] for group in groups}
 
     def choose_slot(self, run_id: str, slot: int | None) -> None:
-        """Give a run a colour that it has whenever it is on show; None for one as it comes."""
+        """Give a run a colour for whenever it is on show; None for an automatic one."""
         self.chosen_slots.pop(run_id, None)
         self.slots = {name: number for name, number in self.slots.items() if name != run_id}
         if slot is not None:
@@ -236,7 +236,7 @@ class TelemetryModel(QObject):
         return [self.focus, *rest] if self.focus else rest
 
     def entries(self) -> list[RunTelemetry | SeedGroup]:
-        """Return what has a curve: the runs on show whose records are here, in groups where it is so."""
+        """Return the runs on show whose records are in memory, grouped if the view groups seeds."""
         if self._on_show is None:
             found = [self.runs[name] for name in self.shown() if name in self.runs]
             is_apart = self.spread == APART or self.x_axis == CLOCK  # seeds run at other times
@@ -245,7 +245,7 @@ class TelemetryModel(QObject):
         return self._on_show
 
     def names_shown(self) -> list[str]:
-        """Return the ids of what has, or will have, a curve: runs, and groups in the place of theirs."""
+        """Return the ids of present and future curves: runs, or the groups in place of theirs."""
         of = {run.run_id: group.run_id for group in self._groups_now() for run in group.members}
         return list(dict.fromkeys(of.get(run_id, run_id) for run_id in self.shown()))
 
@@ -253,7 +253,7 @@ class TelemetryModel(QObject):
         return [entry for entry in self.entries() if isinstance(entry, SeedGroup)]
 
     def state_shown(self) -> object:
-        """Return what is equal as long as `entries` are the same with the same records."""
+        """Return a value that stays equal while `entries` are the same with the same records."""
         return self.changes, self.spread, sum([run.table.version for run in self.entries()])
 
     def set_x_axis(self, name: str) -> None:
@@ -293,7 +293,7 @@ class TelemetryModel(QObject):
 
 
 class ViewMemory(QObject):
-    """Puts what was kept into the model once, and writes down every change after that."""
+    """Storage of the view: loads the saved one into the model once, and saves every later change."""
 
     def __init__(self, telemetry: TelemetryModel, settings: Settings) -> None:
         super().__init__()

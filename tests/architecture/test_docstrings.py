@@ -21,7 +21,7 @@ BEFORE_A_NOUN = re.compile(
 )
 PRONOUN = re.compile("(What|Who|Whether|Those|It|That|Its|Which|Whose|How|Why|Where)\\b")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-LIMITS = {"dmglab": (2, 0), "emulator": (2, 0), "gui": (66, 60), "trainer_core": (73, 174)}
+LIMITS = {"dmglab": (2, 0), "emulator": (2, 0), "gui": (2, 0), "trainer_core": (7, 10)}
 """By package: most percent of functions without a verb, most other docstrings with a pronoun.
 
 They may only shrink, to 2 and 0.

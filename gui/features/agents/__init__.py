@@ -1,4 +1,4 @@
-"""What agents with a mind say: the tabs Beliefs and Episodes of the telemetry dock."""
+"""Agents that report beliefs or steps: the tabs Beliefs and Episodes of the telemetry dock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tabs of agents with a mind: what one believes; what a language model was asked and answered."""
+"""Tabs of the telemetry dock: an agent's beliefs, and the questions to a language model with its answers."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class BeliefsTab(OwnPage):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether something with a mind is in focus or plays."""
+        """True while an agent that reports beliefs is in focus or plays."""
         run = self._model.runs.get(self._model.focus)
         meta = run.meta if run else None
         return self._played is not None or (meta is not None and meta.runner in self._with_mind)
 
     def refresh(self) -> None:
-        """Show what was told last; cheap when that is on show, or nobody looks."""
+        """Show the newest beliefs; does nothing when they are on show or the page is hidden."""
         run = self._model.runs.get(self._model.focus)
         event = self._played or (run.mind if run else None)
         if event is self._shown or not self.isVisible():
@@ -82,12 +82,12 @@ class BeliefsTab(OwnPage):
 
 
 def _short(message: str) -> str:
-    """Who said what to whom, without the one server that all of them are on."""
+    """Shorten a message between agents: leave out the server name that all of them share."""
     return message.replace("@localhost", "")
 
 
 def _fill(section: QTreeWidgetItem, lines: list[str]) -> None:
-    """One row a line; rows that are there are written over, so that nothing jumps."""
+    """Write one row a line, over existing rows, so that the view does not jump."""
     while section.childCount() > len(lines):
         section.takeChild(section.childCount() - 1)
     for row, line in enumerate(lines):
@@ -132,7 +132,7 @@ class EpisodesTab(OwnPage):
         return meta is not None and meta.runner in self._with_text
 
     def refresh(self) -> None:
-        """Look for new steps; one who looks at an older step goes on seeing that."""
+        """Look for new steps; an older step on show stays on show."""
         if not self.isVisible() or not self.is_wanted:
             return
         found = batches(self._home.run(self._model.focus).root)
@@ -151,7 +151,7 @@ class EpisodesTab(OwnPage):
         self._show_batch()
 
     def _kept_choice(self) -> EpisodeBatch | None:
-        """The older step that is on show; None follows the newest."""
+        """Return the older step that is on show; None follows the newest."""
         return self._batch if self.choice.currentIndex() > 0 else None
 
     @property
@@ -160,7 +160,7 @@ class EpisodesTab(OwnPage):
         return self._batches[index] if 0 <= index < len(self._batches) else None
 
     def _stamp_now(self) -> int:
-        """Changes while files come in."""
+        """Return the modification time of the folder in ns, 0 without one; it grows as files come in."""
         try:
             return self._batch.folder.stat().st_mtime_ns if self._batch else 0
         except OSError:

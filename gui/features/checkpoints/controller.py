@@ -1,4 +1,4 @@
-"""Checkpoints: found on disk, announced by runs, verified, played, begun from, brought in."""
+"""Checkpoints: listing those on disk and announced by runs, verify, deploy, warm start, import."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from trainer_core.wire.run_record import RunRecord
 
 
 class CheckpointsController(QObject):
-    """Verbs are about the selected card of the model, unless they are given one."""
+    """Commands about checkpoints: about the selected card of the model, unless a method gets another one."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class CheckpointsController(QObject):
         self.playing_changed = playing.changed
         self._navigation, self._notices = navigation, notices
         self.is_own_only = False
-        """Only checkpoints of the run in focus are on show."""
+        """True while only checkpoints of the run in focus are on show."""
         self.training_changed.connect(self._show_own)
         bridge.event_received.connect(self._on_event)
         bridge.run_changed.connect(self._on_run_changed)
@@ -76,7 +76,7 @@ class CheckpointsController(QObject):
             self._put_verified(await in_thread(verify, card))
 
     def _look_again(self) -> None:
-        """A file may have changed since its hash was looked at: do so before somebody trusts it."""
+        """Verify the selected checkpoint again if it was verified: its file may have changed since."""
         card = self.model.selected
         if card is None or card.integrity != "verified" or not card.folder.is_dir():
             return
@@ -88,14 +88,14 @@ class CheckpointsController(QObject):
         self._bridge.spawn(in_thread(verify, card), title=tr("Checkpoints"), then=put)
 
     def _put_verified(self, card: CheckpointCard) -> None:
-        """One that its run thinned out meanwhile is no damage to be told of."""
+        """Show a verified card, unless its run deleted that checkpoint meanwhile, which is no damage."""
         if card.folder.is_dir():
             self.model.put(card)
         else:
             self.model.drop_missing(card.run_id)
 
     def look_at(self, run_id: str) -> None:
-        """Have a run's checkpoints among the cards, however old it is."""
+        """Add a run's checkpoints to the cards, however old the run is."""
         run = self._bridge.service.runs.get(run_id)
         if run is not None:
             work = in_thread(scan, self._bridge.home, [run])
@@ -113,10 +113,10 @@ class CheckpointsController(QObject):
             self.look_at(run_id)
         self.model.show_only(run_id)
 
-    # -- playing one ------------------------------------------------------------------------
+    # -- playing ----------------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Return why the selected checkpoint can neither play nor be begun from; empty when it can."""
+        """Return why the selected checkpoint can neither play nor warm-start a run; empty when it can."""
         card = self.model.selected
         if card is None:
             return tr("Select a checkpoint first")
@@ -156,7 +156,7 @@ class CheckpointsController(QObject):
             self.deploy(card)
 
     def beside_refusal(self) -> str:
-        """Return why the selected checkpoint cannot play beside the one that plays; empty when it can."""
+        """Return why the selected checkpoint cannot play beside the playing one; empty when it can."""
         card, now = self.model.selected, self._playing.request
         if now is None or not now.checkpoint:
             return tr("Deploy one checkpoint, then select the other")
@@ -172,7 +172,7 @@ class CheckpointsController(QObject):
         return ""
 
     def deploy_beside(self) -> None:
-        """Let the selected checkpoint play beside the one that plays, from the same starts."""
+        """Start the selected checkpoint beside the playing one, from the same start states."""
         card, now = self.model.selected, self._playing.request
         if card is None or now is None:
             return
@@ -185,7 +185,7 @@ class CheckpointsController(QObject):
         self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
 
     def deploy(self, card: CheckpointCard) -> None:
-        """Verify the hash in a thread, then let the checkpoint play."""
+        """Verify the hash in a thread, then start the checkpoint in the player."""
         if refusal := self._no_player(card):
             self._notices.tell(tr("Deploy"), refusal, "warn")
             return
@@ -194,14 +194,14 @@ class CheckpointsController(QObject):
             self._session.set_mode(Mode.AGENT)
 
         def verified(card: CheckpointCard) -> None:
-            # Of several tasks the one that is chosen on the left, else the first.
+            # Of several tasks the one chosen in the agent dock, else the first.
             task = one_of(card.task, self._session.task)
             self._on_verified(card, lambda: self._playing.deploy(task, card.folder))
 
         self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
 
     def _on_task(self, task: str) -> None:
-        """A policy of several tasks that plays goes on with the one that is chosen now."""
+        """Restart a playing policy of several tasks on the task chosen now."""
         now = self._playing.request
         if now is None or not now.checkpoint or now.rival or now.task == task:
             return
@@ -223,7 +223,7 @@ class CheckpointsController(QObject):
             )
 
     def _of_run(self, run_id: str) -> CheckpointCard | None:
-        """The best checkpoint of a run, its newest while none was better than another."""
+        """Return a run's best checkpoint; its newest while none was better than another."""
         mine = [card for card in self.model.cards if card.run_id == run_id and card.is_usable]
         return next(filter(self.model.is_best, mine), self.model.newest_of(run_id))
 
@@ -233,13 +233,13 @@ class CheckpointsController(QObject):
         return self._no_player(card) if card else tr("The run has no checkpoint yet")
 
     def watch_run(self, run_id: str = "") -> None:
-        """Deploy the best that a run has, the one on show where none is named."""
+        """Deploy a run's best checkpoint; the run on show when `run_id` is empty."""
         card = self._of_run(run_id or self._training.run_id)
         if card is not None:
             self.model.select(card.folder)
             self.deploy(card)
 
-    # -- beginning from one -----------------------------------------------------------------
+    # -- warm start -------------------------------------------------------------------------
 
     def warm_start_selected(self) -> None:
         """Fill the form so that a new run begins with the selected weights."""
@@ -250,7 +250,7 @@ class CheckpointsController(QObject):
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
             self._notices.tell(tr("Warm start"), tr("the next run begins with {name}", name=card.folder.name))
 
-    # -- bringing one in --------------------------------------------------------------------
+    # -- import -----------------------------------------------------------------------------
 
     def import_folder(self, folder: Path) -> None:
         """Copy, verify and register a checkpoint folder; the copy is then selected."""
@@ -262,7 +262,7 @@ class CheckpointsController(QObject):
         self._bridge.service.runs[run.run_id] = run
         self._runs.put(run)
         cards = run_cards(run, self._bridge.home.run(run.run_id))
-        for card in cards:  # a scan may have found it meanwhile, and did not verify it
+        for card in cards:  # a scan may have found it meanwhile, without verifying it
             self.model.put(replace(card, integrity="verified"))
         self.model.select(folder)
         self._notices.tell(
@@ -272,7 +272,7 @@ class CheckpointsController(QObject):
     # -- following runs ---------------------------------------------------------------------
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
-        """A new checkpoint is selected only where the run's newest was: a choice is kept."""
+        """Select a new checkpoint only if the run's newest was selected: another choice is kept."""
         if isinstance(event, records.CheckpointRecord):
             run = self._bridge.service.runs[run_id]
             self.model.drop_missing(run_id)

@@ -1,4 +1,4 @@
-"""The checkpoint browser, and the page Use trained: which checkpoint, how it chooses actions."""
+"""The checkpoint browser, and the page Use trained: the checkpoint and its mode of choosing actions."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _MODES = {
 }
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
 ROW_HEIGHT, HEADING = 48, 24
-"""Pixels of a card, and of the line above the first card of a task and algorithm."""
+"""Pixels of a card, and of the heading above the first card of a task and algorithm."""
 LEAST_SPARK = 16
 SPARK_WIDTH = 44
 THUMB = QRect(12, 6, 40, 36)
-"""Where the picture of a card is in its row; a click on it lets the checkpoint play."""
+"""Rectangle of the picture in a row; a click on it deploys the checkpoint."""
 _TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing": "bad"}
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -103,11 +103,11 @@ class CheckpointsDock(Dock):
         self._on_selection()
 
     def recolor(self) -> None:
-        """Paint the pictures in the colours of the game's screen as they are now."""
+        """Repaint the pictures in the current colours of the game's screen."""
         self.list.viewport().update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A click on a picture lets that checkpoint play."""
+        """Deploy a checkpoint when its picture is clicked."""
         if event.type() == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
             place = event.position().toPoint()
             index = self.list.indexAt(place)
@@ -121,7 +121,7 @@ class CheckpointsDock(Dock):
         return super().eventFilter(watched, event)
 
     def _arrange(self, *_: object) -> None:
-        """Hide the cards of other runs where that was asked for; name each group once."""
+        """Hide the cards of other runs if asked to; show each group's heading once."""
         heads, before = set(), None
         for row, card in enumerate(self._model.cards):
             is_hidden = not self._model.shows(card)
@@ -140,7 +140,7 @@ class CheckpointsDock(Dock):
         self.list.scheduleDelayedItemsLayout()
 
     def _on_current(self, index: QModelIndex) -> None:
-        """The person picked a row."""
+        """Select the card of the row that was clicked."""
         if index.isValid():
             self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
 
@@ -152,7 +152,7 @@ class CheckpointsDock(Dock):
 
 
 class TrainedPage(QWidget):
-    """Its choices are its own: switching to Train new and back keeps them."""
+    """Page *Use trained*; keeps its choices while Train new is on show."""
 
     def __init__(self, playing: PlayController, checkpoints: CheckpointList) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class TrainedPage(QWidget):
         self._tell_mode()
 
     def _tell_mode(self) -> None:
-        """What the choice means, and when the agent that plays was deployed with another."""
+        """Explain the chosen mode, and say when the playing agent was deployed with another."""
         words, request = tr(_MODES[self._playing.policy_mode][1]), self._playing.request
         plays = self._playing.is_active and request is not None and request.mode in _MODES
         if plays and request is not None and request.mode != self._playing.policy_mode:
@@ -227,7 +227,7 @@ class TrainedPage(QWidget):
 
 
 class _CardDelegate(QStyledItemDelegate):
-    """Thumbnail, steps and run, success and integrity at the right; a star for a run's best."""
+    """Card: thumbnail, steps and run, success and integrity at the right; a star for a run's best."""
 
     def __init__(
         self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette, parent: QWidget
@@ -235,13 +235,13 @@ class _CardDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._model, self._run_label, self._palette = model, run_label, palette
         self.heads: set[int] = set()
-        """Rows with a heading: the first on show of their task and algorithm."""
+        """Rows with a heading: the first visible one of each task and algorithm."""
 
     def sizeHint(self, option, index: QModelIndex) -> QSize:  # type: ignore[no-untyped-def]
         return QSize(200, ROW_HEIGHT + self.heading(index.row()))
 
     def heading(self, row: int) -> int:
-        """Return the pixels of the heading in a row, above its card."""
+        """Return the height in pixels of the heading above a row's card."""
         return HEADING if row in self.heads else 0
 
     @guarded_item
@@ -306,7 +306,7 @@ class _CardDelegate(QStyledItemDelegate):
 
 
 def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -> None:
-    """Success from checkpoint to checkpoint of the run, and a dot where this one is."""
+    """Paint success over the run's checkpoints, and a dot at this one."""
     if len(way) < 2:
         return
     step = room.width() / (len(way) - 1)
@@ -343,7 +343,7 @@ def _tinted(image: QImage, palette: Palette) -> QImage:
 
 
 def _inside(room: QRect, size: QSize) -> QRect:
-    """The largest place in the middle of `room` with the proportions of `size`."""
+    """Return the largest rectangle in the middle of `room` with the proportions of `size`."""
     place = QRect(room.topLeft(), size.scaled(room.size(), Qt.AspectRatioMode.KeepAspectRatio))
     place.moveCenter(room.center())
     return place

@@ -1,4 +1,4 @@
-"""Curves: the telemetry dock and the Curves tab, saved views, reports, dashboards of others."""
+"""Curves: the telemetry dock and the Curves tab, saved views, reports, export to and import from other dashboards."""
 
 from __future__ import annotations
 

@@ -39,13 +39,13 @@ WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
 UNMEASURED = "No run on show measures this"
 LONGEST = 36
-"""Letters of a name beside the crosshair."""
+"""Most letters of a name beside the crosshair."""
 ROOM_A_VALUE = 96
-"""Pixels of header that a line's name and value take; with less there is room for names only."""
+"""Header pixels for one line's name and value; a narrower share shows names only."""
 NEAR_ALERT = 0.01
 """Share of the x axis within which the crosshair names an alert."""
 MOST_NAMED = 8
-"""Runs that a file names beside its title."""
+"""Most runs named beside the title in an exported picture."""
 WIDEST_TITLE = 0.6
 """Share of the header that a long title may take from the values."""
 PLOT_MIME = "application/x-dmglab-plot"
@@ -55,7 +55,7 @@ STEPS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, 
 
 class PlotCard(QWidget):
     hovered = Signal(object)
-    """x under the pointer, None when it left."""
+    """x under the pointer, None after it left."""
     zoomed = Signal(float, float)
     maximise_wanted = Signal()
     menu_wanted = Signal(QPoint)
@@ -69,14 +69,14 @@ class PlotCard(QWidget):
         self.spec, self.model = spec, model
         self.log_y = False
         self.can_move = False
-        """Whether it is dragged by its title to another place."""
+        """True if a drag of its title moves the card to another place."""
         self.redraws = 0
         self._scenes = CardScenes(spec, model)
         self._drawn: object = None
         self._pending: tuple[object, Scene] | None = None
-        """A scene of many curves that is painted bit by bit, and the key that it is of."""
+        """A scene of many curves that is being painted in slices, and its key."""
         self._begun: object = None
-        """The key of the last try, of which `_shown_range` is the range of x."""
+        """Key of the last attempt; `_shown_range` is that attempt's range of x."""
         self._shown_range = (0.0, 1.0)
         self._hover: float | None = None
         self._press: QPoint | None = None
@@ -118,25 +118,25 @@ class PlotCard(QWidget):
         return self._scenes.lines
 
     def show_spec(self, spec: PlotSpec) -> None:
-        """Have other lines: another run has other tasks."""
+        """Replace the lines: another run has other tasks."""
         if spec != self.spec:
             self.spec = spec
             self._scenes.show_spec(spec)
             self._drawn = None
 
     def shows_any(self, measured: Container[str]) -> bool:
-        """Return whether one of its lines is of a metric that is measured."""
+        """Return whether one of the card's metrics is in `measured`."""
         return any(metric in measured for metric, _ in self.spec.lines)
 
     def set_file_size(self, width: int, height: int) -> None:
-        """Lay out a card that is on no page: it is only drawn into a file."""
+        """Lay out a card that is on no page, at a file's size."""
         self.resize(width, height)
         self._column.activate()
-        # Qt lays out the pages of a stack that is on show only.
+        # Qt lays out only the visible page of a stack.
         self.canvas.setGeometry(self._stack.rect())
 
     def show_axis(self) -> None:
-        """Write the x axis below this plot."""
+        """Show the labels of the x axis below this plot."""
         self.canvas.has_axis = True
 
     # -- drawing ----------------------------------------------------------------------------
@@ -159,11 +159,11 @@ class PlotCard(QWidget):
         return model.state_shown(), view, model.waits.get(model.focus), size
 
     def redraw(self, deadline: float = math.inf) -> bool:
-        """Draw what the model holds now. False when time ran out; the next call goes on."""
+        """Draw the model's current state. Returns False when time ran out; the next call continues."""
         key = self._key()
         if self._pending is None or self._pending[0] != key:
             self._pending = None
-            if self._begun != key:  # else this is another turn at the same
+            if self._begun != key:  # else this call continues the same attempt
                 self._begun = key
                 runs = self._lines.find_runs()
                 self._shown_range = self._scenes.x_range(runs) if runs else (0.0, 1.0)
@@ -185,7 +185,7 @@ class PlotCard(QWidget):
         return True
 
     def give_up(self) -> None:
-        """Say that the plot cannot be drawn, until something about it changes."""
+        """Show that the plot cannot be drawn, until something about it changes."""
         self._drawn, self._pending = self._key(), None
         self._empty.setText(tr(PLACEHOLDER))
         self._stack.setCurrentWidget(self._empty)
@@ -204,7 +204,7 @@ class PlotCard(QWidget):
     # -- values and crosshair ---------------------------------------------------------------
 
     def set_hover(self, x: float | None, *, tell: bool = False) -> None:
-        """Put the crosshair at x; `tell` names x and every run there beside it."""
+        """Put the crosshair at x; with `tell`, name x and every run's value beside it."""
         if x is None and self._hover is None:
             return
         self._hover = x
@@ -243,7 +243,7 @@ class PlotCard(QWidget):
         )
 
     def _ended_before(self, x: float) -> list[tuple[QColor, str]]:
-        """Return the last value of each of several runs that did not come as far as x."""
+        """Return (colour, text) with the last value of each of several runs that end before x."""
         lines, found = self._lines, []
         _, metric, line = lines.shown_lines()[0]
         for run in lines.runs if len(lines.runs) > 1 else ():
@@ -257,7 +257,6 @@ class PlotCard(QWidget):
         return found
 
     def _place(self, x: float) -> str:
-        """Return a place on the x axis in words."""
         if self.model.x_axis == CLOCK:
             return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
         return f"{x:,.0f}"
@@ -267,7 +266,7 @@ class PlotCard(QWidget):
         return {name: value for _, name, value in self._measured()}
 
     def _measured(self) -> list[tuple[int, str, float]]:
-        """Return (place among the plot's lines, name, value) of those that `readout` tells of."""
+        """Return (index of the line in the plot, name, value) of each value in `readout`."""
         runs = self._lines.runs
         found = [
             (place, name, self._lines.value_at(runs[0], metric, self._hover))
@@ -306,18 +305,18 @@ class PlotCard(QWidget):
             parts.append(_colored(" ".join(words), color))
         used = min(self.width() - 32 - title - left, ROOM_A_VALUE)
         needed = used if title < wanted and parts else 0
-        if self.values.minimumWidth() != needed:  # a title that is too long would take it all
+        if self.values.minimumWidth() != needed:  # a very long title would take the whole header
             self.values.setMinimumWidth(needed)
         self.values.setText("&nbsp; ".join(parts))
 
     def recolor(self) -> None:
-        """Follow the theme: draw again at the next turn."""
+        """Redraw in the colours of the new theme at the next tick."""
         self.canvas.update()
 
     # -- files ------------------------------------------------------------------------------
 
     def legend(self) -> list[tuple[QColor, str]]:
-        """Return the colour and name of the runs on show, as many as a file has room for."""
+        """Return (colour, name) of the runs on show, as many as a file has room for."""
         runs = self._lines.runs
         return [
             (self._scenes.color_of(index, 0), self.model.label(run.run_id))
@@ -325,7 +324,7 @@ class PlotCard(QWidget):
         ]
 
     def to_csv(self) -> str:
-        """Return every point of every run on show, not only what is drawn."""
+        """Return every point of every run on show as CSV, not only the drawn ones."""
         return self._lines.to_csv()
 
     # -- keys and the mouse on the card -----------------------------------------------------
@@ -341,7 +340,7 @@ class PlotCard(QWidget):
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A bar before the title of the plot that has the keys."""
+        """Paint a bar before the title while the card has the keyboard focus."""
         if self.hasFocus():
             with QPainter(self) as painter:
                 painter.fillRect(5, 6, 3, self._title.height() - 3, QColor(theme.current().accent))
@@ -388,12 +387,11 @@ class PlotCard(QWidget):
 
 
 def _colored(words: str, color: str) -> str:
-    """Rich text that does not break."""
+    """Return rich text in a colour, without line breaks."""
     return f'<span style="color:{color}">{words.replace(" ", "&nbsp;")}</span>'
 
 
 def _edges(band: tuple[float, float] | None) -> str:
-    """A band's edges in words."""
     if band is None:
         return ""
     return "  " + tr("{low} to {high}", low=short_number(band[0]), high=short_number(band[1]))

@@ -1,4 +1,4 @@
-"""What a plot's card shows of the model, as a scene: ranges, lines in their colours, marks."""
+"""The scene of a plot's card: ranges, coloured lines and marks, built from the model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gui.state.telemetry import TelemetryModel
 RAW_ALPHA = 70
 BAND_ALPHA = 46
 MARK_GAP = 48
-"""Least pixels between two lines that mark checkpoints."""
+"""Least pixels between two vertical lines of checkpoints."""
 
 
 class CardScenes:
-    """Of one plot; what did not change since the last scene is the same object in the next."""
+    """Builder of one plot's scenes; parts that did not change are the same objects in the next scene."""
 
     def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
         self.spec, self.model = spec, model
@@ -34,7 +34,7 @@ class CardScenes:
         self.spec, self.lines = spec, PlotLines(spec, self.model)
 
     def forget(self) -> None:
-        """Show nothing."""
+        """Forget the parts of earlier scenes."""
         self._made.clear()
 
     def make(self, runs: list[Entry], x_range: tuple[float, float], width: int, *, log_y: bool) -> Scene:
@@ -57,30 +57,30 @@ class CardScenes:
         )
 
     def x_range(self, runs: list[Entry]) -> tuple[float, float]:
-        """Return the range that was chosen; else all, with room to grow so that not all moves at once."""
+        """Return the chosen range; else the whole one, with spare room so that not every record rescales it."""
         if self.model.x_range is not None:
             return self.model.x_range
         low = self.lines.first_x(runs)
-        high = max(self.lines.last_x(runs) - low, 0.0) or 1.0  # one record at zero is a place too
+        high = max(self.lines.last_x(runs) - low, 0.0) or 1.0  # a single record at zero needs a width too
         if not high <= self._high <= high * 1.15:
             grew = 0 < self._high < high < self._high * 1.5
             self._high = high * (1.08 if grew else 1.015)
         return low, low + self._high
 
     def color_of(self, run: int, line: int) -> QColor:
-        """Return the colour of a line: of one run each line its own, of several each run the one it keeps."""
+        """Return a line's colour: by line while one run is on show, by run while several are."""
         run_id = self.lines.runs[run].run_id
         if self.lines.is_alone:
             return theme.curve_color(self._slot_alone(run_id, line))
         return theme.curve_color(self.model.slots.get(run_id, run))
 
     def _slot_alone(self, run_id: str, line: int) -> int:
-        """Of a run that is alone: the first line has the colour that was chosen for it."""
+        """Return the colour number of a line of the only run; the first line has the colour chosen for the run."""
         chosen = self.model.chosen_slots.get(run_id)
         return line if line or chosen is None else chosen
 
     def _curves(self) -> tuple[Curve, ...]:
-        """The lines in their colours; the same objects as long as nothing about them changed."""
+        """Return the lines in their colours; the same objects while nothing about them changed."""
         runs = len(self.lines.runs)
         look = (self.lines.is_alone, runs <= MOST_WHOLE, theme.current().name)
         if look != self._made_as or len(self._made) > 2 * runs:
@@ -119,7 +119,7 @@ class CardScenes:
         )
 
     def _bands(self) -> tuple[Band, ...]:
-        """What the runs of each group cover, under its mean."""
+        """Return the band of each group of seeds, below its mean."""
         lines = [line for lines in self.lines.by_run for line in lines if line.band is not None]
         made = []
         for line in lines:
@@ -130,7 +130,7 @@ class CardScenes:
         return tuple(made)
 
     def _dots(self, runs: list[Entry]) -> tuple[Dots, ...]:
-        """Greedy validations, where the x axis counts what they were told with."""
+        """Return greedy validations as dots; none unless the x axis counts environment steps."""
         if not self.spec.evals or self.model.x_axis != "env_steps":
             return ()
         made = []
@@ -152,7 +152,7 @@ class CardScenes:
         return tuple(dots for dots in made if len(dots.x))
 
     def _rules(self, run: Entry, x_range: tuple[float, float], width: int) -> tuple[Rules, ...]:
-        """Where the focus was resumed, dashed, a few of its checkpoints, dotted, and its alerts."""
+        """Return vertical lines: where the focus was resumed (dashed), some of its checkpoints (dotted), its alerts."""
         if self.model.x_axis != "env_steps":
             return ()
         colors = theme.current()
@@ -168,12 +168,12 @@ class CardScenes:
 
 
 def eval_color() -> QColor:
-    """Return the colour of the greedy validations of a run that is alone."""
+    """Return the colour of greedy validations while one run is on show."""
     return theme.curve_color(1)
 
 
 def thinned(places: list[float], gap: float) -> Array:
-    """Return the newest of these places, and of the older ones those at least `gap` before the next."""
+    """Return the newest place, and of the older ones those at least `gap` before the next kept one."""
     kept: list[float] = []
     for place in sorted(places, reverse=True):
         if not kept or kept[-1] - place >= gap:

@@ -1,6 +1,6 @@
-"""Other people's dashboards: TensorBoard in the user's own browser, W&B's offline files.
+"""Other dashboards: TensorBoard in the user's own browser, W&B's offline files.
 
-Nothing is embedded, nothing is fetched, nothing leaves this computer; the server ends with the app.
+Nothing is embedded or fetched, and nothing leaves this computer; the server ends with the app.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.service import Imported, Job, import_curves, run_job
 
 LISTEN_S, LOOK_S = 60.0, 0.2
-"""How long TensorBoard may take to listen, and how often it is asked; a browser would not wait."""
+"""Longest wait for TensorBoard to listen, and seconds between two tries; a browser would not wait."""
 MOST_TOLD = 3
-"""Runs that were not taken whole, and are named."""
+"""Most incompletely imported runs that a message names."""
 
 
 def free_port() -> int:
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 async def answers(port: int) -> bool:
-    """Return whether something listens there before patience ends."""
+    """Return whether a server listens at `port` before LISTEN_S is over."""
     for _ in range(round(LISTEN_S / LOOK_S)):
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -57,7 +57,7 @@ class Dashboards(QObject):
         self._server: Job | None = None
 
     def open_tensorboard(self) -> None:
-        """Export the run in focus and show it; without TensorBoard say where the files are."""
+        """Export the run in focus and open it in TensorBoard; without TensorBoard say where the files are."""
         folder = self._bridge.home.run(self._telemetry.focus).root
         argv = [sys.executable, "-m", "trainer_core.formats.tensorboard", str(folder)]
         self._bridge.spawn(
@@ -90,7 +90,7 @@ class Dashboards(QObject):
         )
 
     def export_wandb(self) -> None:
-        """Write the run in focus as W&B's client keeps it offline; without the client, as JSON."""
+        """Write the run in focus as W&B's offline files; as JSON where W&B's client is missing."""
         run = self._bridge.home.run(self._telemetry.focus).root
         has_client = importlib.util.find_spec("wandb") is not None
         module = "wandb_offline" if has_client else "wandb_history"
@@ -112,7 +112,7 @@ class Dashboards(QObject):
         )
 
     def import_curves(self, path: Path) -> None:
-        """Make runs of what was logged elsewhere and show their curves."""
+        """Import another tool's logs as runs and show their curves."""
         self._bridge.spawn(
             in_thread(import_curves, path, self._bridge.home),
             title=tr("The curves were not imported"),

@@ -1,4 +1,4 @@
-"""Telemetry: tabs of plots of the run in focus and the pinned ones, and what the run is."""
+"""The telemetry dock: tabs of plots of the run in focus and the pinned ones, and run info."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from gui.state.telemetry import TelemetryModel
 
 CLOCK_MS = 250
 MAKE_S = 0.01
-"""Longest that one turn goes on making plots of metrics that the table does not have."""
+"""Most seconds of one turn spent on making plots of metrics that the table lacks."""
 MOST_MAIN = 6
-"""Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
+"""Most plots on the Overview of a run that measures nothing in the Overview's table."""
 MOST_NAMED, MOST_IN_TIP, LONGEST = 6, 40, 36
-"""Runs whose names stand under the plots, and in their tooltip; letters of one."""
+"""Most runs named under the plots, and in their tooltip; most letters of a name."""
 MARKS = ("\u2500\u2500", "\u2500 \u2500", "\u2500 \u00b7", "\u00b7 \u00b7", "\u2500 \u00b7\u00b7")
 """Dashes as text, in the order of theme.DASHES."""
 
 
 class OwnPage(QWidget):
-    """A page for runs of one kind, hidden for all others."""
+    """Tab for runs of one kind, hidden for all others."""
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the run in focus has something to show here."""
+        """True while the run in focus has something to show here."""
         raise NotImplementedError
 
     def refresh(self) -> None:
@@ -94,7 +94,7 @@ class TelemetryDock(Dock):
         self._on_shown()
 
     def _add_pages(self, gauges: GaugesController) -> None:
-        """A tab for each group of the table of plots; some show more than curves."""
+        """Add a tab for each group of the table of plots; some show more than curves."""
         self.buttons_chosen = ActionBars()
         self.split = TimeSplit()
         self.gauges = Gauges()
@@ -148,7 +148,7 @@ class TelemetryDock(Dock):
         column.addWidget(self.legend)
         return foot
 
-    # -- drawing in turn --------------------------------------------------------------------
+    # -- redrawing --------------------------------------------------------------------------
 
     def visible_cards(self) -> list[PlotCard]:
         page = self.tabs.currentWidget()
@@ -165,14 +165,14 @@ class TelemetryDock(Dock):
             self.tabs.setTabVisible(self.tabs.indexOf(page), page.is_wanted)
             page.refresh()
 
-    # -- which plots ------------------------------------------------------------------------
+    # -- choice of plots --------------------------------------------------------------------
 
     def _on_shown(self) -> None:
         self._on_metrics()
         self._on_legend()
 
     def _on_metrics(self) -> None:
-        """Plots of what the runs on show measure; all of the table's while that is not known."""
+        """Show plots of the metrics that the runs on show measure; the whole table's while that is unknown."""
         runs = [self.model.runs[name] for name in self.model.shown() if name in self.model.runs]
         measured = {name: True for run in runs for name in run.table.names}
         further = further_specs(measured)
@@ -197,7 +197,7 @@ class TelemetryDock(Dock):
         self.tabs.setTabVisible(self.tabs.indexOf(self.more), not self.more.is_empty())
 
     def _share_out(self, further: list[PlotCard], measured: dict[str, bool]) -> None:
-        """A run that the Overview's table knows nothing of has its first own plots there."""
+        """Move the first own plots of a run to the Overview if it measures none of the Overview's table."""
         overview = self.pages[0]
         of_table = [card for card in overview.cards if card not in self._further]
         is_foreign = not any(card.shows_any(measured) for card in of_table)

@@ -1,4 +1,4 @@
-"""The pages of plots: drawn in turn under one crosshair; sections, keyboard, menu, shared controls."""
+"""Pages of plots: redrawn in turn under one shared crosshair; sections, keyboard, menu, shared controls."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from gui.state.metric_series import X_AXES
 from gui.state.telemetry import TelemetryModel
 
 PLOT_HZ = 4
-"""How often each visible plot may be redrawn; one plot a tick, in turn."""
+"""Most redraws of each visible plot per second; one plot a tick, in turn."""
 BUDGET_S = 0.012
-"""Longest that a tick computes; a plot of many runs takes several."""
+"""Most seconds of computing in one tick; a plot of many runs takes several ticks."""
 IDLE_MS, BUSY_MS = 250, 15
 PLOT_MENU = (
     "plotMaximise",
@@ -51,19 +51,19 @@ PLOT_MENU = (
     "resetPlots",
 )
 CARD_HEIGHT = 156
-"""Pixels of a small multiple."""
+"""Height of a small plot in pixels."""
 SMOOTHING_COMMANDS = ("smoothDecaying", "smoothRunning", "smoothGaussian")
 NARROW_ROW = 320
-"""Pixels of a row below which only controls have room."""
+"""Width of a row of controls below which its label is hidden."""
 
 
 class PlotBoard(QObject):
-    """Makes the cards of one view, and redraws those that can be seen and are stale."""
+    """The cards of one view; redraws the visible stale ones in turn."""
 
     def __init__(
         self, model: TelemetryModel, choices: PlotChoices, parent: QObject, wanted: Callable[[], list[PlotCard]]
     ) -> None:
-        """`wanted` are the cards on the page in front."""
+        """Take `wanted`, which returns the cards on the page in front."""
         super().__init__(parent)
         self._model, self._choices, self._wanted = model, choices, wanted
         self.cards: dict[str, PlotCard] = {}
@@ -75,7 +75,7 @@ class PlotBoard(QObject):
         choices.changed.connect(self._on_choices)
 
     def make_card(self, spec: PlotSpec, key: str | None = None) -> PlotCard:
-        """Return a card that is drawn in turn; `key` where a plot has a second card here."""
+        """Return a new card that is redrawn in turn; `key` distinguishes a plot's second card."""
         card = PlotCard(spec, self._model)
         card.log_y = self._choices.is_log(spec.metric)
         card.zoomed.connect(lambda low, high: self._model.set_x_range((low, high)))
@@ -87,8 +87,8 @@ class PlotBoard(QObject):
         return [card for card in self._wanted() if not card.visibleRegion().isEmpty()]
 
     def tick(self) -> None:
-        """Redraw the next visible plot that is stale, as far as time allows."""
-        if self._theme is not theme.current():  # a turn that has the whole window to paint
+        """Redraw the next visible stale plot, as far as time allows."""
+        if self._theme is not theme.current():  # in this turn the whole window has to be repainted
             self._theme = theme.current()
             self._timer.setInterval(BUSY_MS)
             return
@@ -100,7 +100,7 @@ class PlotBoard(QObject):
             if card.is_stale():
                 try:
                     is_done = card.redraw(deadline)
-                except Exception as error:  # else no other plot would have its turn again
+                except Exception as error:  # else no other plot would get its turn again
                     tell_once(card, error)
                     card.give_up()
                 self._turn += offset + is_done
@@ -118,7 +118,7 @@ class PlotBoard(QObject):
 
 
 class PlotKeys(QObject):
-    """The plot that has the keys, or was clicked, is the one that commands are about."""
+    """Focus and selection of plots: commands are about the focused or clicked one."""
 
     def __init__(self, choices: PlotChoices, scroll: QScrollArea, cards: Callable[[], list[PlotCard]]) -> None:
         super().__init__(scroll)
@@ -126,7 +126,7 @@ class PlotKeys(QObject):
         self._known: set[PlotCard] = set()
 
     def settle(self) -> None:
-        """Make dozens of plots one stop of Tab: that of the chosen plot, else of the first."""
+        """Make dozens of plots one stop of Tab: the chosen plot, else the first."""
         cards = self._cards()
         chosen = [card for card in cards if card.spec.metric == self._choices.current]
         for card in cards:
@@ -144,7 +144,7 @@ class PlotKeys(QObject):
         self.settle()
 
     def _step(self, card: PlotCard, across: int, down: int) -> None:
-        """To the plot beside, in the order of the page, or to the nearest one above or below."""
+        """Move the focus to the plot beside, in the order of the page, or to the nearest one above or below."""
         cards = self._cards()
         if across:
             place = cards.index(card) + across
@@ -178,7 +178,7 @@ def show_plot_menu(parent: QWidget, actions: ActionRegistry, choices: PlotChoice
 
 
 class CurvePage(QScrollArea):
-    """`foot` is shown below all plots."""
+    """Scrollable page of sections of plots; `foot` is shown below all plots."""
 
     def __init__(self, foot: QWidget | None = None) -> None:
         super().__init__()
@@ -204,7 +204,7 @@ class CurvePage(QScrollArea):
         self._column.addWidget(card, 1)
 
     def remove(self, card: PlotCard) -> None:
-        """Give a card up: to another page."""
+        """Remove a card, which another page takes."""
         self.cards.remove(card)
         self._column.removeWidget(card)
 
@@ -215,7 +215,7 @@ class CurvePage(QScrollArea):
 
 class PlotSection(QWidget):
     toggled = Signal()
-    """A person wants it closed, or open again."""
+    """A click asks to close or open the section."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -244,7 +244,7 @@ class PlotSection(QWidget):
         column.addLayout(self._grid)
 
     def show_count(self, count: int, *, is_folded: bool) -> None:
-        """Show how many plots it has; without any it is hidden."""
+        """Show the number of plots; hide the section without any."""
         self.toggle.setIcon(icon("right" if is_folded else "down", "muted"))
         self.toggle.setAccessibleDescription(tr("closed") if is_folded else tr("open"))
         self._note.setText(str(count) if is_folded else "")
@@ -269,10 +269,10 @@ class PlotSection(QWidget):
 
 
 class CurveControls(QWidget):
-    """A row of controls; every such row shows the same state."""
+    """Row of controls; every such row shows the same state."""
 
     def __init__(self, model: TelemetryModel, actions: ActionRegistry, prefix: str = "") -> None:
-        """`prefix` tells the objectNames of one row from those of another."""
+        """Build the row; `prefix` keeps its objectNames apart from another row's."""
         super().__init__()
         self._model = model
         row = QHBoxLayout(self)
@@ -298,7 +298,7 @@ class CurveControls(QWidget):
         row.addWidget(self.axis)
         row.addStretch(1)
         self._words = label(tr("Smooth"), "muted")
-        self._words.setMinimumWidth(1)  # it must not keep a dock from becoming narrow
+        self._words.setMinimumWidth(1)  # its text must not keep a dock from becoming narrow
         row.addWidget(self._words)
         row.addWidget(self.smoothing)
         row.addWidget(self.follow)
@@ -306,7 +306,7 @@ class CurveControls(QWidget):
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A narrow row does without the slider's name, which its tooltip has too."""
+        """Hide the slider's label in a narrow row; the tooltip has it too."""
         super().resizeEvent(event)
         self._words.setVisible(self.width() >= NARROW_ROW)
 

@@ -1,4 +1,4 @@
-"""Which plots there are, how a person arranged them, and the commands about one."""
+"""The table of plots, the user's arrangement of them, and the commands about one plot."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from trainer_core.wire.metric_names import METRICS, Metric, metric
 PAGES = {"overview": "Overview", "policy": "Policy", "env": "Env", "perf": "Perf"}
 """Title of a page by the group of its metrics, in their order."""
 TASKS = "Tasks"
-"""The section of a run of several tasks: each metric's plot has a line per task."""
+"""Section of a run of several tasks: each metric's plot has a line per task."""
 MORE = "More"
-"""The page of scalars without a row in the table: another trainer's."""
+"""Page of scalars without a row in the table: another trainer's."""
 WITH_EVALS = "success_rate"
 """The plot in which validation results are marked as points."""
 PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
-"""What is kept, each a list of metrics; of `folded` names of groups."""
+"""Saved properties of the arrangement, each a list of metrics; `folded` a list of group names."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlotSpec:
-    """What one plot shows: the metric it is named after, and lines as (metric, short name)."""
+    """Content of one plot: the metric it is named after, and lines as (metric, short name)."""
 
     metric: str
     title: str
@@ -40,14 +40,14 @@ class PlotSpec:
     evals: bool = False
     """Also mark validation results, as points."""
     is_share: bool = False
-    """Values lie between 0 and 1."""
+    """The values lie between 0 and 1."""
     is_fixed: bool = False
     """The axis is from 0 to 1 however small the values; shares of steps are always small."""
     group: str = "other"
 
 
 def spec_of(row: Metric) -> PlotSpec:
-    """Return the plot that is named after a metric, with those that are drawn beside it."""
+    """Return the plot named after a metric, with the metrics drawn beside it."""
     rows = (row, *(other for other in METRICS if other.beside == row.name))
     return PlotSpec(
         metric=row.name,
@@ -72,8 +72,10 @@ def every_spec() -> list[PlotSpec]:
 
 
 def spec_by_name(name: str, measured: Iterable[str] = ()) -> PlotSpec:
-    """Return the plot that is named after a metric, or one of that metric alone; `measured` are all
-    scalars there are, of which some plots have as many lines as there are tasks."""
+    """Return the plot named after a metric, or a plot of that metric alone.
+
+    `measured` are all scalars there are: some plots have one line per task.
+    """
     for spec in (*every_spec(), *further_specs(measured)):
         if spec.metric == name:
             return spec
@@ -81,7 +83,7 @@ def spec_by_name(name: str, measured: Iterable[str] = ()) -> PlotSpec:
 
 
 def further_specs(names: Iterable[str]) -> list[PlotSpec]:
-    """Return the plots for those of `names` that no page has; what is told of each task in one plot."""
+    """Return the plots for those of `names` that no page has; a metric of several tasks is one plot."""
     known = {row.name for row in METRICS}
     rows = [metric(name) for name in names if name not in known]
     by_task: dict[str, list[Metric]] = {}
@@ -95,8 +97,7 @@ def further_specs(names: Iterable[str]) -> list[PlotSpec]:
 
 
 def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
-    """One metric of several tasks; tasks are called by the last part of their names if that tells
-    them apart."""
+    """Return one plot of a metric of several tasks, labelled by the last part of the task's id if those differ."""
     last = [found.label.rpartition("/")[2] for found in of_tasks]
     labels = last if len(set(last)) == len(last) else [found.label for found in of_tasks]
     lines = ((found.name, name) for found, name in zip(of_tasks, labels, strict=True))
@@ -104,20 +105,20 @@ def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
 
 
 class PlotChoices(QObject):
-    """Plots by the metric that they are named after; kept from one start to the next."""
+    """The user's arrangement of plots, by the metric each is named after; kept between starts."""
 
     changed = Signal()
     spoken_of = Signal()
-    """Commands are about another plot now."""
+    """Another plot became the target of commands."""
     maximised = Signal(str)
-    """The plot that is to fill the page; empty for all of them again."""
+    """Metric of the plot that fills the page; empty for all of them again."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
         self._parts = {name: self._read(name) for name in PARTS}
         self.current = ""
-        """The plot that commands are about: whose menu was opened, or that fills the page."""
+        """Metric of the plot that commands are about: the one whose menu was opened, or that fills the page."""
         self.is_maximised = False
 
     def _read(self, name: str) -> list[str]:
@@ -133,13 +134,13 @@ class PlotChoices(QObject):
         self._keep(part, kept if name in self._parts[part] else [*kept, name])
 
     def ordered(self, metrics: list[str]) -> list[str]:
-        """Return these plots as the person wants them; those never moved stay where the table has them."""
+        """Return these plots in the user's order; those never moved stay where the table has them."""
         wanted = [name for name in self._parts["order"] if name in metrics]
         moved, known = iter(wanted), set(wanted)
         return [next(moved) if name in known else name for name in metrics]
 
     def move(self, metric: str, before: str, metrics: list[str]) -> None:
-        """Put a plot before another one, or after it where it came from the left of it."""
+        """Put a plot before another one, or after it if it came from the left."""
         order = self.ordered(metrics)
         if metric == before or metric not in order or before not in order:
             return
@@ -168,14 +169,14 @@ class PlotChoices(QObject):
 
     @property
     def pinned(self) -> tuple[str, ...]:
-        """Plots that stand above all groups, the first pinned first."""
+        """Plots above all groups, the first pinned first."""
         return tuple(self._parts["pinned"])
 
     def toggle_pinned(self, metric: str) -> None:
         self._toggle("pinned", metric)
 
     def is_folded(self, group: str) -> bool:
-        """Return whether a group of plots is its heading only."""
+        """Return whether a group of plots is closed to its heading."""
         return group in self._parts["folded"]
 
     def toggle_folded(self, group: str) -> None:
@@ -183,7 +184,7 @@ class PlotChoices(QObject):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Metrics that were given a plot by their name."""
+        """Metrics that the user gave a plot by name."""
         return tuple(self._parts["added"])
 
     def add(self, metric: str) -> None:
@@ -191,18 +192,18 @@ class PlotChoices(QObject):
             self._toggle("added", metric)
 
     def drop(self, metric: str) -> None:
-        """Take a plot off the page: an added one goes, one of the table is hidden."""
+        """Remove a plot from the page: an added one is deleted, one of the table is hidden."""
         if metric in self._parts["added"]:
             self._toggle("added", metric)
         else:
             self.set_hidden(metric, True)
 
     def reset(self) -> None:
-        """Show every plot, in the table's order, with straight axes, no group closed."""
+        """Show every plot in the table's order, with linear axes and no group closed."""
         self.put_state(tuple(() for _ in PARTS), always=True)
 
     def state(self) -> tuple[tuple[str, ...], ...]:
-        """Return one tuple for each of PARTS: what `put_state` brings back."""
+        """Return one tuple for each of PARTS, as `put_state` takes them."""
         return tuple(tuple(self._parts[name]) for name in PARTS)
 
     def put_state(self, state: tuple[tuple[str, ...], ...], *, always: bool = False) -> None:
@@ -214,7 +215,7 @@ class PlotChoices(QObject):
         self.changed.emit()
 
     def speak_of(self, metric: str) -> None:
-        """Have commands be about this plot."""
+        """Make this plot the target of commands."""
         self.current = metric
         self.spoken_of.emit()
 
@@ -226,7 +227,7 @@ class PlotChoices(QObject):
 
 
 class CurvesController(QObject):
-    """Verbs are about the plot that `choices` speaks of."""
+    """Commands about the plot that `choices` has as target."""
 
     def __init__(
         self, telemetry: TelemetryModel, choices: PlotChoices, navigation: Navigation, files: NewFiles
@@ -235,12 +236,12 @@ class CurvesController(QObject):
         self._telemetry, self.choices = telemetry, choices
         self._navigation, self._files = navigation, files
         self.draw: Callable[[str, str], bytes] = lambda metric, kind: b""
-        """The view's: a plot as the bytes of a png, svg or csv file."""
+        """Set by the view: returns a plot as the bytes of a png, svg or csv file."""
         self.on_page: Callable[[], list[tuple[str, list[str]]]] = list
-        """The view's: title and plots of each group that is on the page."""
+        """Set by the view: returns (title, plots) of each group on the page."""
 
     def refusal(self) -> str:
-        """Return why there is no plot to speak of; empty when there is one."""
+        """Return why there is no plot for a command; empty when there is one."""
         return "" if self.choices.current else tr("Click on a plot first")
 
     def follow_refusal(self) -> str:
@@ -257,7 +258,7 @@ class CurvesController(QObject):
         self._telemetry.set_smoothing_kind(kind)
 
     def toggle_spread(self, spread: str) -> None:
-        """Show runs of one configuration as one curve with a band, or each its own again."""
+        """Show seeds of one configuration as one curve with a band, or as a curve each again."""
         telemetry = self._telemetry
         telemetry.set_spread(APART if telemetry.spread == spread else spread)
 
@@ -282,10 +283,10 @@ class CurvesController(QObject):
         self.choices.drop(self.choices.current)
 
     def file_name(self, kind: str) -> str:
-        """Return what a file of the plot is called unless someone says otherwise."""
+        """Return the proposed name of a plot's file."""
         return f"{self.choices.current.replace('/', '_')}.{kind}"
 
     def export(self, kind: str, path: Path) -> None:
-        """Write the plot; the confirmation opens its folder."""
+        """Write the plot to a file; the notice of success opens its folder."""
         content = self.draw(self.choices.current, kind)
         self._files.write(path, lambda: content, tr("Plot written"))

@@ -1,4 +1,4 @@
-"""What is on show as files for others: CSV (RFC 4180), pictures of plots, a report in HTML."""
+"""Exports of the runs on show: CSV (RFC 4180), pictures of plots, a report in HTML."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from trainer_core.wire.run_record import RunRecord
 CSV_AXES = ("env_steps", "update", "wall_time_s")
 """Counters that come before the metrics in a row."""
 CONFIG_HEAD = "config."
-"""What names of fields of the configuration begin with."""
+"""Prefix of the columns of configuration fields."""
 HEAD_EDGE, HEAD_GAP = 12, 10
-"""Pixels beside the head, and between two names in it."""
+"""Pixels beside the header, and between two names in it."""
 LEAST_TITLE = 0.4
-"""Share of the head that names of runs leave to the title."""
+"""Share of the header that names of runs leave to the title."""
 Table = list[tuple[str, list[str]]]
 """(field, value by run)."""
 _STYLE = """
@@ -55,7 +55,7 @@ td, th {{ padding: 3px 12px 3px 0; text-align: left; white-space: nowrap;
 a {{ color: {accent}; }}
 """
 MOST_BESIDE = 24
-"""Runs that tables side by side have columns for."""
+"""Most columns of runs in a side-by-side table."""
 
 
 class Reports(QObject):
@@ -75,11 +75,11 @@ class Reports(QObject):
         self._curves, self._configs, self._notes = curves, configs, notes
 
     def refusal(self) -> str:
-        """Return why there are no curves to write; empty when there are."""
+        """Return why there are no curves to export; empty when there are."""
         return "" if self._runs.compared() else tr("No run with curves is on show")
 
     def write_report(self, path: Path) -> None:
-        """Write what is on show in *Curves*, with tables and notes, as one HTML file."""
+        """Write the curves on show, with tables and notes, as one HTML file."""
         self._bridge.spawn(
             self._bridge.in_slices(self._reporting()),
             title=tr("The report was not written"),
@@ -87,7 +87,7 @@ class Reports(QObject):
         )
 
     def write_curves(self, path: Path) -> None:
-        """Write every record of every run on show, a row each."""
+        """Write every record of every run on show as CSV, a row each."""
         model = self._telemetry
         known = [(name, model.label(name), model.runs[name].table) for name in model.shown() if name in model.runs]
         tables = [
@@ -97,7 +97,7 @@ class Reports(QObject):
         self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
-        """Write a row for each of these runs, with all that it was told."""
+        """Write a CSV row for each of these runs, with its whole configuration."""
         service = self._bridge.service
         runs = [service.runs[run_id] for run_id in run_ids if run_id in service.runs]
 
@@ -115,7 +115,7 @@ class Reports(QObject):
     # -- the report -------------------------------------------------------------------------
 
     def _reporting(self) -> Generator[None, None, str]:
-        """The report's text, a plot a step."""
+        """Build the report's text, one plot a step."""
         model, known = self._telemetry, self._bridge.service.runs
         runs = [run for run in self._runs.on_show() if run.run_id in known]
         beside = runs[:MOST_BESIDE]
@@ -162,7 +162,7 @@ class Reports(QObject):
 
 
 def html_of(markdown: str) -> str:
-    """Return a note as the inside of a page."""
+    """Return a Markdown note as the inside of an HTML page."""
     document = QTextDocument()
     document.setMarkdown(markdown, QTextDocument.MarkdownFeature.MarkdownNoHTML)
     found = re.search(r"<body[^>]*>(.*)</body>", document.toHtml(), re.DOTALL)
@@ -171,7 +171,7 @@ def html_of(markdown: str) -> str:
 
 
 def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]) -> str:
-    """Return a table with a row a run: what it is, how far it came, and every field of what any of them was told."""
+    """Return a CSV table with a row a run: identity, progress, and every field of any run's configuration."""
     fields = list(dict.fromkeys(name for run in runs for name in configs.get(run.run_id, {})))
     head = ["run_id", "name", "state", "reason", "task", "trainer", "algo", "device", "steps",
             "best", "started", "ended", "tags", "notes"]  # fmt: skip
@@ -188,7 +188,7 @@ def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]]
 
 
 def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
-    """Return a table with a row a record of (run id, name, f64[records] by metric); what was not measured is empty."""
+    """Return a CSV table with a row a record of (run id, name, f64[records] by metric); gaps are empty cells."""
     every = list(dict.fromkeys(metric for _, _, columns in runs for metric in columns))
     head = [*(name for name in CSV_AXES if name in every), *(n for n in every if n not in CSV_AXES)]
     rows = [["run_id", "name", *head]]
@@ -205,7 +205,7 @@ def _number_texts(values: Array) -> list[str]:
 
 
 def _time(when: float) -> str:
-    """In UTC, ISO 8601; nothing of a time that was not."""
+    """Return a time in UTC as ISO 8601; "" for a time of zero."""
     return datetime.fromtimestamp(when, UTC).isoformat(timespec="seconds") if when else ""
 
 
@@ -265,23 +265,23 @@ def _paint(card: PlotCard, painter: QPainter) -> None:
 class Report:
     title: str
     made: str
-    """When, and of which home."""
+    """Time of writing, and the home."""
     runs: list[str] = field(default_factory=list)
-    """Names of all that is on show, in the order of the summary's values."""
+    """Names of all runs on show, in the order of the summary's values."""
     colors: list[str] = field(default_factory=list)
     summary: Table = field(default_factory=list)
     compared: list[str] = field(default_factory=list)
-    """Names of the runs that the tables side by side have columns for."""
+    """Names of the runs with a column in the side-by-side tables."""
     differences: Table = field(default_factory=list)
     outcomes: Table = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
-    """(name, HTML) of runs on which somebody wrote."""
+    """(name, HTML) of runs with notes."""
     plots: list[tuple[str, list[str]]] = field(default_factory=list)
     """(group, SVG elements)."""
 
 
 def to_html(report: Report, colors: Mapping[str, str]) -> str:
-    """Return the whole file, which needs nothing else to be seen; `colors` as `gui.kit.style_sheet` calls them."""
+    """Return the whole self-contained HTML file; `colors` by the names of `gui.kit.style_sheet`."""
     style = _STYLE.format_map(colors)
     parts = [
         "<!doctype html>",
@@ -305,7 +305,7 @@ def to_html(report: Report, colors: Mapping[str, str]) -> str:
 
 
 def _by_run(report: Report) -> str:
-    """A row a run, with the colour of its curves."""
+    """Return an HTML table with a row a run, in the colour of its curves."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name, _ in report.summary)
     rows = [f"<tr><th></th><th>{tr('Run')}</th>{head}</tr>"]
     for place, (name, color) in enumerate(zip(report.runs, report.colors, strict=True)):

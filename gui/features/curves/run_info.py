@@ -1,4 +1,4 @@
-"""What a run is, ready to copy; how busy this computer is and what the run takes on the disk."""
+"""Run info, ready to copy; the load of this computer and the run's size on disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trainer_core.wire.records import CheckpointRecord
 
 GAUGES_MS = 2000
 NOTE_HEIGHT = 160
-"""Pixels of what a person wrote on the run; more of it is scrolled to."""
+"""Most pixels of a run's notes before they scroll."""
 
 
 class GaugesController(QObject):
@@ -36,7 +36,7 @@ class GaugesController(QObject):
         super().__init__()
         self._bridge, self._training = bridge, training
         self.is_watched: Callable[[], bool] = lambda: False
-        """Whether anybody sees the gauges; the view that draws them says so."""
+        """Returns whether the gauges are visible; set by the view that draws them."""
         self._is_reading = False
         self._clock = QTimer(self, interval=GAUGES_MS)
         self._clock.timeout.connect(self.read)
@@ -58,7 +58,7 @@ class GaugesController(QObject):
         self.gauges_read.emit(found)
 
     def _on_event(self, run_id: str, event: object) -> None:
-        """Almost all that a run takes is checkpoints."""
+        """Measure the run's folder again after a checkpoint, which takes nearly all of it."""
         if isinstance(event, CheckpointRecord) and run_id == self._telemetry.focus:
             self.read_disk_use(run_id)
 
@@ -127,7 +127,7 @@ class RunInfo(QWidget):
             self.text.verticalScrollBar().setValue(place)
 
     def show_disk_use(self, run_id: str, size: int) -> None:
-        """Show what a run's folder takes, in bytes."""
+        """Show the size of a run's folder, in bytes."""
         self._sizes = {run_id: size}
 
     @staticmethod

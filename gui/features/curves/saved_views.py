@@ -1,4 +1,4 @@
-"""Ways of looking at curves: undone and done again, kept under a name."""
+"""Undo and redo of view changes, and views saved under a name."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ MOST_STEPS = 100
 Snapshot = tuple[Any, ...]
 VIEWS_KEY = "curves/views"
 MOST_VIEWS = 100
-"""Views that are kept; the oldest go first."""
+"""Most saved views; the oldest are deleted first."""
 MOST_NAME_LETTERS = 60
 
 
 class ViewHistory(QObject):
     changed = Signal()
-    """Whether there is a step back or forth may have changed."""
+    """Undo or redo may have become possible or impossible."""
 
     def __init__(
         self,
@@ -69,27 +69,27 @@ class ViewHistory(QObject):
             signal.connect(self._rest.start)
         session.mode_changed.connect(self._on_mode)
 
-    # -- noticing ---------------------------------------------------------------------------
+    # -- changes ----------------------------------------------------------------------------
 
     def _on_dock(self, *_: object) -> None:
         if not shiboken6.isValid(self._window):
-            return  # docks are told of the end of their window, too
+            return  # docks get their window's close event, too
         if self._window.isVisible() and not self._window.isMinimized():
             self._rest.start()
 
     def _on_mode(self, *_: object) -> None:
-        """Docks that a mode brings or takes are no choice of the layout."""
+        """Ignore docks that a change of mode shows or hides: they are no view change."""
         self.settle()
         QTimer.singleShot(0, self, self.forget_difference)
 
     def settle(self) -> None:
-        """Take what changed a moment ago as a step of its own."""
+        """Record a pending change as a step of its own now."""
         if self._rest.isActive():
             self._rest.stop()
             self._on_rest()
 
     def forget_difference(self) -> None:
-        """Let the next step begin at what is on show now."""
+        """Make the current view the base of the next step."""
         self._rest.stop()
         self._now = self._take()
 
@@ -131,7 +131,7 @@ class ViewHistory(QObject):
         )
 
     def _put(self, wanted: Snapshot) -> None:
-        """Bring back those parts that differ, in the order in which they build on each other."""
+        """Restore the parts that differ, in order of dependency."""
         layout, (x_axis, smoothing, x_range, spread, trims, kind), pinned, plots = wanted
         if layout != self._now[0]:
             self._window.restoreState(layout, LAYOUT_VERSION)
@@ -152,7 +152,7 @@ class ViewHistory(QObject):
 
 
 class View(TypedDict, total=False):
-    """Axes, smoothing, plots and runs that were on show; an older app knew fewer of them."""
+    """Axes, smoothing, plots and runs of a saved view; an older version wrote fewer keys."""
 
     axis: str
     smoothing: Annotated[float, msgspec.Meta(ge=0, lt=1)]
@@ -174,18 +174,18 @@ class SavedViews(QObject):
         self._settings = settings
         self._views: dict[str, dict[str, Any]] = {}
         for name, view in settings.decoded(VIEWS_KEY, dict[str, msgspec.Raw], {}).items():
-            with contextlib.suppress(msgspec.MsgspecError, RecursionError):  # one, not all of them
+            with contextlib.suppress(msgspec.MsgspecError, RecursionError):  # a damaged view is skipped
                 self._views[name] = dict(msgspec.json.decode(view, type=View))
 
     def names(self) -> list[str]:
         return list(self._views)
 
     def __getitem__(self, name: str) -> dict[str, Any]:
-        """What `put` was given; nothing of a view that is not there."""
+        """Return the view `name` as `put` got it; an empty one if there is none."""
         return self._views.get(name, {})
 
     def put(self, name: str, view: dict[str, Any]) -> None:
-        """Keep a view, in the place of one of the same name."""
+        """Save a view, replacing one of the same name."""
         kept = {other: old for other, old in self._views.items() if other != name}
         self._keep({**dict(list(kept.items())[1 - MOST_VIEWS :]), name: view})
 
@@ -213,13 +213,13 @@ class ViewsController(QObject):
         self._runs, self._navigation, self._notices = runs, navigation, notices
         self.filter_text: Callable[[], str] = str
         self.set_filter: Callable[[str], None] = lambda text: None
-        """The table's; both are its dock's to give."""
+        """Sets the run table's filter; set by its dock."""
         self.plot_filter: Callable[[], str] = str
         self.set_plot_filter: Callable[[str], None] = lambda text: None
-        """That of the plots, which the page of curves has."""
+        """Sets the filter of the plots; set by the page of curves."""
 
     def save(self, name: str) -> None:
-        """Keep what is on show under a name; nothing where the name is empty."""
+        """Save the current view under a name; does nothing if the name is empty."""
         if not (name := name.strip()):
             return
         model = self._telemetry
@@ -240,7 +240,7 @@ class ViewsController(QObject):
         )
 
     def open(self, name: str) -> None:
-        """Bring back what was on show; of its runs those that are still there."""
+        """Restore a saved view, with those of its runs that still exist."""
         view, model = self.views[name], self._telemetry
         if view.get("axis") in X_AXES:
             model.set_x_axis(view["axis"])
@@ -266,7 +266,7 @@ class ViewsController(QObject):
 
 
 def _plots(found: Any) -> tuple[tuple[str, ...], ...]:
-    """As `PlotChoices.put_state` wants them; a part that an older app did not have is empty."""
+    """Return the tuples that `PlotChoices.put_state` takes; parts that an older version lacked are empty."""
     parts = found if isinstance(found, dict) else {}
     return tuple(tuple(map(str, _list(parts.get(name)))) for name in PARTS)
 

@@ -1,6 +1,6 @@
-"""What one plot shows of the runs on show: decimated curves, and values at a place on the x axis.
+"""Data of one plot of the runs on show: decimated curves, and values at a place on the x axis.
 
-Pure numbers. What was computed for a run is kept until that run or the view changes.
+Only numbers, no painting. Results for a run are kept until that run or the view changes.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from trainer_core.wire.records import EvalRecord
 
 Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
-"""A share of steps that never exceeds this would be a flat line on an axis up to 1."""
+"""Shares that never exceed this would be a flat line on an axis up to 1."""
 OUTLIERS, BULK_ROOM = 0.05, 0.25
 """Share of the values at either end that may lie outside, and room around the others."""
 RAW, SMOOTH, REST = "raw", "smooth", "rest"
-"""As measured; smoothed; of a group of seeds, its longest run past the end of the mean."""
+"""Kinds of line: as measured; smoothed; the longest run of a group past the end of the mean."""
 MOST_WHOLE = 5
-"""Runs whose lines are told apart by colour and dashes. Of more, and of several with bands, a plot
-shows its first line: the quantiles or causes of each would be a thicket in which nobody can say
-which is which."""
+"""Most runs whose lines are all drawn, told apart by colour and dashes. Of more, and of several with bands, a plot
+shows only its first line: the quantiles or causes of each run would be unreadable.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A curve ready to draw. `run` and `line` count from 0 within the plot."""
+    """Curve ready to draw. `run` and `line` count from 0 within the plot."""
 
     run_id: str
     metric: str
@@ -46,35 +46,36 @@ class Line:
     y: Array
     low: float
     high: float
-    """Extremes of y and of the band; inf and -inf of a line without points."""
+    """Extremes of y and of the band; inf and -inf for a line without points."""
     band: tuple[Array, Array, Array] | None = None
-    """f64[places] each: x, lower and upper edge of what the runs of a group cover."""
+    """f64[places] each: x, lower and upper edge of the range of a group's runs."""
 
 
 class PlotLines:
-    """The lines of one plot, computed piece by piece so that no turn takes long."""
+    """The lines of one plot, computed run by run so that no turn of the event loop takes long."""
 
     def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
         self.spec, self.model = spec, model
         self._known: dict[str, tuple[object, list[Line]]] = {}
-        """By run: the state of its records that its lines were computed from, and those."""
+        """By run: the state of its records when its lines were computed, and the lines."""
         self._measured: set[str] = set()
-        """Runs that have a point of one of the lines: they keep it."""
+        """Runs that once had a point of one of the lines."""
         self.by_run: list[list[Line]] = []
-        """The lines of each run; the same list as long as nothing about that run changed."""
+        """The lines of each run; the same list while nothing about that run changed."""
         self.runs: list[Entry] = []
-        """Those that `find_runs` found last."""
+        """Runs of the last `find_runs`."""
         self.is_alone = True
-        """Whether one run or group at most on show has records, in this plot or in others: then its
-        lines have colours of their own."""
+        """True while at most one run or group on show has records, in any plot: its lines then have colours of their
+        own.
+        """
         self.computed = 0
-        """Lines that were computed so far; a test counts them."""
+        """Number of lines computed so far; a test counts them."""
         self._view: object = None
         self._next = 0
-        """Run with which the next call goes on; those before it were brought up to date."""
+        """Run with which the next call continues; those before it are up to date."""
 
     def find_runs(self) -> list[Entry]:
-        """Look for the runs on show that have a point of any of the lines, the focus first."""
+        """Find the runs on show that have a point of any of the lines, the focus first."""
         wanted = [metric for metric, _ in self.spec.lines]
         found, measured = self.model.entries(), self._measured
         for run in found:
@@ -85,7 +86,7 @@ class PlotLines:
         return self.runs
 
     def compute(self, runs: list[Entry], low: float, high: float, columns: int, deadline: float) -> bool:
-        """Bring `by_run` up to date for this range of x. False when time ran out before."""
+        """Update `by_run` for this range of x. Returns False when time ran out before the end."""
         model = self.model
         smoothing = (model.smoothing, model.smoothing_kind)
         view = (model.x_axis, smoothing, low, high, columns, len(runs), self.is_alone)
@@ -102,8 +103,8 @@ class PlotLines:
                     self._next = index
                     return False
                 self._known[run.run_id] = (state, self._lines_of(run, index, low, high, columns))
-                is_over = time.perf_counter() > deadline  # one more, so that it ends
-        if first:  # once more through all: one of those before may have grown meanwhile
+                is_over = time.perf_counter() > deadline  # at least one run per call, so that it ends
+        if first:  # check all again: an earlier one may have grown meanwhile
             return self.compute(runs, low, high, columns, deadline)
         if len(self._known) > len(runs):
             shown = {run.run_id for run in runs}
@@ -112,7 +113,7 @@ class PlotLines:
         return True
 
     def shown_lines(self) -> list[tuple[int, str, str]]:
-        """Return (place, metric, name) of the lines that are drawn of the runs on show."""
+        """Return (index, metric, name) of the lines that are drawn."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
         has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
         if self.is_alone if has_bands else len(self.runs) <= MOST_WHOLE:
@@ -120,7 +121,7 @@ class PlotLines:
         return [line for line in every if line[1] == self.spec.metric] or every
 
     def _layers(self, index: int) -> tuple[str, ...]:
-        """The curve as measured lies behind the smoothed one, of the focus and a single line."""
+        """Return the kinds of line to draw, the raw one behind the smoothed one for a single line of the focus."""
         if isinstance(self.runs[index], SeedGroup):
             return SMOOTH, REST
         if self.model.smoothing > 0 and index == 0 and len(self.spec.lines) == 1:
@@ -149,11 +150,11 @@ class PlotLines:
         x, y = decimate(x, y, *x_range, columns)
         kind: object = (self.model.x_axis, weight, run.table.rewinds, index, line)
         if smoothing != DECAYING and weight > 0:
-            kind = (kind, smoothing, run.table.version)  # a new point moved those before it
+            kind = (kind, smoothing, run.table.version)  # a new point changes those before it
         low, high = (float(y.min()), float(y.max())) if len(y) else (math.inf, -math.inf)
         band = None
         if isinstance(run, SeedGroup):
-            kind = (kind, run.table.version, run.spread)  # any place of a mean may have moved
+            kind = (kind, run.table.version, run.spread)  # any point of a mean may have changed
         if isinstance(run, SeedGroup) and not is_rest:
             band = _within(run.band(metric, self.model.x_axis, weight, smoothing), *x_range)
             if len(band[0]):
@@ -163,19 +164,19 @@ class PlotLines:
     # -- ranges -----------------------------------------------------------------------------
 
     def first_x(self, runs: list[Entry]) -> float:
-        """Return where the axis begins: at zero, or with the first record by the clock."""
+        """Return the start of the axis: zero, or the first record's time on the clock axis."""
         if self.model.x_axis != CLOCK:
             return 0.0
         columns = [run.table.column(CLOCK) for run in runs]
         return min([float(x[0]) for x in columns if len(x)], default=0.0)
 
     def last_x(self, runs: list[Entry]) -> float:
-        """Return where the longest of the runs is by now."""
+        """Return the x of the last record of the longest run."""
         columns = [run.table.column(self.model.x_axis) for run in runs]
         return max([float(x[-1]) for x in columns if len(x)], default=1.0)
 
     def y_range(self, further: list[Array], *, log: bool) -> tuple[float, float]:
-        """Return (low, high) of an axis that has room for every line and for `further` values."""
+        """Return (low, high) of a y axis with room for every line and for `further` values."""
         lines = [line for lines in self.by_run for line in lines]
         if log:
             return _log_range(lines, further)
@@ -196,7 +197,7 @@ class PlotLines:
     # -- values -----------------------------------------------------------------------------
 
     def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
-        """Return the measurement nearest to x, the newest for None; None where the run was not there.
+        """Return the measurement nearest to x, the newest if x is None; None where the run has none.
 
         Past a run's end, or before its first record, nothing was measured.
         """
@@ -211,7 +212,7 @@ class PlotLines:
         return float(values[nearest(places, x)])
 
     def _owner(self, run: Entry, metric: str, x: float | None) -> Entry:
-        """Return whose value it is at x: of a group, past the mean's end, its longest run's."""
+        """Return the run whose value is shown at x: of a group, past the mean's end, its longest."""
         if isinstance(run, SeedGroup) and x is not None:
             places, _ = run.curve(metric, self.model.x_axis)
             if len(places) and x > places[-1]:
@@ -219,7 +220,7 @@ class PlotLines:
         return run
 
     def band_at(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
-        """Return (low, high) of what the runs of a group reach at x; None of one run, or where they are not."""
+        """Return (low, high) of a group's runs at x; None for one run, or where the group has no points."""
         if not isinstance(run, SeedGroup):
             return None
         places, low, high = run.band(metric, self.model.x_axis)
@@ -229,14 +230,14 @@ class PlotLines:
         return float(low[here]), float(high[here])
 
     def last_before(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
-        """Return where a run that is not at x was measured last, and what; else None."""
+        """Return (x, value) of the last measurement of a run that ends before x; else None."""
         places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
         if not len(places) or x <= places[-1]:
             return None
         return float(places[-1]), float(values[-1])
 
     def rows_at(self, x: float) -> list[tuple[int, int, str, float, tuple[float, float] | None]]:
-        """Return (run, line, name, value, band) of every line measured there, the highest first."""
+        """Return (run, line, name, value, band) of every line measured at x, the highest first."""
         found = []
         runs = self.runs
         for index, run in enumerate(runs):
@@ -252,7 +253,7 @@ class PlotLines:
         return sorted(found, key=lambda row: -row[3])
 
     def to_csv(self) -> str:
-        """Return every point of every run on show, not only what is drawn."""
+        """Return every point of every run on show as CSV, not only the drawn ones."""
         names = [metric for metric, _ in self.spec.lines]
         rows = ["run," + self.model.x_axis + "," + ",".join(names)]
         entries = self.model.entries()
@@ -266,7 +267,7 @@ class PlotLines:
 
 
 def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
-    """Room on a logarithmic axis for the positive values of the lines, their bands, and `further`."""
+    """Return (low, high) of a logarithmic axis for the positive values of lines, bands and `further`."""
     edges = [edge for line in lines if line.band for edge in line.band[1:]]
     values = [*(line.y for line in lines), *edges, *further]
     extremes = _extremes([y[y > 0] for y in values])
@@ -276,12 +277,11 @@ def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
 
 
 def _extremes(values: list[Array]) -> list[tuple[float, float]]:
-    """Return (least, largest) of each that is not empty."""
     return [(float(y.min()), float(y.max())) for y in values if len(y)]
 
 
 def _bulk(lines: list[Line]) -> tuple[float, float]:
-    """Where all but the extreme values of the lines lie, with some room."""
+    """Return the range of all but the extreme values of the lines, with some room."""
     low, high = np.quantile(np.concatenate([line.y for line in lines]), (OUTLIERS, 1 - OUTLIERS))
     room = BULK_ROOM * (high - low)
     return (
@@ -291,7 +291,7 @@ def _bulk(lines: list[Line]) -> tuple[float, float]:
 
 
 def _within(band: tuple[Array, Array, Array], low: float, high: float) -> tuple[Array, Array, Array]:
-    """The part of a band between two places, and one place more on either side."""
+    """Return the part of a band between two x values, and one point more on either side."""
     first = max(0, int(band[0].searchsorted(low)) - 1)
     last = int(band[0].searchsorted(high, side="right")) + 1
     x, floor, top = band
@@ -299,20 +299,20 @@ def _within(band: tuple[Array, Array, Array], low: float, high: float) -> tuple[
 
 
 def _cell(value: float) -> str:
-    """A number in a CSV file; nothing where it was not measured."""
+    """Return a number as a CSV cell; empty for NaN."""
     return "" if np.isnan(value) else f"{value:.10g}"
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
     room = (high - low) * 0.08
-    if high - low < 1e-3 * abs(high):  # as good as constant: ticks would all read the same
+    if high - low < 1e-3 * abs(high):  # nearly constant: all ticks would read the same
         room = abs(high) * 0.1
-    room = room or 1.0  # nothing but zeros
+    room = room or 1.0  # all values are zero
     return low - room, high + room
 
 
 def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[float, float]:
-    """Return the old range while the new one fits well: a plot that breathes must be drawn anew."""
+    """Return the old range while the new one still fits well: each change redraws the whole plot."""
     if old is None:
         return new
     fits = old[0] <= new[0] and new[1] <= old[1]
@@ -320,8 +320,10 @@ def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[
 
 
 def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
-    """Return the greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
-    the run's tasks together."""
+    """Return the greedy validations of the metric's task (`success_rate/<task>`).
+
+    A metric without a task gets those of all the run's tasks together.
+    """
     task = metric.partition("/")[2]
     return [
         record

@@ -1,4 +1,4 @@
-"""Curves: every plot as a small multiple, by group; one of them fills the page when asked."""
+"""The Curves tab: every plot small, by group; one of them can fill the page."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from gui.state.seed_groups import SPREADS
 from gui.state.telemetry import TelemetryModel
 
 LEAST_WIDTH = 232
-"""Pixels of a small multiple."""
+"""Least width of a small plot in pixels."""
 HEAD_ROOM, SPREAD_WIDTH = 40, 260
-"""Pixels around the controls above the plots; of the list of ways to show seeds."""
+"""Pixels around the controls above the plots; width of the list of seed displays."""
 SEARCH_WIDTHS = 104, 280
-"""Least and most of the filter: an expression is long."""
+"""Least and most width of the filter: an expression is long."""
 MAKE_S = 0.01
-"""Longest that one turn goes on making plots: each is two dozen parts."""
+"""Most seconds of one turn spent on making plots: each has two dozen parts."""
 PINNED, ADDED, OTHER = "pinned", "added", "other"
 SECTIONS = {PINNED: "Pinned", "tasks": TASKS, **PAGES, OTHER: MORE, ADDED: "Added"}
-"""Titles of groups by their names; those of other trainers' metrics are called as they are."""
+"""Titles of groups by name; groups of other trainers' metrics have their own names as titles."""
 
 
 class CurvesView(QWidget):
@@ -141,7 +141,7 @@ class CurvesView(QWidget):
         return head
 
     def _fit_head(self) -> None:
-        """What is chosen goes above what is adjusted where they have no room side by side."""
+        """Put the choices above the sliders when there is no room side by side."""
         beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         items = map(self._rows.itemAt, range(self._rows.count()))
         needed = sum(item.sizeHint().width() for item in items if item is not None)
@@ -172,7 +172,7 @@ class CurvesView(QWidget):
         self._large_column.setContentsMargins(0, 0, 0, 8)
         return page
 
-    # -- which plots ------------------------------------------------------------------------
+    # -- choice of plots --------------------------------------------------------------------
 
     def cards_in_front(self) -> list[PlotCard]:
         if self.large is not None:
@@ -180,13 +180,13 @@ class CurvesView(QWidget):
         return [card for section in self._sections.values() for card in section.cards]
 
     def _small(self) -> list[PlotCard]:
-        """The plots of the page in their order, less those of closed groups."""
+        """Return the plots of the page in their order, less those of closed groups."""
         items = (self._column.itemAt(place) for place in range(self._column.count()))
         found = (item.widget() for item in items if item is not None)
         return [card for one in found if isinstance(one, PlotSection) for card in one.cards]
 
     def measured(self) -> list[str]:
-        """Return every scalar of the runs on show."""
+        """Return every scalar that the runs on show measure."""
         runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
         return list({name: True for run in runs if run is not None for name in run.table.names})
 
@@ -195,14 +195,14 @@ class CurvesView(QWidget):
         self._arrange_in_front()
 
     def _arrange_in_front(self) -> None:
-        """Behind other tabs there is nothing to arrange: that waits until this one is shown."""
+        """Arrange the plots only while this tab is visible; otherwise when it is next shown."""
         if self.isVisible():
             self.arrange()
 
     def arrange(self) -> None:
-        """Show the plots of what is measured, where the person wants them.
+        """Show the plots of all measured metrics in the user's order.
 
-        Plots that were never shown are made in later turns once this one took long.
+        New plots that would take too long are made in later turns.
         """
         measured = self.measured()
         deadline, most = time.perf_counter() + MAKE_S, len(self.board.cards) + 1
@@ -223,13 +223,13 @@ class CurvesView(QWidget):
             self._show_plots_or_why_none(measured, found)
 
     def _unhidden(self, group: str, specs: list[PlotSpec]) -> list[PlotSpec]:
-        """Return a group's plots in the person's order, less those that were hidden."""
+        """Return a group's plots in the user's order, less the hidden ones."""
         by_name = {spec.metric: spec for spec in specs}
         wanted = list(by_name) if group == PINNED else self._choices.ordered(list(by_name))
         return [by_name[name] for name in wanted if not self._choices.is_hidden(name)]
 
     def _fill_section(self, group: str, specs: list[PlotSpec], is_late: Callable[[], bool]) -> bool:
-        """Place the group's plots in its section; return whether all are there by now."""
+        """Place the group's plots in its section; return whether all of them exist by now."""
         is_folded = self._choices.is_folded(group)
         drawn = [] if is_folded else specs
         cards = [self._card(spec) for spec in drawn if spec.metric in self.board.cards or not is_late()]
@@ -249,7 +249,7 @@ class CurvesView(QWidget):
         self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
 
     def _groups(self, measured: list[str]) -> dict[str, list[PlotSpec]]:
-        """Return the plots that the filter finds by group, the groups in their order."""
+        """Return the plots that match the filter by group, the groups in their order."""
         groups: dict[str, list[PlotSpec]] = {name: [] for name in SECTIONS if name != ADDED}
         search = TextSearch(self.search.text().split())
         for group, spec in self._grouped(measured):
@@ -262,9 +262,9 @@ class CurvesView(QWidget):
         return {**groups, PINNED: pinned}
 
     def _grouped(self, measured: list[str]) -> Iterator[tuple[str, PlotSpec]]:
-        """Yield (group, plot) of each plot with a line that is measured.
+        """Yield (group, plot) of each plot with a measured line.
 
-        Metrics of other trainers are grouped by what stands before their first slash.
+        Metrics of other trainers are grouped by their prefix before the first slash.
         """
         found = set(measured)
         specs = [*every_spec(), *further_specs(measured)]
@@ -277,14 +277,14 @@ class CurvesView(QWidget):
             yield group, spec
 
     def _on_page(self) -> list[tuple[str, list[str]]]:
-        """Return title and plots of each group, less those that are hidden, closed or filtered out."""
+        """Return (title, plots) of each group, less those hidden, closed or filtered out."""
         groups = self._groups(self.measured()).items()
         open_groups = [(group, specs) for group, specs in groups if not self._choices.is_folded(group)]
         found = [(_title(group), self._unhidden(group, specs)) for group, specs in open_groups]
         return [(title, [spec.metric for spec in specs]) for title, specs in found if specs]
 
     def _section(self, group: str) -> PlotSection:
-        """The section of a group, made where it stands when it is first asked for."""
+        """Return the section of a group, made on first use."""
         if group not in self._sections:
             made = self._sections[group] = PlotSection(_title(group))
             made.toggled.connect(lambda: self._choices.toggle_folded(group))
@@ -311,7 +311,7 @@ class CurvesView(QWidget):
             self.add.setCurrentIndex(-1)
 
     def _place_of(self, group: str) -> int:
-        """Where a new section goes: those of other trainers by their names, before added plots."""
+        """Return the index of a new section: those of other trainers by name, before added plots."""
         later = [other for other in sorted(self._sections) if other.endswith("/") and other > group]
         later = later if group.endswith("/") else []
         if ADDED in self._sections:
@@ -335,7 +335,7 @@ class CurvesView(QWidget):
             if moved in shown and on in shown:
                 self._choices.move(moved, on, shown)
 
-    # -- one fills the page -----------------------------------------------------------------
+    # -- one plot fills the page ------------------------------------------------------------
 
     def _on_maximised(self, metric: str) -> None:
         has_keys = isinstance(self.window().focusWidget(), PlotCard)
@@ -345,7 +345,7 @@ class CurvesView(QWidget):
             self.large = None
             self.board.cards.pop("", None)
         self.search.setVisible(not metric)
-        self.add.setVisible(not metric)  # on this page it would add to one that is out of sight
+        self.add.setVisible(not metric)  # an added plot would not be visible on this page
         if metric:
             self.large = self.board.make_card(spec_by_name(metric, self.measured()), key="")
             self.large.show_axis()
@@ -362,7 +362,7 @@ class CurvesView(QWidget):
                 card.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _draw(self, metric: str, kind: str) -> bytes:
-        """A plot as a file's bytes; as large as it is on show, or as when it fills the page."""
+        """Return a plot as a file's bytes, at its size on show or its size when it fills the page."""
         large = self.large if self.large and self.large.isVisible() else None
         card = large if large and large.spec.metric == metric else None
         card = card or PlotCard(spec_by_name(metric, self.measured()), self._model)
@@ -386,6 +386,6 @@ def _title(group: str) -> str:
 
 
 def _words(spec: PlotSpec, group: str) -> str:
-    """What a filter looks at, in small letters: title, group, names of the lines."""
+    """Return the lower-case text that the filter matches: title, group, names of the lines."""
     names = (spec.title, tr(SECTIONS.get(group, "")), *(name for name, _ in spec.lines))
     return " ".join(names).lower()

@@ -1,4 +1,4 @@
-"""The disk: what runs take of it, archives that make room, runs that come back from them."""
+"""Disk use: the size of each run, archives that free space, and restoring runs from them."""
 
 from __future__ import annotations
 

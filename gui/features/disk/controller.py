@@ -1,4 +1,4 @@
-"""The disk: what runs take of it, archives that make room, and runs that come back from them."""
+"""Disk use: the size of each run, archives that free space, and restoring runs from them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from trainer_core.wire.run_record import ARCHIVED, RunRecord, is_archived
 
 DAY_S = 86_400
 CLOSE_S = 3.0
-"""How long the end of a tool that was killed is waited for."""
+"""Longest wait in seconds for a killed tool to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskRow:
-    """Sizes are in bytes."""
+    """A run in the table of disk use; sizes are in bytes."""
 
     run: RunRecord
     label: str
@@ -40,12 +40,12 @@ class DiskRow:
 
     @property
     def is_movable(self) -> bool:
-        """Only what has ended, and is there, can be archived."""
+        """True if the run can be archived: it has ended and its folder exists."""
         return self.run.state.is_end and self.total > 0
 
 
 def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None = None) -> list[DiskRow]:
-    """Return the rows that `dmglab archive --older-than DAYS --keep N` would take: the newest `keep` are spared."""
+    """Return the rows that `dmglab archive --older-than DAYS --keep N` would take, all but the newest `keep`."""
     ended = sorted((row for row in rows if row.is_movable), key=lambda row: row.run.finished_at)
     spared = ended[: len(ended) - keep] if keep else ended
     limit = (now or time.time()) - days * DAY_S
@@ -54,16 +54,16 @@ def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None 
 
 class ArchivesController(QObject):
     changed = Signal()
-    """Rows, free space or what is under way."""
+    """The rows, the free space or the work under way changed."""
 
     def __init__(self, bridge: Bridge, runs: RunList, checkpoints: CheckpointsController, notices: Notices) -> None:
         super().__init__()
         self._bridge, self._runs = bridge, runs
         self._checkpoints, self._notices = checkpoints, notices
         self.rows: list[DiskRow] = []
-        """The largest first."""
+        """Rows, the largest first."""
         self.working = ""
-        """What is under way, in words; empty when nothing is."""
+        """Work under way, in words; empty when there is none."""
         self._job: Job | None = None
         self._task: asyncio.Task[dict[str, Any]] | None = None
         self._cancelled = False
@@ -80,10 +80,10 @@ class ArchivesController(QObject):
     def folder(self) -> Path:
         return self._bridge.home.archives
 
-    # -- looking ----------------------------------------------------------------------------
+    # -- measuring --------------------------------------------------------------------------
 
     def measure(self) -> None:
-        """Ask what each run takes."""
+        """Measure the size of each run, in a process of its own."""
         if not self.working:
             self._tell(tr("Measuring"))
             self._bridge.spawn(
@@ -100,10 +100,10 @@ class ArchivesController(QObject):
         self.rows = sorted(rows, key=lambda row: -row.total)
         self._tell("")
 
-    # -- making room ------------------------------------------------------------------------
+    # -- archiving and restoring ------------------------------------------------------------
 
     def archive(self, run_ids: list[str]) -> None:
-        """Write each run into one file, compare that, and remove the run's folder."""
+        """Write each run into an archive, compare that with the run, then delete the run's folder."""
         if run_ids and not self.working:
             self._cancelled = False
             self._tell(tr("Archiving"))
@@ -112,7 +112,7 @@ class ArchivesController(QObject):
             )
 
     async def _archive_all(self, run_ids: list[str]) -> tuple[int, int]:
-        """How many were archived, and how many bytes smaller they are now."""
+        """Return (number of archived runs, bytes saved)."""
         saved = done = 0
         for number, run_id in enumerate(run_ids, 1):
             self._tell(tr("Archiving {number} of {count}", number=number, count=len(run_ids)))
@@ -141,19 +141,19 @@ class ArchivesController(QObject):
         self.measure()
 
     def cancel(self) -> None:
-        """End what is under way; the run that it was about stays as it was."""
+        """Cancel the work under way; the run being handled stays as it was."""
         self._cancelled = True
         if self._job is not None:
             self._job.cancel()
 
     async def close(self) -> None:
-        """End what is under way, and wait until its process is gone."""
+        """Cancel the work under way, and wait up to CLOSE_S for its process to end."""
         self.cancel()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=CLOSE_S)
 
     def restore(self, file: Path) -> None:
-        """Bring an archived run back, every file compared with its hash."""
+        """Restore a run from its archive, checking the hash of every file."""
         if not self.working:
             self._tell(tr("Restoring {name}", name=file.name))
             self._bridge.spawn(
@@ -184,7 +184,7 @@ class ArchivesController(QObject):
         return self.working
 
     def restore_refusal(self, runs: list[RunRecord]) -> str:
-        """Return why these runs cannot be restored now; empty when the one can."""
+        """Return why these runs cannot be restored now; empty for one archived run."""
         if len(runs) != 1 or not is_archived(runs[0]):
             return tr("It is not archived")
         return self.working
@@ -216,7 +216,7 @@ class ArchivesController(QObject):
         self.changed.emit()
 
     def _on_run_changed(self, notice: RunChanged) -> None:
-        """An archived run's checkpoints are no cards any more; a restored one's are."""
+        """Remove the cards of an archived run's checkpoints; add those of a restored run."""
         run = notice.record
         if is_archived(run):
             self._checkpoints.model.drop_missing(run.run_id)

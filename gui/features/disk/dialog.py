@@ -1,4 +1,4 @@
-"""Disk use: what each run takes, which are old, archive and restore."""
+"""Dialog of disk use: the size of each run, selection of old ones, archive and restore."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from trainer_core.lab.task_lists import short_task
 
 COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
 NARROW = {"State": 84, "Ended": 104, "Best": 60, "Checkpoints": 96, "Total": 76}
-"""Pixels; the others share what is left."""
+"""Widths in pixels; the other columns share the rest."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 DAYS, KEEP = 30, 20
 
 
 class Archives(Protocol):
-    """What the dialog asks for; a controller does it."""
+    """Interface of the controller that the dialog calls."""
 
     changed: Any
     rows: list[DiskRow]
@@ -51,7 +51,7 @@ class Archives(Protocol):
 
 
 class DiskDialog(QDialog):
-    """Nothing is removed that is not in an archive which was read back and compared."""
+    """Dialog of disk use; a run is only deleted after its archive was read back and compared."""
 
     def __init__(self, parent: QWidget, archives: Archives) -> None:
         super().__init__(parent)
@@ -127,10 +127,10 @@ class DiskDialog(QDialog):
         row.addWidget(button(tr("Close"), "diskClose", clicked=self.accept))
         return row
 
-    # -- following --------------------------------------------------------------------------
+    # -- following the controller -----------------------------------------------------------
 
     def renew(self) -> None:
-        """Show what the controller knows now."""
+        """Show the controller's current state."""
         archives = self._archives
         if archives.rows is not self._shown:
             self._fill(archives.rows)
@@ -178,7 +178,7 @@ class DiskDialog(QDialog):
         return [self._shown[row] for row in sorted(rows)]
 
     def select_old(self) -> None:
-        """Select what the rule of days and newest runs would archive."""
+        """Select the runs that the rule of days and newest runs would archive."""
         old = {row.run.run_id for row in old_rows(self._shown, self.days.value(), self.keep.value())}
         self.table.clearSelection()
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.MultiSelection)

@@ -1,4 +1,4 @@
-"""Games: those that we ship and those that a person opened; play one at once."""
+"""Games: shipped ones and those that the user opened; play one at once."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
 
 
 def fill_recent(menu: QMenu, cards: Sequence[RomCard], play: Callable[[str], None]) -> None:
-    """List the games that were played last; `play` gets the key of the one that is chosen."""
+    """List the games played last; `play` gets the key of the chosen one."""
     menu.clear()
     for card in cards:
         action = menu.addAction(card.title.replace("&", "&&"))

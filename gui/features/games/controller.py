@@ -1,4 +1,4 @@
-"""A person's own games: open one, play it at once, find it again after it moved."""
+"""The user's own games: open one, play it at once, find it again after it moved."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from trainer_core.service import run_job
 from trainer_core.wire.regular_files import is_regular
 
 PICTURES_AFTER_MS = 8000
-"""A game that has just begun gets the computer for itself."""
+"""Milliseconds after a game starts before pictures are made: until then it gets the whole computer."""
 
 
 class LibraryController(QObject):
     file_wanted = Signal(str, object)
-    """Title of a question for a ROM file, and what takes its path: the window asks."""
+    """Title of a file dialog for a ROM, and the function that takes the chosen path; the window asks."""
     looked_for = Signal()
-    """A game is about to be chosen."""
+    """The user is about to choose a game."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class LibraryController(QObject):
         self._navigation, self._notices, self._palette = navigation, notices, palette
         self.library = library
         self._pictured: set[str] = set()
-        """Keys of the games whose pictures were asked for; one that has none is not asked again."""
+        """Keys of the games whose pictures were requested; a game that shows none is not tried again."""
         self._photo = QTimer(self, singleShot=True, interval=PICTURES_AFTER_MS)
         self._photo.timeout.connect(self.take_pictures)
         playing.started.connect(self._on_started)
@@ -57,7 +57,7 @@ class LibraryController(QObject):
     # -- opening ----------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Prepare for somebody who looks for a game to play."""
+        """Announce that the user looks for a game, and make missing pictures."""
         self.looked_for.emit()
         self.take_pictures()
 
@@ -80,7 +80,7 @@ class LibraryController(QObject):
             self._session.set_rom(str(path))
 
     def _offer_unpacking(self, path: Path) -> None:
-        """A ROM stays where it is: out of an archive it comes beside it, and only when asked."""
+        """Offer to unpack a ROM beside its archive: files are only written after the user agreed."""
         found = roms_in(path)
         if not found:
             text = tr("{path}: a zip archive without a .gb file in it", path=path)
@@ -105,7 +105,7 @@ class LibraryController(QObject):
         self._tell(reason, tr("Open another..."), self.ask_open)
 
     def play(self, key: str) -> None:
-        """Play a game of the library, if its file is the one that was registered."""
+        """Play a game of the library, if its file has the registered hash."""
         card = self.library.card(key)
         if card is None:
             return
@@ -129,10 +129,10 @@ class LibraryController(QObject):
         self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
         self.library.reload()
 
-    # -- finding again ----------------------------------------------------------------------
+    # -- moved games ------------------------------------------------------------------------
 
     def locate(self, key: str) -> None:
-        """Ask where a registered game is now."""
+        """Ask for the new path of a registered game."""
         card = self.library.card(key)
         if card is not None:
             self.file_wanted.emit(tr("Where is {title}?", title=card.title), lambda path: self._found(card, path))
@@ -162,7 +162,7 @@ class LibraryController(QObject):
         self._bridge.spawn(in_thread(sha256_of_rom, Path(path)), then=check)
 
     def forget_selected(self) -> None:
-        """Take a game off the list; its file stays."""
+        """Remove the selected game from the list; its file stays."""
         card = self.library.card(self.library.selected)
         if card is not None and not card.shipped:
             self._rom("remove", card.key, then=lambda found: self.library.reload())
@@ -189,14 +189,14 @@ class LibraryController(QObject):
             self._notices.tell(row["title"] or tr("This ROM"), warning, "warn")
 
     def _on_playing(self) -> None:
-        """A ROM that could not be played is not the session's: the one that still plays is."""
+        """Restore the session's choice of game after a ROM failed to play: the previous one still plays."""
         playing, rom = self._playing, self._session.rom
         if rom and playing.error and not playing.busy and (playing.request is None or playing.request.task != rom):
             plays_on = playing.request.task if playing.request and playing.is_rom else ""
             self._session.set_rom(plays_on)
 
     def take_pictures(self) -> None:
-        """Have a picture made of each game that has none, in a process of its own."""
+        """Make a picture of each game that has none, in a process of its own."""
         missing = [
             card
             for card in self.library.cards
@@ -213,9 +213,9 @@ class LibraryController(QObject):
         self._bridge.spawn(work, title=tr("Pictures of the games"), then=self._on_pictures)
 
     def picture_of(self, card: RomCard) -> QImage | None:
-        """Return what a game shows of itself, in the screen's colours; None while there is none."""
+        """Return a game's picture in the screen's colours; None while there is none."""
         picture = self.library.thumbnail(card.key)
-        found = QImage(str(picture)) if is_regular(picture) else QImage()  # a pipe is waited for
+        found = QImage(str(picture)) if is_regular(picture) else QImage()  # opening a pipe would block
         if found.isNull():
             return None
         grey = found.convertToFormat(QImage.Format.Format_Grayscale8)
@@ -242,7 +242,7 @@ class LibraryController(QObject):
 
 
 def why_no_rom(path: Path) -> str:
-    """Return what is wrong with a path at first sight; empty when it may be a ROM."""
+    """Return why a path cannot be a ROM, judged by suffix, size and header; empty when it may be one."""
     if path.is_dir():
         return tr("a folder; choose a .gb file")
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""The games that a person has: those that we ship, those that were opened, ROMs inside archives."""
+"""The list of games: shipped ones, those that the user opened, ROMs inside archives."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trainer_core.wire.regular_files import is_regular, open_regular
 
 ZIP_MAGIC = b"PK\x03\x04"
 KEPT_GAMES = 100
-"""Games whose order of play is remembered."""
+"""Number of games whose order of play is remembered."""
 
 
 def is_zip(path: Path) -> bool:
-    """Return whether a file begins as a zip archive does, whatever it is called."""
+    """Return whether a file begins as a zip archive does, whatever its name."""
     try:
         with path.open("rb") as file:
             return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
@@ -31,7 +31,7 @@ def is_zip(path: Path) -> bool:
 
 
 def roms_in(path: Path) -> list[str]:
-    """Return the names of the ROMs in an archive; empty for one that cannot be read."""
+    """Return the names of the ROMs in an archive; empty for an unreadable one."""
     try:
         with parsing(path), open_regular(path) as file, open_zip(file) as archive:
             return [
@@ -44,10 +44,9 @@ def roms_in(path: Path) -> list[str]:
 
 
 def unpack(path: Path, name: str) -> Path:
-    """Write the ROM `name` beside its archive; where it lies. Nothing that is there is replaced.
+    """Write the ROM `name` beside its archive and return its path; existing files are kept.
 
-    Raises LabError for an archive that is damaged or locked, OSError for a place that cannot be
-    written.
+    Raises LabError when the archive is damaged or locked, OSError when the folder cannot be written.
     """
     with (
         parsing(tr("{path}: cannot be unpacked", path=path)),
@@ -55,7 +54,7 @@ def unpack(path: Path, name: str) -> Path:
         open_zip(file) as archive,
         archive.open(name) as member,
     ):
-        data = member.read(MAX_ROM_BYTES + 1)  # whatever the archive's list promises
+        data = member.read(MAX_ROM_BYTES + 1)  # the size in the archive's directory may be wrong
     plain = PurePosixPath(name.replace("\\", "/")).name
     place = path.with_name(plain)
     is_there = place != path and place.is_file() and place.stat().st_size == len(data)
@@ -75,18 +74,18 @@ def unpack(path: Path, name: str) -> Path:
 @dataclass(frozen=True, slots=True)
 class RomCard:
     key: str
-    """SHA-256, or the path of a game that we ship."""
+    """SHA-256, or the path of a shipped game."""
     path: Path
     title: str
     facts: str
     warnings: tuple[str, ...] = ()
     shipped: bool = False
     problem: str = ""
-    """Why it cannot be played now; empty when its file is there."""
+    """Reason why the game cannot be played now; empty when its file is there."""
 
 
 class RomLibrary(QObject):
-    """Rows of what `dmglab rom add` registered; files stay where they are."""
+    """The ROMs that `dmglab rom add` registered; their files stay where they are."""
 
     changed = Signal()
     selection_changed = Signal()
@@ -96,9 +95,9 @@ class RomLibrary(QObject):
         self._home, self._settings = home, settings
         self.cards: list[RomCard] = []
         self.selected = ""
-        """Key of the card that is chosen."""
+        """Key of the selected card."""
         self.error = ""
-        """Why the register cannot be read; empty when it can."""
+        """Reason why the register cannot be read; empty when it can."""
 
     def reload(self) -> None:
         self.error = ""
@@ -123,7 +122,7 @@ class RomLibrary(QObject):
         return next((card for card in self.cards if card.path == path), None)
 
     def recent(self, most: int = 10) -> list[RomCard]:
-        """Return the games that were played, the last one first."""
+        """Return the games that were played, most recent first."""
         found = (self.card(key) for key in self._recent())
         return [card for card in found if card is not None][:most]
 
@@ -133,14 +132,14 @@ class RomLibrary(QObject):
             self.selection_changed.emit()
 
     def note_played(self, key: str) -> None:
-        """Put the game first from now on."""
+        """Move the game to the head of the recently played ones."""
         keys = [key, *(other for other in self._recent() if other != key)][:KEPT_GAMES]
         self._settings.set("library/recent", "\n".join(keys))
         self.selected = key
         self.reload()
 
     def thumbnail(self, key: str) -> Path:
-        """Return where the picture of a game is kept, a PNG; it may not be there yet."""
+        """Return the path of a game's picture, a PNG that may not exist yet."""
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         return self._home.root / "library" / f"{name}.png"
 
@@ -163,7 +162,7 @@ def _card(sha256: str, rom: RegisteredRom) -> RomCard:
 
 
 def _bad_card(name: str, reason: str) -> RomCard:
-    """An entry of roms.json that names no ROM; a path of its own keeps it apart from the others."""
+    """Return the card of a damaged entry in roms.json; its unique path keeps it apart from others."""
     title = tr("Bad entry {name}", name=shown(name, 16))
     return RomCard(key=name, path=Path(shown(name)), title=title, facts="", problem=reason)
 

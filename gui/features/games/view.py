@@ -1,4 +1,4 @@
-"""The games tab: what there is to play, with pictures; open another, find one that moved."""
+"""The games tab: playable games with pictures; open another, find one that moved."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class GamesView(QWidget):
             return QIcon(blank)
         icon, shown = QIcon(), QPixmap.fromImage(found.scaled(PICTURE))
         icon.addPixmap(shown)
-        icon.addPixmap(shown, QIcon.Mode.Selected)  # else it is tinted
+        icon.addPixmap(shown, QIcon.Mode.Selected)  # else Qt tints it
         return icon
 
     def _on_current(self, item: QListWidgetItem | None) -> None:

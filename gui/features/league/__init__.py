@@ -1,4 +1,4 @@
-"""The league: unlike players on one task, in one table."""
+"""The league: different kinds of players compared on one task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A league in a process of its own: who plays, how far it is, the table that came out."""
+"""The league's process: players, progress, resulting table."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ MAX_EPISODES = 16
 
 
 class LeagueController(QObject):
-    """`dmglab league --record` on the chosen policy's tasks, else the session's; the rows stay
-    until the next one."""
+    """Runner of `dmglab league --record` on the next task.
+
+    The rows stay until the next league.
+    """
 
     changed = Signal()
     progressed = Signal(float)
@@ -38,12 +40,12 @@ class LeagueController(QObject):
         self._bridge, self._session = bridge, session
         self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
         self.rows: list[dict[str, Any]] = []
-        """Of league.json, best first."""
+        """Rows of league.json, best first."""
         self.task = self.error = ""
-        """Of the rows; why the last league has none."""
+        """Task of the rows; reason why the last league has none."""
         self.chosen = -1
         self.players = "random"
-        """As on the command line, spaces between; marks around what has spaces itself."""
+        """Players as on the command line: separated by spaces, those with spaces of their own quoted."""
         self._job: Job | None = None
         self._busy = False
         session.task_changed.connect(lambda task: self.changed.emit())
@@ -55,7 +57,7 @@ class LeagueController(QObject):
 
     @property
     def next_task(self) -> str:
-        """What a league that begins now is played on: the chosen policy's tasks if it plays."""
+        """Task of the next league: the chosen policy's tasks if it plays, else the session's."""
         card = self._checkpoints.selected
         plays = card is not None and f"checkpoint={card.folder}" in self.players
         return card.task if card is not None and plays else self._session.task
@@ -68,7 +70,7 @@ class LeagueController(QObject):
         self.changed.emit()
 
     def add_checkpoint(self) -> None:
-        """Let the checkpoint that is chosen in the app take part."""
+        """Add the app's selected checkpoint to the players."""
         card = self._checkpoints.selected
         if card is not None:
             player = shlex.quote(f"checkpoint={card.folder}")
@@ -78,7 +80,7 @@ class LeagueController(QObject):
         return "" if self._checkpoints.selected is not None else tr("Pick a checkpoint first")
 
     def refusal(self) -> str:
-        """Return why none can begin; empty while one can, or can be stopped."""
+        """Return why no league can begin; empty while one can, or can be stopped."""
         if self._busy:
             return ""
         try:
@@ -91,7 +93,7 @@ class LeagueController(QObject):
         return tr("{what} is no player", what=options[0]) if options else ""
 
     def toggle(self) -> None:
-        """Begin a league, or stop the one under way."""
+        """Begin a league, or stop the running one."""
         if self._job is not None:
             self._job.cancel()
         elif not self._busy:
@@ -134,7 +136,7 @@ class LeagueController(QObject):
         self.error = tr("Stopped") if reason == "cancelled" else reason
         self.changed.emit()
 
-    # -- an entry ---------------------------------------------------------------------------
+    # -- a row of the table -----------------------------------------------------------------
 
     def choose(self, row: int) -> None:
         if row != self.chosen:
@@ -149,7 +151,7 @@ class LeagueController(QObject):
         return ""
 
     def replay(self) -> None:
-        """Show the first episode of the chosen player in the Replay tab."""
+        """Show the first episode of the selected player in the Replay tab."""
         if not self.replay_refusal():
             self._replay.load(Path(self.rows[self.chosen]["recording"]))
             self._navigation.show(Place.REPLAY)

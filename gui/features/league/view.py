@@ -1,4 +1,4 @@
-"""The league: unlike players on one task, in one table; any entry can be played back."""
+"""The league's dialog: players, table of results, replay of a player's first episode."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class LeagueView(QWidget):
 
 
 def short_name(player: str) -> str:
-    """Return `kind=demos` of `kind=/a/b/demos`; of a checkpoint its run's last letters as well."""
+    """Return `kind=demos` for `kind=/a/b/demos`; for a checkpoint, also the last letters of its run."""
     kind, _, where = player.partition("=")
     if "/" not in where or "://" in where:
         return player

@@ -1,4 +1,4 @@
-"""The log: what happens in words, alerts, and what helps against a failure."""
+"""The log: events in words, alerts, and remedies for failures."""
 
 from __future__ import annotations
 

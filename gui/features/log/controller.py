@@ -1,4 +1,4 @@
-"""What happens, put into words: lines of the log, and the few things a person is told at once."""
+"""Text of events: lines of the log, and the few notices shown at once."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from trainer_core.wire import records
 from trainer_core.wire.run_record import RunRecord, RunState
 
 SHELL_WAY = re.compile(r", or [^,;:`]*`dmglab [^`]*`.*", re.DOTALL)
-"""What a cause ends in that has named another way out, one of the app's own, before."""
+"""End of a cause that proposes a shell command after another remedy, one of the app's own."""
 OFTEN = f"{records.VALIDATING} "
-"""So begins a detail that comes every second: no lines for a log."""
+"""Prefix of a detail that comes every second, too often for log lines."""
 SILENCE_LOOK_MS = 2000
 SILENCE = "silence"
-"""Subject of the notice about a run that says nothing."""
+"""Subject of the notice about a run without heartbeats."""
 
 
 class Journal(QObject):
@@ -47,7 +47,7 @@ class Journal(QObject):
         self._bridge, self._log, self._notices = bridge, log, notices
         self._navigation, self._checkpoints = navigation, checkpoints
         self._alive: set[str] = set()
-        """Runs that were seen before their end: one that was imported did not end just now."""
+        """Runs seen before their end: an imported run did not end just now."""
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
         bridge.log_lines.connect(self._on_lines)
@@ -56,7 +56,7 @@ class Journal(QObject):
         bridge.traced.connect(self._on_traceback)
 
     def write_report(self, run_id: str, path: Path) -> None:
-        """Put what explains a failure, and nothing that is somebody's, into one file."""
+        """Write the files that explain a failure, without personal data, into one archive."""
         lines = [line.text for line in self._log.lines]
         work = in_thread(write_report, self._bridge.home, run_id, path, lines)
         self._bridge.spawn(
@@ -124,7 +124,7 @@ class Journal(QObject):
         self._tell_failure(title, cause)
 
     def _tell_failure(self, title: str, cause: str, *, is_news: bool = False, subject: str = "") -> None:
-        """One banner: the catalogue's code and title, the cause, and the command that helps."""
+        """Show one banner: the catalogue's code and title, the cause, and the command that helps."""
         failure = failure_of(cause)
         if failure is None:
             self._notices.tell(
@@ -137,7 +137,7 @@ class Journal(QObject):
                 subject=subject,
             )
             return
-        # The log has the cause; a command of a shell is no help to whoever reads a window.
+        # The log has the full cause; a shell command is no help in a window.
         plain = SHELL_WAY.sub("", cause)
         text = f"{tr(failure.title)}: {tr(failure.means) if 'dmglab ' in plain else plain}"
         self._notices.tell(
@@ -153,18 +153,18 @@ class Alerts(QObject):
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
         self._stalled = ""
-        """The run whose silence was told."""
+        """The run whose silence was announced."""
         telemetry.alerted.connect(self._on_alert)
         self._clock = QTimer(self, interval=SILENCE_LOOK_MS)
         self._clock.timeout.connect(self._look)
         self._clock.start()
 
     def _on_alert(self, run_id: str, alert: Alert) -> None:
-        if alert.kind != "error":  # the journal tells how a run failed
+        if alert.kind != "error":  # the journal reports how a run failed
             self._tell(f"{alert.title}: {self._telemetry.label(run_id)}", alert.text)
 
     def _look(self) -> None:
-        """A run that fell silent is told once, until it speaks again."""
+        """Announce once that a run fell silent, until it sends records again."""
         silent, run_id = self._training.stalled_for(), self._training.run_id
         if silent and self._stalled != run_id:
             self._stalled = run_id
@@ -173,7 +173,7 @@ class Alerts(QObject):
                 tr("for {silent:.0f} seconds", silent=silent),
                 SILENCE,
             )
-        elif not silent and self._stalled:  # it speaks again, ended, or is not looked at any more
+        elif not silent and self._stalled:  # it sends records again, ended, or is no longer on show
             self._stalled = ""
             self._notices.withdraw(SILENCE)
 

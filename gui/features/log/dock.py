@@ -1,4 +1,4 @@
-"""The log: standard error of trainers and players, state changes, lines that were no records."""
+"""The log dock: standard error of trainers and players, state changes, lines that were no records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLICE = 100
 
 
 class LogDock(Dock):
-    """Takes lines from the buffer in slices; stays put when it was scrolled up."""
+    """The log dock; takes lines from the buffer in slices, and keeps its position while scrolled up."""
 
     def __init__(self, buffer: LogBuffer, actions: ActionRegistry) -> None:
         super().__init__(tr("Log"), names.LOG_DOCK)
@@ -64,7 +64,7 @@ class LogDock(Dock):
         self._timer.start()
 
     def flush(self) -> None:
-        """Show the next slice of what is new."""
+        """Insert the next slice of new lines."""
         taken = self._buffer.take_new(SLICE)
         lines = [f"{line.clock}  {line.text}" for line in taken if self._shows(line)]
         if lines:
@@ -83,7 +83,7 @@ class LogDock(Dock):
         if follows:
             bar.setValue(bar.maximum())
         else:
-            # Blocks that fell off the top move the text up; stay with the same lines.
+            # Blocks dropped at the top move the text up; scroll to the same lines.
             dropped = max(0, before + len(lines) - MAX_LINES - blank)
             bar.setValue(max(0, place - dropped))
 

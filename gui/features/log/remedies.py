@@ -1,4 +1,4 @@
-"""What helps against a failure that the catalogue knows: one verb each, about the run on show."""
+"""Remedies for failures in the catalogue: one command each, about the run on show."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunState
 
 STEPS = "last_steps.npz"
-"""Of a receipt: what the replay shows (trainer_core.host.receipts)."""
+"""File of a receipt that the replay shows (trainer_core.host.receipts)."""
 FEW = 64
-"""Game Boys that a CPU keeps busy."""
+"""Number of Game Boys that keeps a CPU busy."""
 
 
 class Remedies(QObject):
@@ -41,24 +41,24 @@ class Remedies(QObject):
 
     @property
     def cause(self) -> str:
-        """Why the run on show failed; empty when it did not."""
+        """Reason why the run on show failed; empty when it did not."""
         run = self._training.record
         failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
         return run.reason if failed and run is not None else ""
 
     def failure(self) -> Failure | None:
-        """Return the catalogue's entry for the run on show."""
+        """Return the catalogue's entry for the failure of the run on show."""
         return failure_of(self.cause) if self.cause else None
 
-    # -- another order ----------------------------------------------------------------------
+    # -- changed configuration --------------------------------------------------------------
 
     def use_cpu(self) -> None:
-        """Write the order anew for the CPU, with as many Game Boys as that keeps busy."""
+        """Fill the form for the CPU, with as many Game Boys as keep it busy."""
         self._take_up()
         self._write({"device": "cpu", "num_envs": min(self._game_boys(), FEW)})
 
     def use_fewer(self) -> None:
-        """Write the order anew with half the Game Boys."""
+        """Fill the form with half the Game Boys."""
         self._take_up()
         self._write({"num_envs": max(1, self._game_boys() // 2)})
 
@@ -66,7 +66,7 @@ class Remedies(QObject):
         return "" if self._game_boys() > 1 else tr("The form asks for no Game Boys to halve")
 
     def _take_up(self) -> None:
-        """Begin from the failed run's configuration where one is on show."""
+        """Fill the form with the failed run's configuration, if one is on show."""
         if self.cause and not self._runs.reuse_refusal():
             self._runs.reuse_config()
 
@@ -85,7 +85,7 @@ class Remedies(QObject):
     # -- files and lines --------------------------------------------------------------------
 
     def open_receipt(self) -> None:
-        """Show the last steps before the failure, at the one where it went wrong.
+        """Show the receipt's last steps before the failure, at the failing step.
 
         A receipt of an earlier version has no steps: its folder is opened instead.
         """
@@ -103,7 +103,7 @@ class Remedies(QObject):
         return run.error.receipt if run is not None and run.error is not None else ""
 
     def copy_install(self) -> None:
-        """Put the command that installs what is missing into the clipboard."""
+        """Copy the command that installs the missing package to the clipboard."""
         line = self._install_line()
         QGuiApplication.clipboard().setText(line)
         self._notices.tell(tr("Copied"), line, "good")

@@ -1,4 +1,4 @@
-"""Memory: where a game keeps what, how that changes, and what lies in video memory."""
+"""Memory: search for values, watch addresses, view video memory."""
 
 from __future__ import annotations
 

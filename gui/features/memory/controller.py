@@ -1,4 +1,4 @@
-"""The memory of the game that plays: read while somebody looks, searched, watched."""
+"""Memory of the playing game: read while its dock is visible, searched, watched."""
 
 from __future__ import annotations
 
@@ -22,37 +22,36 @@ from trainer_core.wire.regular_files import read_regular
 
 CARTRIDGE = (0xA000, 0xC000)
 RAM = (CARTRIDGE, (0xC000, 0xE000), (0xFF80, 0xFFFF))
-"""Cartridge, work and high RAM: begin and end. What mirrors it, video memory and registers are
-left out."""
+"""Cartridge, work and high RAM: begin and end. Mirrors, video memory and registers are left out."""
 COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "the same": np.equal,
     "another": np.not_equal,
     "more": np.greater,
     "less": np.less,
 }
-"""How a value is to stand to what it was at the search before."""
+"""Comparisons of a value with that at the previous search."""
 EQUAL = "the value"
-"""Or to a number that is given."""
+"""Comparison with a given number."""
 Kind = Literal["u8", "u16"]
 MAX_WATCHES_BYTES = 4 << 20
 MOST_WATCHES = 200
-"""Watches a game."""
+"""Most watches per game."""
 LOOK_MS = 100
 
 
 class MemorySearch:
-    """`left` says of each address of memory.bin whether it may still be the one."""
+    """Search for the address of a value; `left` marks the candidates among memory.bin's addresses."""
 
     def __init__(self) -> None:
         self.is_wide = False
-        """Whether two bytes are one number, the low one first."""
+        """True if two bytes are one number, the low one first."""
         self.before: np.ndarray | None = None
-        """i32[32768], values as they were at the search before; None where none was made."""
+        """i32[32768], values at the previous search; None before the first."""
         self.left = np.zeros(0x8000, bool)
         self.restart()
 
     def restart(self) -> None:
-        """Let every address of RAM be the one again."""
+        """Make every address of RAM a candidate again."""
         self.before = None
         self.left[:] = False
         for begin, end in RAM:
@@ -68,13 +67,13 @@ class MemorySearch:
         return low | np.roll(low, -1) << 8 if self.is_wide else low
 
     def narrow(self, memory: np.ndarray, how: str, value: int = 0) -> int:
-        """Keep the addresses that fit; how many are left. `how` is EQUAL or one of COMPARISONS.
+        """Keep the candidates that match, and return how many are left. `how` is EQUAL or one of COMPARISONS.
 
-        The first comparison has nothing to compare with: it remembers, and keeps all.
+        The first comparison has no earlier values: it stores the present ones and keeps all candidates.
         """
         now = self.values(memory)
         cartridge = slice(CARTRIDGE[0] - BASE, CARTRIDGE[1] - BASE)
-        if self.before is None and (memory[cartridge] == 0xFF).all():  # nothing is there, or off
+        if self.before is None and (memory[cartridge] == 0xFF).all():  # no cartridge RAM, or it is disabled
             self.left[cartridge] = False
         if how == EQUAL:
             self.left &= now == value
@@ -84,19 +83,19 @@ class MemorySearch:
         return int(self.left.sum())
 
     def found(self, most: int) -> list[int]:
-        """Return the first addresses that are left, `most` at most."""
+        """Return the first candidates, `most` at most."""
         return [BASE + int(place) for place in np.flatnonzero(self.left)[:most]]
 
 
 def parse_number(text: str, most: int | None = None) -> int:
-    """Return a decimal number, or hexadecimal with $ or 0x before it, between 0 and `most`.
+    """Return a decimal number, or a hexadecimal one after $ or 0x, between 0 and `most`.
 
-    Raises ValueError in one line.
+    Raises ValueError with a one-line message.
     """
     plain = text.strip().lower()
     try:
         hexadecimal = plain.startswith("$")
-        base = 10 if plain.isdecimal() else 0  # "007" is no Python number
+        base = 10 if plain.isdecimal() else 0  # Python's base 0 refuses "007"
         number = int(plain[1:], 16) if hexadecimal else int(plain, base)
     except ValueError:
         what = tr("{text} is no number: 12, $0C or 0x0C", text=text or tr("nothing"))
@@ -112,14 +111,14 @@ class Watch(msgspec.Struct, frozen=True):
     name: str = ""
 
     def read(self, memory: np.ndarray) -> int:
-        """Return its value in `memory` u8[32768]."""
+        """Return the watched value in `memory` u8[32768]."""
         place = self.address - BASE
         low = int(memory[place])
         return low | int(memory[(place + 1) % len(memory)]) << 8 if self.kind == "u16" else low
 
 
 class MemoryWatches(QObject):
-    """`settings/watches.json`: SHA-256 of a ROM to its watches. A damaged file reads as empty."""
+    """Watches by game in `settings/watches.json` (SHA-256 of a ROM). A damaged file reads as empty."""
 
     changed = Signal()
 
@@ -128,7 +127,7 @@ class MemoryWatches(QObject):
         self._path = home.settings / "watches.json"
         self._rom = ""
         self.shown: list[Watch] = []
-        """Those of the game that plays, by address."""
+        """Watches of the playing game, by address."""
 
     def turn_to(self, rom_sha256: str) -> None:
         """Show the watches of another game."""
@@ -137,7 +136,7 @@ class MemoryWatches(QObject):
         self.changed.emit()
 
     def add(self, watch: Watch) -> None:
-        """Watch an address; one that is watched already changes."""
+        """Watch an address; an existing watch of it is replaced."""
         others = [each for each in self.shown if each.address != watch.address]
         self._keep(sorted([*others, watch], key=lambda each: each.address)[:MOST_WATCHES])
 
@@ -145,7 +144,7 @@ class MemoryWatches(QObject):
         self._keep([each for each in self.shown if each.address != address])
 
     def as_text(self, memory: np.ndarray | None) -> str:
-        """Return a line a watch, with tabs: address, kind, value, name."""
+        """Return a line per watch, with tabs: address, kind, value, name."""
         return "\n".join(
             f"{watch.address:04X}\t{watch.kind}\t{'' if memory is None else watch.read(memory)}\t{watch.name}"
             for watch in self.shown
@@ -168,19 +167,19 @@ class MemoryWatches(QObject):
 
 
 class MemoryController(QObject):
-    """Nobody looking, a player tells nothing."""
+    """Reader of the player's memory; while no dock shows it, the player sends none."""
 
     changed = Signal()
-    """Another look at the memory, or none any more."""
+    """The memory was read again, or is gone."""
 
     def __init__(self, bridge: Bridge, playing: PlayController) -> None:
         super().__init__()
         self._bridge, self._playing = bridge, playing
         self.search, self.watches = MemorySearch(), MemoryWatches(bridge.home)
         self.memory: np.ndarray | None = None
-        """u8[32768], the addresses from 8000 on; None while there is nothing to see."""
+        """u8[32768], the addresses from 8000 on; None while there is no memory to show."""
         self.frame = 0
-        """The one that it is the memory of."""
+        """Frame at which the memory was read."""
         self._source = FrameSource()
         self._is_watched = self._is_told = False
         self._timer = QTimer(self, interval=LOOK_MS)
@@ -189,7 +188,7 @@ class MemoryController(QObject):
         playing.changed.connect(self._on_player)
 
     def watch(self, on: bool) -> None:
-        """Begin or end to read the memory: whether somebody looks."""
+        """Begin or stop reading the memory."""
         if on == self._is_watched:
             return
         self._is_watched = on
@@ -201,7 +200,7 @@ class MemoryController(QObject):
         self._timer.start() if on else self._timer.stop()
 
     def refusal(self) -> str:
-        """Return why there is nothing to see; empty when there is."""
+        """Return why there is no memory to show; empty when there is."""
         if self.memory is not None:
             return ""
         if self._playing.refusal():
@@ -211,7 +210,7 @@ class MemoryController(QObject):
         return tr("This game tells nothing of its memory")
 
     def _ask(self) -> None:
-        """Games that are no Game Boy's refuse, and no banner says so: nothing was clicked."""
+        """Request the memory; a refusal (games that are no Game Boy's) shows no banner, as nothing was clicked."""
         if self._playing.is_active and not self._playing.is_versus:
             work = self._playing.player.request(commands.ShowMemory, on=True)
             self._bridge.spawn(work, then=self._on_told, failed=lambda reason: None)

@@ -1,6 +1,6 @@
-"""The memory dock: where a game keeps what, how that changes, and what lies in video memory.
+"""The memory dock: search for values, watched addresses, video memory.
 
-Agents see pictures only; this is for the person who wants to know the game.
+Agents see pictures only; this dock is for the user.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from gui.kit.words import tr
 from trainer_core.wire.frames import BASE
 
 MOST_FOUND = 100
-"""Addresses of a search on show."""
+"""Most addresses of a search on show."""
 MOST_LETTERS = 16
-"""Of a number that is typed."""
+"""Most letters of a typed number."""
 REGIONS = {
     "Work RAM": (0xC000, 0xE000),
     "High RAM": (0xFF80, 0x10000),
@@ -65,7 +65,7 @@ def table(object_name: str, accessible: str, heads: list[str]) -> QTableWidget:
     made.horizontalHeader().setStretchLastSection(True)
     made.horizontalHeader().setDefaultAlignment(
         Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-    )  # as the cells are
+    )  # in the font of the cells
     return made
 
 
@@ -79,7 +79,7 @@ def number_field(object_name: str, accessible: str, example: str) -> QLineEdit:
 
 
 def write_rows(shown: QTableWidget, rows: list[tuple[str, ...]]) -> None:
-    """Write only the cells that differ: what is selected or edited stays."""
+    """Write only the cells that differ: selection and editing stay."""
     if shown.rowCount() != len(rows):
         shown.setRowCount(len(rows))
     for row, texts in enumerate(rows):
@@ -93,7 +93,7 @@ def write_rows(shown: QTableWidget, rows: list[tuple[str, ...]]) -> None:
 
 
 class MemoryDock(Dock):
-    """Three pages; only the one in front is brought up to date, and only while it is seen."""
+    """The memory dock with three pages; only the visible one is updated."""
 
     def __init__(self, memory: MemoryController, palette: Palette) -> None:
         super().__init__(tr("Memory"), names.MEMORY_DOCK)
@@ -120,13 +120,13 @@ class MemoryDock(Dock):
 
 
 class FindPage(QWidget):
-    """Above, a search that is narrowed from look to look; below, what is watched."""
+    """Page of the search, with the watches below."""
 
     def __init__(self, memory: MemoryController) -> None:
         super().__init__()
         self._memory = memory
         self._refused = ""
-        """What was wrong with what was asked last; looks come and go, this stays until the next."""
+        """Error message of the last entry; it stays until the next, though the memory is read again meanwhile."""
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(6)
@@ -227,7 +227,7 @@ class FindPage(QWidget):
             self.told.setText(words)
 
     def _fit_buttons(self) -> None:
-        """What there is to press for, or why not."""
+        """Enable the buttons that are possible now; the tooltips of the others say why not."""
         for one, can, does, lacks in (
             (self.watch, bool(self.found.selectedItems()),
              tr("Watch the chosen address; Return does it too"),
@@ -276,7 +276,7 @@ class FindPage(QWidget):
                     continue
                 item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
 
-    # -- doing ------------------------------------------------------------------------------
+    # -- acting -----------------------------------------------------------------------------
 
     def _on_search(self) -> None:
         memory, how = self._memory.memory, self.how.currentData()
@@ -382,7 +382,7 @@ class VideoPage(QWidget):
         super().__init__()
         self._memory = memory
         self._tile: int | None = None
-        """The one that was clicked."""
+        """Number of the clicked tile."""
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(6)
@@ -416,7 +416,7 @@ class VideoPage(QWidget):
             self._show_map(memory, what == WINDOW)
 
     def _show_map(self, memory, is_window: bool) -> None:  # type: ignore[no-untyped-def]
-        """The whole map; of the background the part that is on the screen is framed."""
+        """Show the whole map; frame the part of the background that is on the screen."""
         if not is_window:
             x, y = at(memory, SCX), at(memory, SCY)
             self.view.marks = [Mark(QRect(x, y, 160, 144), "", True)]

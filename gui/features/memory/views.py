@@ -18,7 +18,7 @@ OAM, LCDC, SCY, SCX, BGP, OBP0, WY, WX = (0xFE00, 0xFF40, 0xFF42, 0xFF43, 0xFF47
 TILES_A_ROW = 16
 BYTES_A_ROW = 8
 MARKED_LOOKS = 5
-"""A byte stays marked for so many looks after it changed: half a second."""
+"""Number of readings for which a changed byte stays marked: half a second."""
 MOVES = {
     Qt.Key.Key_Left: -1,
     Qt.Key.Key_Right: 1,
@@ -31,7 +31,7 @@ MOVES = {
 
 class Sprite(NamedTuple):
     x: int
-    """Of its left edge on the screen; as for y, less what the hardware adds."""
+    """Left edge on the screen; like y, without the hardware's offset."""
     y: int
     tile: int
     flags: int
@@ -49,7 +49,7 @@ def tiles(memory: np.ndarray) -> np.ndarray:
 
 
 def shades_of(palette: int) -> np.ndarray:
-    """Return u8[4]: the shade of each colour number, as a palette register has them."""
+    """Return u8[4]: the shade of each colour number in a palette register."""
     return np.array([palette >> 2 * number & 3 for number in range(4)], np.uint8)
 
 
@@ -60,11 +60,11 @@ def tile_sheet(memory: np.ndarray) -> np.ndarray:
 
 
 def tile_map(memory: np.ndarray, is_window: bool) -> np.ndarray:
-    """Return u8[256, 256] of shades: the whole background or window as LCDC chooses map and tiles."""
+    """Return u8[256, 256] of shades: the whole background or window, with the map and tiles that LCDC selects."""
     lcdc = at(memory, LCDC)
     begin = 0x9C00 if lcdc & (0x40 if is_window else 0x08) else 0x9800
     numbers = memory[begin - BASE : begin - BASE + 0x400].astype(np.int32)
-    if not lcdc & 0x10:  # counted from 9000, with a sign
+    if not lcdc & 0x10:  # signed indices, from 9000
         numbers = np.where(numbers < 128, numbers + 256, numbers)
     drawn = tiles(memory)[numbers].reshape(32, 32, 8, 8).swapaxes(1, 2).reshape(256, 256)
     return shades_of(at(memory, BGP))[drawn]
@@ -77,9 +77,9 @@ def sprites(memory: np.ndarray) -> list[Sprite]:
 
 
 def sprite_sheet(memory: np.ndarray) -> np.ndarray:
-    """Return u8[144, 160] of shades: the sprites where they are on the screen, the first on top.
+    """Return u8[144, 160] of shades: the sprites at their places on the screen, the first on top.
 
-    Behind them is the shade that they have least of, so that white ones are seen as well.
+    The background is their rarest shade, so that white sprites are visible as well.
     """
     empty = 255
     sheet = np.full((144 + 32, 160 + 16), empty, np.uint8)
@@ -102,7 +102,7 @@ def sprite_sheet(memory: np.ndarray) -> np.ndarray:
 
 
 class HexView(QAbstractScrollArea):
-    """Paints the rows in sight only. Return or a double-click chooses the byte at the mark."""
+    """Hex view that paints only the visible rows. Return or a double-click chooses the marked byte."""
 
     chosen = Signal(int)
     moved = Signal(int)
@@ -124,7 +124,7 @@ class HexView(QAbstractScrollArea):
         return QSize(240, 120)
 
     def show_memory(self, memory: np.ndarray | None) -> None:
-        """Show `memory` u8[32768] from 8000 on; None where there is nothing to see."""
+        """Show `memory` u8[32768] from 8000 on; None when there is none."""
         if memory is not None and self._memory is not None:
             self._fresh[self._fresh > 0] -= 1
             self._fresh[memory != self._memory] = MARKED_LOOKS
@@ -139,7 +139,7 @@ class HexView(QAbstractScrollArea):
         self.go_to(min(max(self.address, begin), end - 1))
 
     def go_to(self, address: int) -> None:
-        """Mark an address of the region on show, and have it in sight."""
+        """Mark an address of the region on show, and scroll to it."""
         self.address = min(max(address, self._begin), self._end - 1)
         bar, row = self.verticalScrollBar(), (self.address - self._begin) // BYTES_A_ROW
         if not bar.value() <= row < bar.value() + self._rows():

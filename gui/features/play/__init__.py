@@ -1,4 +1,4 @@
-"""Play: one Game Boy in real time under a policy or a person; save slots, sound, keys, gamepad."""
+"""Play: one Game Boy in real time, played by a policy or the user; save slots, sound, keys, gamepad."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A player that has loaded before Deploy is pressed, while a checkpoint is selected or a ROM looked for.
+"""Preloading of a player while a checkpoint is selected or the user looks for a ROM, before Deploy is pressed.
 
-It ends with the app, and when nobody did anything for a while. A setting turns it off.
+The player ends with the app, and after a while without input. A setting turns preloading off.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gui.state.checkpoints import CheckpointList
 
 PLAYER_AHEAD = "play/start_ahead"
 DELAY_MS = 2000
-"""From a first selection to the start of a player: the click itself comes first."""
+"""Milliseconds from the first selection to the start of a player: the click itself comes first."""
 IDLE_MS = 10 * 60 * 1000
-"""So long it waits for a person who does nothing more."""
+"""Milliseconds without input after which the preloaded player ends."""
 
 
 class PlayAhead(QObject):
@@ -35,19 +35,19 @@ class PlayAhead(QObject):
         playing.started.connect(self._prepare_soon)
 
     def _prepare_soon(self) -> None:
-        """Wait for the delay once: a run that selects a checkpoint a second must not prolong it."""
+        """Start the delay unless it runs already: a run that selects a checkpoint a second must not prolong it."""
         if not self._soon.isActive():
             self._soon.start()
 
     def prepare_for_person(self) -> None:
-        """Load a player for somebody who looks for a game to play."""
+        """Preload a player for a user who looks for a game to play."""
         if self._settings.flag(PLAYER_AHEAD, True) and not self._bridge.closing:
             self._idle.start()
             work = self._player.prepare(for_person=True)
             self._bridge.spawn(work, title=tr("The player"))
 
     def is_wanted(self) -> bool:
-        """Return whether a checkpoint is selected that could play."""
+        """Return whether a playable checkpoint is selected."""
         card = self._checkpoints.selected
         is_allowed = self._settings.flag(PLAYER_AHEAD, True) and not self._bridge.closing
         return card is not None and card.is_usable and is_allowed
@@ -62,5 +62,5 @@ class PlayAhead(QObject):
         self._bridge.spawn(self._player.ahead.end(), title=tr("The player"))
 
     def on_setting(self) -> None:
-        """Follow the setting: it was allowed, or no longer."""
+        """Apply a change of the setting."""
         self._prepare() if self.is_wanted() else self.end()

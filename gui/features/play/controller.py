@@ -1,4 +1,4 @@
-"""Watching and playing: the state behind the live view, over the PlayerService."""
+"""State of the live view: deployed policies and the user's play, over the PlayerService."""
 
 from __future__ import annotations
 
@@ -25,56 +25,56 @@ from trainer_core.wire.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, Fr
 from trainer_core.wire.playing import PlayerConfig, PolicyMode
 
 SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
-"""What the speed control offers; 0 is as fast as possible."""
+"""Speeds on offer; 0 is as fast as possible."""
 ENDED_AFTER = 3
-"""So many pictures that are not recorded mean that the player ended the recording itself."""
+"""Number of unrecorded pictures in a row after which the player must have ended the recording itself."""
 
 
 @dataclass(slots=True)
 class PlayState:
-    """What holds for one player, from its first picture to its end."""
+    """State of one player, from its first picture to its end."""
 
     paused: bool = False
     recording: bool = False
     taken_over: bool = False
-    """Whether the person has the buttons of a game that policy and person share."""
+    """True while the user has the buttons of a game shared with a policy."""
     rewinding: bool = False
     is_turbo: bool = False
     recorded_frames: int = 0
     note: str = ""
-    """How the game stands, in its own words; empty for a Game Boy's."""
+    """Status text of a game other than a Game Boy's, in its own words; else empty."""
     hung: str = ""
-    """Why the game's processor will never run again; empty while it may."""
+    """Reason why the game's processor will never run again; empty while it may."""
     is_color_only: bool = False
-    """Whether the ROM that plays was made for a Game Boy Color only."""
+    """True if the playing ROM was made only for a Game Boy Color."""
     buttons: int = 0
-    """Mask of those that the person holds."""
+    """Mask of the buttons that the user holds."""
     picture: np.ndarray | None = None
-    """u8[H, W] that the live view shows; None before there is one."""
+    """u8[H, W] that the live view shows; None before the first."""
     frame: int = 0
-    """Its number since the player began."""
+    """Number of the picture since the player began."""
     unrecorded: int = 0
-    """Pictures since the last that was recorded; one may be on its way when it begins."""
+    """Pictures since the last recorded one; one may be on its way when a recording begins."""
     record_asked: bool = False
 
 
 class PlayController(QObject):
-    """One player at a time. Widgets read `busy`, `error`, `state`, and call the verbs."""
+    """Controller of the player, one at a time. Widgets read `busy`, `error`, `state`, and call the commands."""
 
     frames_changed = Signal(object)
     """Path of the frames.bin to show, or None."""
     changed = Signal()
     played = Signal(object)
     stood = Signal(object)
-    """A VersusEvent: how two policies stand that play side by side."""
+    """A VersusEvent: the standing of two policies that play side by side."""
     looked = Signal(object)
     """A SaliencyEvent: what the policy looks at as the step begins."""
     thought = Signal(object)
-    """A PolicyEvent: what the policy thinks of the step that begins."""
+    """A PolicyEvent: the policy's action probabilities and value as the step begins."""
     sounded = Signal(object)
-    """A SoundEvent: whether the player's sound is heard."""
+    """A SoundEvent: whether the player's sound is audible."""
     mind_told = Signal(object)
-    """A BeliefsEvent of an agent that has a mind."""
+    """A BeliefsEvent of an agent that reports beliefs."""
     recorded = Signal(object)
     """Folder of a finished recording."""
     started = Signal()
@@ -82,7 +82,7 @@ class PlayController(QObject):
     pictured = Signal()
     """Another picture is on show."""
     rom_refused = Signal(str)
-    """Why a person's ROM cannot be played; what played before goes on."""
+    """Reason why a ROM cannot be played; the previous game goes on."""
 
     def __init__(self, bridge: Bridge, session: Session, navigation: Navigation, log: LogBuffer) -> None:
         super().__init__()
@@ -94,18 +94,18 @@ class PlayController(QObject):
         self.player.on_output = self._on_output
         navigation.plays = lambda: self.is_active or bool(self.busy)
         self.busy = ""
-        """What is under way, for a person; empty when nothing is."""
+        """Work under way, in words; empty when there is none."""
         self.error = ""
         self.state = PlayState()
-        """Another object for each player."""
+        """State of the current player; a new object for each player."""
         self.until: commands.RecordUntil = "stopped"
-        """What ends a recording that is begun next."""
+        """Condition that ends the next recording."""
         self.speed = 1.0
         self.checkpoint = ""
         self.policy_mode: PolicyMode = "leave_loops"
         self._starting: asyncio.Task[None] | None = None
         self._capturing = asyncio.Lock()
-        """One at a time: each has to know whether the game was paused before it."""
+        """One capture at a time: each has to know whether the game was paused before it."""
         session.mode_changed.connect(self._on_mode)
         session.task_changed.connect(self._on_task)
         session.rom_changed.connect(self._on_rom)
@@ -124,7 +124,7 @@ class PlayController(QObject):
 
     @property
     def picture(self) -> np.ndarray | None:
-        """u8[H, W] that the live view shows; None before there is one."""
+        """u8[H, W] that the live view shows; None before the first."""
         return self.state.picture
 
     @property
@@ -133,31 +133,31 @@ class PlayController(QObject):
 
     @property
     def is_human(self) -> bool:
-        """Whether the player under way was started for a person."""
+        """True if the current player was started for the user."""
         return self.request is not None and self.request.mode == "human"
 
     @property
     def is_rom(self) -> bool:
-        """Whether a bare ROM plays, without a task."""
+        """True while a bare ROM plays, without a task."""
         return self.request is not None and self.request.task.lower().endswith(ROM_SUFFIXES)
 
     @property
     def is_versus(self) -> bool:
-        """Whether two policies play side by side."""
+        """True while two policies play side by side."""
         return self.request is not None and bool(self.request.rival)
 
     def refusal(self) -> str:
-        """Return why nothing can be asked of a player; empty when one plays."""
+        """Return why no command can be sent to a player; empty when one plays."""
         return "" if self.is_active else tr("Nothing plays")
 
     def solo_refusal(self) -> str:
-        """Return why what is for one game is impossible; empty when one plays."""
+        """Return why commands about a single game are impossible; empty when one plays."""
         return tr("Two policies play side by side") if self.is_versus else self.refusal()
 
     # -- starting ---------------------------------------------------------------------------
 
     def play_game(self) -> None:
-        """Let a person play the task's game; when one does already, the game gets the keyboard."""
+        """Start the task's game for the user; if it plays already, give it the keyboard."""
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
         if self.is_human and self.request and self.request.task == self._session.game:
@@ -166,11 +166,11 @@ class PlayController(QObject):
             self.play_human()
 
     def play_human(self) -> None:
-        """Start a player for a person, of the session's ROM or task."""
+        """Start a player for the user, with the session's ROM or task."""
         self._start(PlayerConfig(task=self._session.game, mode="human", speed=self.speed))
 
     def deploy(self, task: str, checkpoint: Path, rival: str = "") -> None:
-        """Let a checkpoint play; when one plays the same task already, only its weights change.
+        """Let a checkpoint play; a player of the same task only loads its weights.
 
         With the checkpoint folder `rival` the two play side by side.
         """
@@ -187,7 +187,7 @@ class PlayController(QObject):
         )
 
     def _start(self, request: PlayerConfig) -> None:
-        """Start a player; one that is still starting is not wanted any more, and ends unheard."""
+        """Start a player; one that is still starting is ended without a notice."""
         self._forget_start()
         self._begin(tr("Starting the player"))
         self._starting = self._bridge.spawn(
@@ -196,7 +196,7 @@ class PlayController(QObject):
 
     @property
     def _is_starting(self) -> bool:
-        """Whether another player is about to take over from the one that plays now."""
+        """True while another player is about to replace the current one."""
         return self._starting is not None and not self._starting.done()
 
     def _forget_start(self) -> None:
@@ -231,7 +231,7 @@ class PlayController(QObject):
             self._tell_last(before)
 
     def _tell_last(self, player: Path | None) -> None:
-        """Tell of the recording that the player with this folder kept as it ended."""
+        """Announce the recording that the player with this folder saved as it ended."""
         done = player.glob(f"recordings/*/{MANIFEST}") if player else ()
         if newest := max(done, default=None):
             self.recorded.emit(newest.parent)
@@ -239,7 +239,7 @@ class PlayController(QObject):
     # -- while it plays ---------------------------------------------------------------------
 
     def toggle_pause(self) -> None:
-        """Pause, or go on; a second press counts before the first is answered."""
+        """Pause or resume; a second press counts before the first is acknowledged."""
         if self.is_active:
             self.state.paused = not self.paused
             self.changed.emit()
@@ -253,7 +253,7 @@ class PlayController(QObject):
 
     def set_speed(self, speed: float) -> None:
         self.speed = speed
-        if not self.state.is_turbo:  # else the key that is held would do nothing any more
+        if not self.state.is_turbo:  # else the held key would have no effect any more
             self.player.send(commands.SetSpeed, value=speed)
         self.changed.emit()
 
@@ -279,18 +279,18 @@ class PlayController(QObject):
             self.changed.emit()
 
     def hold(self, mask: int) -> None:
-        """Tell the player the mask of the buttons that a person holds now."""
+        """Send the player the mask of the buttons that the user holds."""
         if mask != self.state.buttons:
             self.state.buttons = mask
             self.player.send(commands.SetButtons, mask=mask)
 
     def click(self, x: int, y: int) -> None:
-        """Click on a pixel of the picture; only ARC games take clicks."""
+        """Click a pixel of the picture; only ARC games take clicks."""
         if self.request is not None and is_arc(self.request.task):
             self.ask(commands.Click, x=x, y=y)
 
     def take_over(self, human: bool) -> None:
-        """Give the person the buttons of a hybrid game, or take them back."""
+        """Give the user the buttons of a hybrid game, or give them back to the policy."""
         is_hybrid = self._session.mode is Mode.HYBRID and not self.solo_refusal()
         if human != self.state.taken_over and is_hybrid:
             self.state.taken_over = human
@@ -300,9 +300,9 @@ class PlayController(QObject):
             self.changed.emit()
 
     def note_frame(self, info: FrameInfo, picture: np.ndarray | None = None) -> None:
-        """Keep the picture that is on show now.
+        """Store the picture on show.
 
-        A player ends a recording itself when its episode ends or it is full; fetch it then.
+        A player ends a recording itself when its episode ends or it is full; the recording is fetched then.
         """
         state = self.state
         state.picture, state.frame = picture, info.frame
@@ -335,11 +335,11 @@ class PlayController(QObject):
     async def capture(
         self, kind: type[commands.Command], *, hold: bool = False, **fields: Any
     ) -> tuple[records.AckEvent, np.ndarray]:
-        """Ask something of the game while it stands still; the ack, and the picture it showed.
+        """Send a command while the game stands still; return its ack and the picture shown then.
 
-        Then it goes on, unless it was paused or is to `hold`. Raises LabError.
+        The game then goes on, unless it was paused or is to `hold`. Raises LabError.
         """
-        self.rewind(False)  # the game would go on backwards though it is paused
+        self.rewind(False)  # else a paused game would still go backwards
         async with self._capturing:
             was_paused = self.paused
             await self._accepted(self.player.request(commands.Pause))
@@ -355,7 +355,7 @@ class PlayController(QObject):
         return ack, picture
 
     def _shown_shades(self) -> np.ndarray:
-        """u8[144, 160] that the player showed last. Raises ProtocolError."""
+        """Return u8[144, 160], the last picture of the player. Raises ProtocolError."""
         if self.player.frames_path is None:
             raise ProtocolError("nothing plays")
         reader = FrameReader(self.player.frames_path)
@@ -368,13 +368,13 @@ class PlayController(QObject):
         return np.frombuffer(found[2], np.uint8).reshape(shape.height, shape.width).copy()
 
     def load_state(self, path: Path, then: Callable[[], None]) -> None:
-        """Go on from a saved state; a file that is none of this game changes nothing."""
+        """Load a saved state; a file of another game changes nothing."""
         self.ask(commands.LoadState, lambda ack: then(), tr("The state was not loaded"), path=str(path))
 
     def play_on(self, about: Recording, folder: Path, frame: int, branch: bool = False) -> None:
-        """Let a person go on from a frame of the recording in `folder`; the game waits there, paused.
+        """Let the user play on from a frame of the recording in `folder`; the game waits there, paused.
 
-        As a `branch` it is recorded, the recording's beginning included.
+        A `branch` is recorded, the recording's beginning included.
         """
         try:
             task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
@@ -409,7 +409,7 @@ class PlayController(QObject):
         title: str = "",
         **fields: Any,
     ) -> None:
-        """Send a command; `then` gets the ack of a player that obeyed, a banner says a refusal."""
+        """Send a command; `then` gets the ack, a refusal becomes a banner."""
         if not self.is_active:
             return
 
@@ -421,7 +421,7 @@ class PlayController(QObject):
         work = self._accepted(self.player.request(command_type, **fields))
         self._bridge.spawn(work, then=done, failed=lambda reason: self._fail(reason, title))
 
-    # -- inside -----------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------
 
     def _on_task(self, task: str) -> None:
         if self._session.mode is Mode.HUMAN and self.request and self.request.task != task:

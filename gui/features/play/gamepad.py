@@ -1,4 +1,4 @@
-"""The gamepad as signals: found, lost, a button down, a button up; through SDL2 where it is there."""
+"""The gamepad as signals: found, lost, button down, button up; through SDL2 where it is installed."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 
 STICK = 16_000
-"""Of 32,767: further than this the left stick counts as the cross."""
+"""Threshold of 32,767 beyond which the left stick counts as the D-pad."""
 READ_MS = 8
-"""Twice a frame while a gamepad is there."""
+"""Milliseconds between two readings of a gamepad: twice a frame."""
 LOOK_MS = 500
-"""How often one is looked for while none is."""
+"""Milliseconds between two searches for a gamepad while there is none."""
 
 
 class SdlPads:
-    """The first gamepad that is there."""
+    """SDL's view of the first gamepad."""
 
     def __init__(self) -> None:
-        """Loads SDL, some 0.2 s. Raises ImportError or OSError where it cannot be used."""
+        """Load SDL, which takes some 0.2 s. Raises ImportError or OSError where it cannot be used."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it tells where it found the library
+            warnings.simplefilter("ignore")  # it prints where it found the library
             import sdl2
         self._sdl: Any = sdl2
         self._pad: Any = None
@@ -37,7 +37,7 @@ class SdlPads:
         }
 
     def name(self) -> str:
-        """Return the name of the gamepad that is open; look for one if none is. Empty where there is none."""
+        """Return the name of the open gamepad; look for one if none is open. Empty if there is none."""
         sdl = self._sdl
         sdl.SDL_GameControllerUpdate()
         if self._pad is not None and not sdl.SDL_GameControllerGetAttached(self._pad):
@@ -53,7 +53,7 @@ class SdlPads:
         return (sdl.SDL_GameControllerName(self._pad) or b"gamepad").decode(errors="replace")
 
     def held(self) -> set[str]:
-        """Return SDL's names of the buttons that are held now; the left stick is the cross too."""
+        """Return SDL's names of the held buttons; the left stick counts as the D-pad."""
         sdl, pad = self._sdl, self._pad
         if pad is None:
             return set()
@@ -83,14 +83,14 @@ class Pads(Protocol):
 
 
 class Gamepad(QObject):
-    """Silent where no library or no gamepad is. It reads only between `listen` and `rest`."""
+    """Gamepad input, silent without library or gamepad; read only between `listen` and `rest`."""
 
     found = Signal(str)
-    """Name of a gamepad that is there now."""
+    """Name of the gamepad that was found."""
     lost = Signal(str)
-    """It is gone; its buttons were let go before."""
+    """Name of the gamepad that is gone; its buttons were released before."""
     button = Signal(str, bool)
-    """SDL's name of a button; whether it went down."""
+    """SDL's name of a button; True if it went down."""
 
     def __init__(self, open_pads: Callable[[], Pads] = SdlPads) -> None:
         super().__init__()
@@ -98,14 +98,14 @@ class Gamepad(QObject):
         self._pads: Pads | None = None
         self._opening: threading.Thread | None = None
         self.why_not = ""
-        """Why no gamepad can be used at all; empty while that is not known."""
+        """Reason why no gamepad can be used at all; empty while that is unknown."""
         self.name = ""
         self._held: set[str] = set()
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self._look)
 
     def listen(self) -> None:
-        """Read the gamepad: a game is on show. The library is loaded in a thread, the window goes on meanwhile."""
+        """Begin to read the gamepad, as a game is on show; the library is loaded in a thread."""
         if self.why_not or self._timer.isActive():
             return
         if self._opening is None:
@@ -114,7 +114,7 @@ class Gamepad(QObject):
         self._timer.start()
 
     def rest(self) -> None:
-        """Let every button go and read nothing: no game is on show."""
+        """Release every button and stop reading: no game is on show."""
         self._timer.stop()
         self._release_all()
 

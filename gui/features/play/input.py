@@ -1,4 +1,4 @@
-"""Keys and gamepad at the game: what each does while the screen has the focus."""
+"""Keyboard and gamepad input of the game while its screen has the focus."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PAD = "gamepad"
 
 
 class PlayInput(QObject):
-    """Losing the focus, and losing the gamepad, lets every button go."""
+    """Input of the game; a lost focus or gamepad releases every button."""
 
     focused = Signal()
-    """The game has the keyboard, or has lost it."""
+    """The game got the keyboard, or lost it."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class PlayInput(QObject):
         keys.changed.connect(self.release_all)
 
     def release_all(self) -> None:
-        """Let every button go."""
+        """Release every button."""
         self._joypad.release_all()
         self._playing.hold(0)
 
@@ -51,7 +51,7 @@ class PlayInput(QObject):
         kind = event.type()
         if kind == QEvent.Type.ShortcutOverride and self._playing.is_active:
             if self._is_play_key(event) or self._under_turbo(event):
-                event.accept()  # while one plays, these keys are the game's
+                event.accept()  # keys that the game uses while the user plays
                 return True
             return False
         if kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease) and self._playing.is_active:
@@ -61,13 +61,15 @@ class PlayInput(QObject):
         return super().eventFilter(watched, event)
 
     def _is_play_key(self, event: QKeyEvent) -> bool:
-        """Whether a key is the game's while its screen has the focus; shortcuts are not."""
+        """Return whether the game takes a key while its screen has the focus; shortcuts are excluded."""
         control = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
         return not event.modifiers() & control and bool(self._keys.act_of_key(event.key()))
 
     def _under_turbo(self, event: QKeyEvent) -> QAction | None:
-        """What a function key does while Shift is held for turbo: its own with Shift, if there is
-        such a command, else what it does by itself."""
+        """Return the command of a function key while Shift is held for turbo.
+
+        That of Shift and the key if there is one, else that of the key alone.
+        """
         is_function = Qt.Key.Key_F1 <= event.key() <= Qt.Key.Key_F35
         if not (self._playing.state.is_turbo and is_function):
             return None
@@ -93,7 +95,7 @@ class PlayInput(QObject):
             self._do(act, pressed, PAD + button)
 
     def _do(self, act: str, pressed: bool, by: object) -> bool:
-        """Whether it was done; `by` is what was pressed or let go."""
+        """Perform an act and return whether that was possible; `by` is the key or button pressed or released."""
         playing = self._playing
         if ACT_OF_NAME[act].is_button:
             (self._joypad.press if pressed else self._joypad.release)(act, by)

@@ -1,4 +1,4 @@
-"""Keys and gamepad buttons of the game: what each does, what a person made of that, its page."""
+"""Keys and gamepad buttons of the game: acts, the user's choices, settings page."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ PLAY_KEYS = (
     ("Tab", "hold to take over (Hybrid)"),
     ("Esc", "leave the screen"),
 )
-"""Keys that are the game's while its screen has the focus, as they come."""
+"""Keys that the screen takes while it has the focus, by default."""
 KEY_SETTING, PAD_SETTING = "play/key/", "play/pad/"
-"""Where settings keep a choice, before the act's name."""
+"""Prefixes of the settings that hold choices; the act's name follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayAct:
-    """One thing that a key or a gamepad button does while the game has the keyboard."""
+    """Act of a key or gamepad button while the game has the keyboard."""
 
     name: str
     words: str
     keys: tuple[int, ...] = ()
-    """Qt.Key values; the first one may be changed, the others go with it."""
+    """Qt.Key values; only the first can be changed."""
     pad: tuple[str, ...] = ()
-    """Names that SDL gives the buttons of its game controllers."""
+    """SDL's names of game controller buttons."""
 
     @property
     def is_button(self) -> bool:
-        """Whether it is one of the Game Boy's own."""
+        """True if the act is a button of the Game Boy."""
         return self.name in MASK_BITS
 
 
@@ -70,16 +70,16 @@ PLAY_ACTS = (
     PlayAct("take_over", "Hold to take over (Hybrid)", (_KEY.Key_Tab, _KEY.Key_Backtab)),
     PlayAct("leave", "Leave the screen", (_KEY.Key_Escape,)),
 )
-"""A gamepad's right-hand button is A and its lower one B, as on a Game Boy."""
+"""The acts. A gamepad's right-hand button is A and its lower one B, as on a Game Boy."""
 ACT_OF_NAME = {act.name: act for act in PLAY_ACTS}
 
 
 class Joypad:
-    """Which buttons are held. Opposite directions cannot both be held, as on the real cross."""
+    """Held buttons. Opposite directions cannot both be held, as on the real D-pad."""
 
     def __init__(self) -> None:
         self._held: list[tuple[str, object]] = []
-        """(button, what holds it): a key and the gamepad may hold the same one."""
+        """(button, key or gamepad button that holds it): several may hold the same one."""
 
     @property
     def mask(self) -> int:
@@ -104,7 +104,7 @@ class Joypad:
 
 
 class GameKeys(QObject):
-    """Each key and each gamepad button does one thing."""
+    """The user's keys and gamepad buttons; each does one thing."""
 
     changed = Signal()
 
@@ -116,11 +116,11 @@ class GameKeys(QObject):
         self._read()
 
     def act_of_key(self, key: int) -> str:
-        """Return the name of the PlayAct that a Qt.Key stands for; empty for none."""
+        """Return the name of the PlayAct of a Qt.Key; empty for none."""
         return next((name for name, keys in self._keys.items() if key in keys), "")
 
     def act_of_pad(self, button: str) -> str:
-        """Return the name of the PlayAct that SDL's name of a gamepad button stands for; empty for none."""
+        """Return the name of the PlayAct of a gamepad button, by SDL's name; empty for none."""
         return next((name for name, buttons in self._pad.items() if button in buttons), "")
 
     def key_words(self, act: str) -> str:
@@ -130,21 +130,21 @@ class GameKeys(QObject):
         return ", ".join(self._pad[act])
 
     def set_key(self, act: str, key: int) -> None:
-        """Give an act another key. Raises ValueError when the key is another act's."""
+        """Give an act another key. Raises ValueError when another act has the key."""
         holder = self.act_of_key(key)
         if holder and holder != act:
             raise ValueError(holder)
         self._keep(KEY_SETTING, act, str(int(key)), (int(key),) == ACT_OF_NAME[act].keys[:1])
 
     def set_pad(self, act: str, button: str) -> None:
-        """Give an act another gamepad button. Raises ValueError when the button is another act's."""
+        """Give an act another gamepad button. Raises ValueError when another act has the button."""
         holder = self.act_of_pad(button)
         if holder and holder != act:
             raise ValueError(holder)
         self._keep(PAD_SETTING, act, button, (button,) == ACT_OF_NAME[act].pad)
 
     def reset(self) -> None:
-        """Give every act the keys and buttons it came with."""
+        """Restore the default keys and buttons of every act."""
         for act in PLAY_ACTS:
             self._settings.remove(KEY_SETTING + act.name)
             self._settings.remove(PAD_SETTING + act.name)
@@ -158,7 +158,7 @@ class GameKeys(QObject):
         self._read()
 
     def _read(self) -> None:
-        """Choices first: what they take is no other act's any more."""
+        """Read the choices, then give defaults to the other acts, less the keys that choices took."""
         chosen_keys, chosen_pad = set(), set()
         self._keys, self._pad = {}, {}
         for act in PLAY_ACTS:
@@ -176,18 +176,18 @@ class GameKeys(QObject):
 
 
 def _key_of(text: str) -> int:
-    """The Qt.Key in a setting; 0 where it holds none."""
-    is_number = text.isascii() and text.isdigit() and len(text) < 10  # what Qt's int takes
+    """Return the Qt.Key in a setting; 0 if it holds none."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 10  # the range of Qt's int
     return int(text) if is_number and QKeySequence(int(text)).toString() else 0
 
 
 def is_bindable(key: int) -> bool:
-    """Return whether a key can be given to an act: a lone Control or Alt belongs to shortcuts."""
+    """Return whether a key can be bound to an act: a lone Control or Alt belongs to shortcuts."""
     return key not in (Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown, 0)
 
 
 class GameKeysPage(QWidget):
-    """Choose a row, press *Change*, then the key or the gamepad's button; Esc leaves it."""
+    """Settings page of the game's keys: choose a row, press *Change*, then the key or button; Esc cancels."""
 
     def __init__(self, keys: GameKeys, gamepad: Gamepad) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class GameKeysPage(QWidget):
 
     def hideEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().hideEvent(event)
-        self._gamepad.rest()  # the live view listens again when it gets the focus
+        self._gamepad.rest()  # the live view reads it again once it has the focus
 
     def _pad_words(self) -> str:
         if self._gamepad.why_not:

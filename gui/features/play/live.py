@@ -1,4 +1,4 @@
-"""The live view: a deployed policy or a person at one Game Boy, in Game Boy time."""
+"""The live view: a deployed policy or the user at one Game Boy, in real time."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from trainer_core.wire.frames import FrameInfo
 
 FRAME_MS = 16
 TIGHT_HEIGHT = 480
-"""Of the view: under it the controls draw together, so that the game keeps twice its size."""
+"""Height of the view below which the controls shrink, so that the game keeps twice its size."""
 
 
 class LiveView(QWidget):
-    """Keys reach the joypad only while the screen has the focus."""
+    """Live view; keys reach the joypad only while the screen has the focus."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class LiveView(QWidget):
         self.refresh()
 
     def place_welcome(self, page: QWidget) -> None:
-        """Show this page in place of the game's screen until something runs."""
+        """Show this page in place of the game's screen until a game plays."""
         self._welcome = page
         self._stack.addWidget(page)
         self.refresh()
@@ -102,7 +102,7 @@ class LiveView(QWidget):
         info, pictures = found
         self.screen_view.show_picture(self._arranged(pictures))
         if info.who == 1 or self._playing.state.rewinding:
-            self.screen_view.show_overlay(None)  # what the policy looked at was another picture
+            self.screen_view.show_overlay(None)  # the heat map belongs to an earlier picture
         self._playing.note_frame(info, pictures[0])
         if (
             (info.buttons, info.who, info.flags, info.action)
@@ -114,7 +114,7 @@ class LiveView(QWidget):
             self.strip.write(info, self._session.mode)
 
     def _arranged(self, pictures: np.ndarray) -> np.ndarray:
-        """The picture, or those of two policies side by side."""
+        """Return the picture, or those of two policies side by side."""
         if len(pictures) == 1:
             return pictures[0]
         room = (self.screen_view.width(), self.screen_view.height())
@@ -157,7 +157,7 @@ class LiveView(QWidget):
             self._gamepad.rest()
 
     def _what_plays(self) -> str:
-        """Task, steps and success of the checkpoint at the buttons, or who else is."""
+        """Return the words for the current player: a checkpoint's task, steps and success, or the user."""
         request = self._playing.request
         if request is None:
             return ""
@@ -183,12 +183,12 @@ class LiveView(QWidget):
         )
 
     def _name_of(self, checkpoint: Path) -> str:
-        """Of one of two policies: run, steps and success."""
+        """Return the run, steps and success of one of two policies."""
         row = self._checkpoints.row_of(checkpoint)
         if row < 0:
             return checkpoint.name
         card = self._checkpoints.cards[row]
-        return tr(  # what tells two checkpoints apart comes first: the end may be cut off
+        return tr(  # the distinguishing part first: the end may be cut off
             "{count_text} steps, {algo}, {run}",
             run=card.run_id[-4:],
             algo=card.algo,

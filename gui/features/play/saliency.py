@@ -1,4 +1,4 @@
-"""What the policy at the buttons looks at: asked for while it is on show, of each new player."""
+"""Saliency: what the playing policy looks at, requested from each new player while on show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainer_core.wire.records import SaliencyEvent
 
 
 class SaliencyController(QObject):
-    """Off, a player computes nothing of it."""
+    """Requests for saliency; while off, the player computes none."""
 
     changed = Signal()
     found = Signal(object)
@@ -28,7 +28,7 @@ class SaliencyController(QObject):
 
     @property
     def is_possible(self) -> bool:
-        """Whether a single policy plays."""
+        """True while a single policy plays."""
         return not self._playing.solo_refusal() and not self._playing.is_human
 
     def refusal(self) -> str:
@@ -47,7 +47,7 @@ class SaliencyController(QObject):
         self._playing.ask(commands.ShowSaliency, lambda ack: self._set(True), on=True)
 
     def _on_started(self) -> None:
-        """What was asked for is asked of each player that can tell; others only interrupt it."""
+        """Request saliency from a new player if it was on and the player can compute it."""
         was_on = self.is_on or self._comes_back
         self._set(False)
         self._comes_back = was_on and not self.is_possible

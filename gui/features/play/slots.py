@@ -1,4 +1,4 @@
-"""Save slots: nine states a game, each with its picture, and the button whose menu has them."""
+"""Save slots: nine states per game, each with its picture, and the button with their menu."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLOT_PICTURE = QSize(80, 72)
 
 
 class SlotsController(QObject):
-    """Files lie below `slots/` of the home, in a folder a game."""
+    """Save slots, files below `slots/` of the home, in one folder per game."""
 
     changed = Signal()
 
@@ -34,32 +34,32 @@ class SlotsController(QObject):
         self._bridge, self._playing = bridge, playing
         self._notices, self._palette = notices, palette
         self.current = 1
-        """The slot that the keys save to and load from."""
+        """Slot that the keys save to and load from."""
         self.can_undo = False
         self._games: dict[str, Path] = {}
-        """Folder of each game that played: hashing a ROM once a start is enough."""
+        """Folder of each game that played, so that a ROM is hashed once per start."""
         playing.started.connect(self._on_started)
         playing.changed.connect(self.changed)
 
     def _on_started(self) -> None:
         self.can_undo = False
-        self._games.clear()  # a ROM may have been built anew under its name
+        self._games.clear()  # a ROM may have been rebuilt under its name
         self.changed.emit()
 
     def path(self, slot: int) -> Path:
-        """Return where a slot of the game that plays is kept; its picture has the suffix .png."""
+        """Return the file of a slot of the playing game; its picture has the suffix .png."""
         request = self._playing.request
         return self._folder(request.task if request else "") / f"slot_{slot}.npz"
 
     def _folder(self, task: str) -> Path:
-        """By a task's id, by a bare ROM's hash: its states stay its own wherever it moves."""
+        """Return the folder of a task's id, or of a bare ROM's hash, which stays when the file moves."""
         if task not in self._games:
             shelf = self._bridge.home.root / "slots"
             by_name = shelf / hashlib.sha256(task.encode()).hexdigest()[:16]
             rom = sha256_of_rom(Path(task)) if task.lower().endswith(ROM_SUFFIXES) else ""
             self._games[task] = shelf / rom[:16] if rom else by_name
             if rom and by_name.is_dir() and not self._games[task].exists():
-                by_name.rename(self._games[task])  # from when a ROM was known by its path
+                by_name.rename(self._games[task])  # made when a ROM was known by its path
         return self._games[task]
 
     def label(self, slot: int) -> str:
@@ -81,7 +81,7 @@ class SlotsController(QObject):
         return "" if self.can_undo else tr("Nothing was loaded")
 
     def save(self, slot: int = 0) -> None:
-        """Keep where the game is in `slot`, 0 = the current one."""
+        """Save the state of the game in `slot`, 0 = the current one."""
         self.current = slot or self.current
         self._bridge.spawn(self._save(self.current), title=tr("The state was not saved"))
 
@@ -93,7 +93,7 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def load(self, slot: int = 0) -> None:
-        """Go on from `slot`, 0 = the current one."""
+        """Load `slot`, 0 = the current one."""
         self.current = slot or self.current
         if self.path(self.current).is_file():
             self._playing.load_state(self.path(self.current), self._on_loaded)
@@ -105,7 +105,7 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def undo(self) -> None:
-        """Go back to where the game was before the last load; again, forth."""
+        """Restore the state from before the last load; called again, the loaded one."""
         self._playing.undo_load()
 
 
@@ -117,7 +117,7 @@ class _LargeIcons(QProxyStyle):
 
 
 class SlotButton(QToolButton):
-    """Slots are read when the menu opens: another window may have saved into them."""
+    """Button with a menu of slots, read when it opens: another window may have saved into them."""
 
     def __init__(self, slots: SlotsController, actions: ActionRegistry) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How loud the game is, and the button whose menu has the volume, the switch and the channels."""
+"""Sound of the game: volume, and the button whose menu has volume, mute and channels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL_CHANNELS = 0b1111
 
 
 class SoundController(QObject):
-    """Muted, no sound is made at all."""
+    """Sound settings; while muted, the player makes no sound at all."""
 
     changed = Signal()
 
@@ -32,12 +32,12 @@ class SoundController(QObject):
         self.is_muted = settings.flag("sound/muted", False)
         self.channels = int(settings.number("sound/channels", ALL_CHANNELS)) & ALL_CHANNELS
         self.reason = ""
-        """Why nothing is heard though it should be; empty where it is, or nobody knows yet."""
+        """Reason why no sound is audible though it should be; empty if it is, or while that is unknown."""
         playing.started.connect(self._on_started)
         playing.sounded.connect(self._on_sounded)
 
     def set_volume(self, volume: float) -> None:
-        """Set the volume, 0 to 1; moving it ends the silence."""
+        """Set the volume, 0 to 1, and unmute."""
         self.volume = volume
         self._settings.set("sound/volume", volume)
         self._set_muted(volume <= 0)
@@ -55,7 +55,7 @@ class SoundController(QObject):
         return bool(self.channels >> channel & 1)
 
     def name(self) -> str:
-        """Return the button's words: without a device it must not look as if it were on."""
+        """Return the button's text, which without an audio device must not read as on."""
         if self.is_muted:
             return tr("Sound off")
         return tr("No sound") if self.reason else tr("Sound")

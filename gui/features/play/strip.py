@@ -1,4 +1,4 @@
-"""Under the live view: who plays what, what is held and thought, transport, speed, tools."""
+"""Strip under the live view: player, held buttons, action probabilities, transport, speed, tools."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from trainer_core.wire.frames import FLAG_SUCCESS, FrameInfo
 from trainer_core.wire.records import PolicyEvent, VersusEvent, VersusSide
 
 BARS_HEIGHT, TIGHT_BARS_HEIGHT, NAMES_HEIGHT = 40, 28, 14
-"""The names lie under the bars."""
+"""Heights in pixels of the bars, and of the names below them."""
 VALUE_WIDTH = 104
 NAME_WIDTH, ONE_NAME_WIDTH = 22, 72
-"""Columns narrower than the first name the chosen action alone, in the room of the second."""
+"""Least column width in pixels for every name; below it only the chosen action is named, in the second width."""
 TRANSPORT = {
     "playPause": "playPauseButton",
     "playStep": "playStepButton",
     "playRestart": "playRestartButton",
     "endPlayer": "playStopButton",
 }
-"""objectNames of the buttons with pictures, by their action."""
+"""objectNames of the icon buttons, by their action."""
 
 
 class PolicyBars(QWidget):
-    """A column for each action of the codec; the one that was chosen is in the accent colour."""
+    """Bars of a policy: a column per action of the codec, the chosen one in the accent colour."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class PolicyBars(QWidget):
         self.updateGeometry()
 
     def show_thought(self, event: PolicyEvent | None) -> None:
-        """Show the bars of a step; None while no policy plays, or one that does not tell."""
+        """Show the bars of a step; None while no policy plays, or one that reports no probabilities."""
         self.event_shown = event
         self.setAccessibleName(self.words())
         self.setToolTip(self.words())
@@ -106,7 +106,7 @@ class PolicyBars(QWidget):
 
 
 class VersusBoard(QWidget):
-    """Two columns, as the pictures lie."""
+    """Score of two policies, in two columns as their pictures."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class VersusBoard(QWidget):
         grid.addWidget(self.rounds, 2, 0, 1, 4)
 
     def set_names(self, left: str, right: str) -> None:
-        """Show what the two are called."""
+        """Show the names of the two policies."""
         for shown, name in zip(self.names, (left, right), strict=True):
             shown.setText(name)
 
@@ -148,7 +148,7 @@ class VersusBoard(QWidget):
 
 
 def way_words(side: VersusSide) -> str:
-    """Return how far one of them is."""
+    """Return the progress of one policy in words."""
     if side.success:
         return tr("goal after {steps} steps", steps=side.steps)
     if side.over:
@@ -162,7 +162,7 @@ def speed_text(speed: float) -> str:
 
 
 class PlayStrip(QWidget):
-    """Two short rows of controls, so that all of them fit beside the docks at 1024 pixels."""
+    """Two short rows of controls, which fit beside the docks at 1024 pixels."""
 
     def __init__(
         self, playing: PlayController, slots: SlotsController, sound: SoundController, actions: ActionRegistry
@@ -187,7 +187,7 @@ class PlayStrip(QWidget):
         self.set_tight(False)
 
     def set_tight(self, is_tight: bool) -> None:
-        """Leave a low window's room to the game."""
+        """Leave more room for the game in a low window."""
         if is_tight != self.is_tight:
             self.is_tight = is_tight
             gap = 3 if is_tight else 8
@@ -252,7 +252,7 @@ class PlayStrip(QWidget):
             self._playing.set_speed(SPEEDS[index])
 
     def write(self, info: FrameInfo, mode: Mode) -> None:
-        """Write what the picture on show came with."""
+        """Show the data of the current picture."""
         human = info.who == 1
         self.who.setText(tr("HUMAN") if human else tr("AGENT"))
         set_role(self.who, "role", "warn" if human and mode is Mode.HYBRID else "")
@@ -273,7 +273,7 @@ class PlayStrip(QWidget):
         self._write_clock()
 
     def refresh(self) -> None:
-        """Show what the player does now."""
+        """Show the player's current state."""
         playing, active = self._playing, self._playing.is_active
         self.speed.setEnabled(active)
         nearest = min(SPEEDS, key=lambda speed: abs(speed - playing.speed))
@@ -292,7 +292,7 @@ class PlayStrip(QWidget):
         self._write_clock()
 
     def _write_clock(self) -> None:
-        """How long the recording is by now, in seconds of the game."""
+        """Show the length of the recording, in seconds of the game."""
         playing = self._playing
         seconds = playing.state.recorded_frames / FRAMES_PER_SECOND
         self.clock.setText(f"{seconds // 60:.0f}:{seconds % 60:04.1f}" if playing.recording else "")

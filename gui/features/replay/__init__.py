@@ -169,6 +169,6 @@ def define_export(
 
 
 def has_mp4() -> bool:
-    """Return whether there is a program that encodes MP4."""
+    """Return whether an encoder of MP4 is installed."""
     found = importlib.util.find_spec("imageio_ffmpeg") is not None
     return shutil.which("ffmpeg") is not None or found

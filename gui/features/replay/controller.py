@@ -1,4 +1,4 @@
-"""Recordings: which there are, those on show, what is opened as one, and exports."""
+"""Recordings: the list, the ones on show, conversion of other files, and exports."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from trainer_core.wire.errors import ProtocolError
 MOST_OFFERED = 50
 MOST_BESIDE = 3
 CLIP_SUFFIXES = (".gif", ".apng", ".png", ".replay", ".vbm", ".json", ".jsonl")
-"""What a dropped file may end in to be opened in the replay; a folder may be called anything."""
+"""Suffixes of dropped files that open in the replay; a folder may have any name."""
 
 
 class ReplayController(QObject):
     changed = Signal()
-    """The list of recordings, or whether a GIF is being made."""
+    """The list of recordings changed, or a GIF began or ended."""
     loaded = Signal()
     """Another recording is on show."""
     progressed = Signal(float)
-    """Share of the GIF that is made, 0 to 1."""
+    """Progress of the GIF, 0 to 1."""
     rom_wanted = Signal(object)
-    """Path of an input movie whose game is not known."""
+    """Path of an input movie whose game is unknown."""
     exported = Signal(object)
     """Path of a finished GIF."""
 
@@ -46,15 +46,15 @@ class ReplayController(QObject):
         super().__init__()
         self._bridge, self._log, self._playing = bridge, log, playing
         self.frame = 0
-        """The one on show."""
+        """Frame on show."""
         self._navigation, self._notices = navigation, notices
         self.folders: list[Path] = []
-        """Recordings to choose from, the newest first."""
+        """Recordings in the list, the newest first."""
         self.replay: Replay | None = None
         self.beside: list[Replay] = []
-        """Others, shown frame by frame with it."""
+        """Recordings shown in lockstep with it."""
         self.opening = ""
-        """What is being made a recording, empty when nothing is."""
+        """File being converted to a recording; empty when there is none."""
         self._job: Job | None = None
         self._was_there = False
         playing.recorded.connect(self._on_recorded)
@@ -64,7 +64,7 @@ class ReplayController(QObject):
         return self._job is not None
 
     def reload(self) -> None:
-        """Read which recordings there are; show the newest when none is on show."""
+        """List the recordings; show the newest if none is on show."""
         found = list_recordings(self._bridge.home.root)[-MOST_OFFERED:]
         self.folders = list(reversed(found))
         if self.replay is None and self.folders:
@@ -72,7 +72,7 @@ class ReplayController(QObject):
         self.changed.emit()
 
     def load(self, folder: Path, frame: int | None = None) -> None:
-        """Show a recording, at `frame` or where it says that it is about something."""
+        """Show a recording at `frame`, or at the frame that the recording marks as its subject."""
         replay = self._read(folder)
         if replay is None:
             return
@@ -91,7 +91,7 @@ class ReplayController(QObject):
             return None
 
     def toggle_beside(self, folder: Path) -> None:
-        """Show another recording beside the one on show, or no longer; four at most in all."""
+        """Add another recording beside the one on show, or remove it; four at most in all."""
         left = [other for other in self.beside if other.folder != folder]
         if len(left) == len(self.beside):
             if len(left) >= MOST_BESIDE:
@@ -102,13 +102,12 @@ class ReplayController(QObject):
         self.beside = left
         self.changed.emit()
 
-    # -- opening what is no recording yet ---------------------------------------------------
+    # -- converting files to recordings -----------------------------------------------------
 
     def open(self, path: Path, rom: str = "") -> None:
-        """Show a recording, or make one of a rollout, a GIF, an input movie, a receipt.
+        """Show a recording, or convert a rollout, a GIF, an input movie or a receipt to one.
 
-        `rom` is the game that a movie's buttons are pressed on; else it is looked for by its hash
-        or its name among those that are known.
+        `rom` is the game of a movie; without it, the movie's hash or name is looked up among the known games.
         """
         self._notices.withdraw(FILE_OPENED)
         if (path / MANIFEST).is_file():
@@ -178,11 +177,11 @@ class ReplayController(QObject):
         )
 
     def note_seen(self) -> None:
-        """Withdraw the notice of a replay: it is looked at."""
+        """Withdraw the notice of a replay that is now on show."""
         self._notices.withdraw(tr("Recorded"))
 
     def play_on(self) -> None:
-        """Take over from the frame on show, exactly."""
+        """Play on from exactly the frame on show."""
         if self.replay is not None:
             self._playing.play_on(self.replay.recording, self.replay.folder, self.frame)
 
@@ -197,7 +196,7 @@ class ReplayController(QObject):
         return "" if self.replay is not None or self.is_exporting else tr("Record something first")
 
     def toggle_export(self, screen: str = "green") -> None:
-        """Make the GIF beside the recording, or cancel the one that is being made.
+        """Make the GIF beside the recording, or cancel the one being made.
 
         `screen` names the colours on show, a key of SCREENS.
         """
@@ -210,7 +209,7 @@ class ReplayController(QObject):
     def export_as(self, path: Path, options: list[str]) -> None:
         """Export in any format of `dmglab export`, in a process of its own, with its options.
 
-        A cancelled or failed one leaves no file.
+        A cancelled or failed export leaves no file.
         """
         if self._job is None and self.replay is not None:
             self._run_export("export", path, options)
@@ -259,7 +258,7 @@ class ReplayController(QObject):
         self._job = None
         if not self._was_there and path.is_file():
             path.unlink(missing_ok=True)
-        for partial in path.parent.glob(f".{path.name}.*"):  # what a killed tool left
+        for partial in path.parent.glob(f".{path.name}.*"):  # partial files of a killed tool
             if partial.is_dir():
                 shutil.rmtree(partial, ignore_errors=True)
             else:

@@ -1,4 +1,4 @@
-"""Recordings as demonstrations: ways to a goal that training may begin along, and their form."""
+"""Recordings as demonstrations for training, and their form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Demonstrations(QObject):
         self._bridge, self._replay, self._notices = bridge, replay, notices
 
     def tasks(self) -> list[str]:
-        """Return the ids of this home's own tasks of the game that was recorded; shipped ones stay as is."""
+        """Return the ids of this home's own tasks of the recorded game; shipped tasks stay as they are."""
         replay, home = self._replay.replay, self._bridge.home
         if replay is None or not replay.can_play_on:
             return []
@@ -37,7 +37,7 @@ class Demonstrations(QObject):
         return self._replay.replay_refusal()
 
     def add(self, task: str, first: int, last: int) -> None:
-        """Keep frames `first` to `last` of the recording on show with a task, up to its goal."""
+        """Add frames `first` to `last` of the recording on show to a task, up to its goal."""
         replay = self._replay.replay
         if replay is None:
             return
@@ -64,7 +64,7 @@ class Demonstrations(QObject):
 
 class DemoSheet(QDialog):
     def __init__(self, parent: QWidget, tasks: list[str], frames: int, add: Callable[[str, int, int], object]) -> None:
-        """`add` gets task, first and last frame, counted from 0."""
+        """Build the form; `add` gets task, first and last frame, counted from 0."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("demoSheet")

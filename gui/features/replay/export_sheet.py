@@ -1,4 +1,4 @@
-"""The export sheet: format, place, scale, palette, range and speed of a clip."""
+"""The export sheet: format, target, scale, palette, range and speed of a clip."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PALETTES = (
 
 
 class ExportSheet(QDialog):
-    """`export` gets the options of `dmglab export` when the person agrees."""
+    """The export sheet; `export` gets the options of `dmglab export` when the user agrees."""
 
     def __init__(
         self,
@@ -44,8 +44,10 @@ class ExportSheet(QDialog):
         screen: str,
         export: Callable[[Path, list[str]], object],
     ) -> None:
-        """`frames` of the recording; `place` is where it goes, without a suffix; `screen` has the
-        colours on show."""
+        """Build the sheet for a recording of `frames` frames.
+
+        `place` is the target without a suffix; `screen` names the colours on show.
+        """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("exportSheet")
@@ -62,7 +64,7 @@ class ExportSheet(QDialog):
         self.scale = spin_box("exportScale", tr("Screen pixels a pixel"), 1, 8, 3)
         self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
         self.palette_box.setCurrentIndex(self.palette_box.findData(f"screen-{screen}"))
-        # Counted from 1, as the replay and the piano roll do.
+        # Counted from 1, as in the replay and the piano roll.
         self.first = spin_box("exportFirst", tr("First frame"), 1, frames, 1)
         self.last = spin_box("exportLast", tr("Last frame"), 1, frames, frames)
         self.first.valueChanged.connect(self.last.setMinimum)
@@ -94,7 +96,7 @@ class ExportSheet(QDialog):
         below.addStretch(1)
         below.addWidget(button(tr("Cancel"), "exportCancel", clicked=self.reject))
         export = button(tr("Export"), "exportButton", primary=True, clicked=self._agree)
-        export.setDefault(True)  # Return in any field
+        export.setDefault(True)  # Return presses it, in any field
         below.addWidget(export)
         column = QVBoxLayout(self)
         column.addLayout(form)

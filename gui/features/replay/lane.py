@@ -1,4 +1,4 @@
-"""Under a replay: small pictures along its length, and the lane of what was pressed and paid."""
+"""Below a replay: thumbnails along its length, and bars of actions, buttons, rewards and curves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACTION, BUTTONS, REWARD, CURVES = (0, 16), (18, 34), (35, 47), (49, 63)
 
 
 class FilmStrip(QWidget):
-    """The pictures are read once for a width; each stands for the frame under its left edge."""
+    """Thumbnails, read once per width; each is of the frame at its left edge."""
 
     frame_picked = Signal(int)
 
@@ -39,7 +39,7 @@ class FilmStrip(QWidget):
         return QSize(200, STRIP_HEIGHT)
 
     def show_replay(self, replay: Replay | None, frames: int) -> None:
-        """Show a replay; `frames` is how long the whole length is, which may be longer than the clip."""
+        """Show a replay; `frames` is the length of the whole strip, which may exceed the clip's."""
         self._replay, self._frames = replay, frames
         self.update()
 
@@ -88,8 +88,11 @@ class FilmStrip(QWidget):
 
 
 class ActionLane(QWidget):
-    """One cell an agent step names its action; below it the eight buttons, frame by frame, the
-    reward, and the goal distance with what the critic expected."""
+    """Bars below a replay: actions, buttons, reward and curves.
+
+    One cell an agent step names its action; below it the eight buttons, frame by frame, the reward, and the goal
+    distance with the critic's value.
+    """
 
     frame_picked = Signal(int)
 
@@ -108,7 +111,7 @@ class ActionLane(QWidget):
         return QSize(200, CURVES[1] + 2)
 
     def show_replay(self, replay: Replay | None, frames: int = 0) -> None:
-        """Show a replay; `frames` is how long the whole length is, which may be longer than the clip."""
+        """Show a replay; `frames` is the length of the whole lane, which may exceed the clip's."""
         self._replay, self._frame = replay, 0
         self._frames = max(frames, len(replay) if replay is not None else 0)
         self.update()
@@ -134,7 +137,7 @@ class ActionLane(QWidget):
             painter.fillRect(QRectF(place, 0, 1, self.height()), QColor(colors.text))
 
     def _picture(self, replay: Replay) -> QPixmap:
-        """All but the mark, painted once for a size and theme."""
+        """Return everything but the mark, painted once per size and theme."""
         colors, ratio = theme.current(), self.devicePixelRatioF()
         key = (replay, self._frames, self.size(), ratio, colors.name)
         if self._drawn is None or key != self._drawn_for:
@@ -166,7 +169,7 @@ class ActionLane(QWidget):
             painter.fillRect(QRectF(box.x(), top, box.width(), max(1.0, abs(height))), color)
 
     def _paint_buttons(self, painter: QPainter, replay: Replay, scale: float) -> None:
-        """A line of two pixels a button, in the order of the mask's bits."""
+        """Paint two pixels a button, in the order of the mask's bits."""
         colors, top = theme.current(), BUTTONS[0]
         for bit in range(8):
             held = np.flatnonzero(np.diff(replay.buttons >> bit & 1, prepend=0, append=0))

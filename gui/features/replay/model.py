@@ -1,4 +1,4 @@
-"""A finished recording: pictures, buttons and steps, any frame at once; and what it is called."""
+"""A finished recording with random access: pictures, buttons, steps, name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from trainer_core.wire.errors import ProtocolError
 
 
 class Replay:
-    """Raises ProtocolError when the folder is not a whole recording."""
+    """A finished recording. Raises ProtocolError when the folder is not a complete one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,12 +44,12 @@ class Replay:
 
     @property
     def can_play_on(self) -> bool:
-        """Whether there is a console to press its buttons on."""
+        """True if an emulator can replay its buttons."""
         return bool(self.recording.state)
 
     @property
     def has_goal(self) -> bool:
-        """Whether its steps were judged: those of a bare ROM were not."""
+        """True if its steps were judged; a bare ROM's are not."""
         return not self.recording.task.lower().endswith(ROM_SUFFIXES)
 
     def picture(self, frame: int) -> np.ndarray:
@@ -62,14 +62,14 @@ class Replay:
         return shades.reshape(about.height, about.width)
 
     def step_at(self, frame: int) -> int:
-        """Return the index of the agent step that a frame belongs to, -1 where it belongs to none."""
+        """Return the index of a frame's agent step, -1 if it has none."""
         index = bisect.bisect_left(self._last_frames, frame)
         if index == len(self.steps) or frame < self.steps[index].first_frame:
             return -1
         return index
 
     def describe(self, frame: int) -> str:
-        """Return the step that a frame belongs to: what was pressed in it and what it came to."""
+        """Return a frame's step in words: its action and result."""
         index = self.step_at(frame)
         if index < 0:
             return ""
@@ -92,18 +92,18 @@ class Replay:
 
 
 def _terms(step: RecordedStep) -> str:
-    """What a reward is made of, in brackets; what is nothing is left out."""
+    """Return the terms of a reward in brackets, without the zero ones."""
     told = [f"{name.replace('_', ' ')} {part:+.3f}" for name, part in step.terms.items() if part]
     return f" ({', '.join(told)})" if told else ""
 
 
 @functools.lru_cache(maxsize=256)  # a finished recording does not change
 def recording_name(folder: Path) -> str:
-    """Return a recording's name; its folder's where it cannot be read."""
+    """Return a recording's name; its folder's name if it cannot be read."""
     try:
         about = read_recording(folder)
         when = time.localtime(about.created_at)
-    except (ProtocolError, OSError, OverflowError, ValueError):  # the last two: of no such year
+    except (ProtocolError, OSError, OverflowError, ValueError):  # the last two: a year out of range
         return folder.name
     is_today = when[:3] == time.localtime()[:3]
     branch = tr(", branch") if about.parent else ""
@@ -117,7 +117,7 @@ def recording_name(folder: Path) -> str:
 
 
 def _game(folder: Path, about: Recording) -> str:
-    """A task's own name, a ROM's file name, or what a clip was opened from."""
+    """Return a task's own name, a ROM's file name, or the source of a converted clip."""
     if about.source and not about.state:
         return folder.name
     return Path(about.task).name or folder.name

@@ -1,4 +1,4 @@
-"""A picture of the game as a file, and for the clipboard: what is on show, pixel for pixel."""
+"""Screenshots of the game, to a file or the clipboard, pixel for pixel."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from gui.state.notices import Notices
 from gui.state.session import Navigation, Place
 
 TOLD_MS = 6000
-"""What offers something stays until it is dismissed, over the foot of the game: this may not."""
+"""Milliseconds of the notice: others with a button stay until dismissed, but this one covers the game."""
 
 
 class PicturesController(QObject):
-    """Files lie in `pictures/` of the home, named by game, time and frame; none is replaced."""
+    """Screenshots in `pictures/` of the home, named by game, time and frame; existing files stay."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class PicturesController(QObject):
         return self._navigation.place is Place.REPLAY and self._replay.replay is not None
 
     def save(self) -> None:
-        """Save the replay's frame while its tab is in front, else that of the game that plays."""
+        """Save the replay's frame while its tab is in front, else the picture of the playing game."""
         found = self._on_show()
         if found is None:
             return
@@ -78,7 +78,7 @@ class PicturesController(QObject):
             where = tr("{folder} cannot be written; the clipboard has it", folder=folder)
             self._bridge.problem.emit(tr("The picture was not saved"), where)
             return
-        self._notices.withdraw(tr("Picture saved"))  # many are taken one after the other
+        self._notices.withdraw(tr("Picture saved"))  # screenshots often follow each other
         self._over.start()
         self._notices.tell(
             tr("Picture saved"),
@@ -91,7 +91,7 @@ class PicturesController(QObject):
         )
 
     def _on_show(self) -> tuple[str, int, np.ndarray] | None:
-        """Game, frame and picture."""
+        """Return (game, frame, picture) of the visible tab."""
         replay = self._replay.replay
         if self._shows_replay and replay is not None:
             frame = self._replay.frame

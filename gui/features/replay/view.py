@@ -1,4 +1,4 @@
-"""The replay: scrub through up to four recordings in lockstep, see what was pressed and paid."""
+"""The replay tab: scrub through up to four recordings in lockstep, with actions and rewards."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from trainer_core.lab.recording import FRAMES_PER_SECOND
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_BESIDE = 3
 LEAST_CHOICE = 120
-"""Width of the box of recordings with the margins of its row, in a narrow window."""
+"""Least width of the list of recordings with the margins of its row, in a narrow window."""
 ROLL_HEIGHT = 560
-"""Of the tab, for the piano roll and the pictures along the recording both."""
+"""Least height of the tab that shows both the piano roll and the thumbnails."""
 _CHOICES = {
     "openReplay": "openReplayButton",
     "useAsDemo": "useAsDemoButton",
@@ -44,7 +44,7 @@ _CHOICES = {
     "exportGif": names.EXPORT_GIF_BUTTON,
 }
 _FIRST_TO_GO = ("useAsDemo", "exportGif", "exportAs")
-"""Buttons that a narrow window leaves to the menus, in this order: none is ever cut."""
+"""Buttons that a narrow window leaves to the menus, in this order, so that none is cut off."""
 
 
 class Beside(QWidget):
@@ -63,7 +63,7 @@ class Beside(QWidget):
         self.hide()
 
     def show_frame(self, replay: Replay, frame: int) -> None:
-        """Show a frame; the last one stays where the others are longer."""
+        """Show a frame; a shorter recording stays at its last."""
         frame = min(frame, len(replay) - 1)
         self.screen_view.show_picture(replay.picture(frame))
         said = replay.describe(frame)
@@ -71,12 +71,12 @@ class Beside(QWidget):
 
 
 class ButtonEditor(QWidget):
-    """The panel in which the buttons of the recording on show are changed. This one never opens."""
+    """Interface of the panel that edits the buttons of the recording on show; this default never opens."""
 
     changed = Signal()
-    """Whether it is open, its buttons, what it is busy with."""
+    """The panel was opened or closed, or its buttons or its work changed."""
     pictured = Signal()
-    """Its player shows the frame that was asked for last."""
+    """The editor's player shows the frame that was requested last."""
     frame_picked = Signal(int)
 
     @property
@@ -85,26 +85,26 @@ class ButtonEditor(QWidget):
 
     @property
     def frames(self) -> int:
-        """Length of the changed recording."""
+        """Length of the edited recording."""
         return 0
 
     @property
     def fork(self) -> int:
-        """The first frame whose buttons were changed."""
+        """First frame with changed buttons."""
         return 0
 
     @property
     def busy(self) -> str:
-        """What it is doing, in words; empty when it is idle."""
+        """Work under way, in words; empty when there is none."""
         return ""
 
     @property
     def frames_path(self) -> Path | None:
-        """The player's `frames.bin`, None without a player."""
+        """Path of the player's `frames.bin`, None without a player."""
         return None
 
     def seek(self, frame: int) -> None:
-        """Have the player show this frame."""
+        """Show this frame in the editor's player."""
 
 
 class ReplayView(QWidget):
@@ -242,7 +242,7 @@ class ReplayView(QWidget):
         return row
 
     def _leave_room(self) -> None:
-        """In a low window the piano roll takes the place of what shows the same buttons."""
+        """Hide the lane and thumbnails in a low window while the piano roll shows the same buttons."""
         is_shown = self.panel.isHidden() or self.height() >= ROLL_HEIGHT
         self.strip.setVisible(is_shown)
         self.lane.setVisible(is_shown)
@@ -281,7 +281,7 @@ class ReplayView(QWidget):
         self.show_frame(frame)
 
     def _stretch(self) -> None:
-        """The timeline is as long as the longest of those on show."""
+        """Make the timeline as long as the longest recording on show."""
         controller = self._controller
         if controller.replay is None:
             return
@@ -297,7 +297,7 @@ class ReplayView(QWidget):
         self._mark(self.frame)
 
     def go_to(self, frame: int) -> None:
-        """Show this frame, and if it is on show already show it anew."""
+        """Show this frame; show it again if it is on show already."""
         if self.slider.value() == frame:
             self.show_frame(frame)
         self.slider.setValue(frame)
@@ -330,7 +330,7 @@ class ReplayView(QWidget):
         self.strip.set_frame(frame)
 
     def _on_pictured(self) -> None:
-        """The editor's player shows a frame: its picture and what is known of it, together."""
+        """Show the picture and the data of the editor's frame together."""
         panel, replay = self.panel, self._controller.replay
         self._source.open(panel.frames_path)
         found = self._source.latest()
@@ -389,7 +389,7 @@ class ReplayView(QWidget):
             self.play.setIcon(icon("pause"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """As at a player of films, wherever in the tab the keyboard is."""
+        """Handle the keys of a video player, whatever part of the tab has the focus."""
         moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self.slider.maximum()}
         key = Qt.Key(event.key())

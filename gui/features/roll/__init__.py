@@ -1,4 +1,4 @@
-"""The piano roll: the buttons of a recording, changed frame by frame and played again."""
+"""The piano roll: the buttons of a recording, edited frame by frame and played again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The piano roll: a recording's buttons changed frame by frame, in a player of its own."""
+"""State of the piano roll: a recording's edited buttons, and a player that plays them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.playing import PlayerConfig
 
 SAVE_TIMEOUT_S = 120.0
-"""Ten minutes of play are played again and written."""
+"""Longest wait for a save, in which ten minutes of play are played again and written."""
 BRANCH = re.compile(r"-b\d+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """`after` in place of `before`, from frame `first` on: a joypad mask a frame."""
+    """One change: `after` in place of `before`, from frame `first` on, a joypad mask a frame."""
 
     first: int
     before: bytes
@@ -40,12 +40,12 @@ class Edit:
 
 
 class RollController(QObject):
-    """The recording on show, open for changes. The recording itself stays as it is."""
+    """Editor of the recording on show, which itself stays as it is."""
 
     changed = Signal()
-    """Whether one is open, its buttons, what can be undone, how much was played."""
+    """A copy was opened or closed, or its buttons, undo steps or played length changed."""
     pictured = Signal()
-    """The player shows the frame that was asked for last."""
+    """The player shows the frame that was requested last."""
 
     def __init__(self, bridge: Bridge, replay: ReplayController, playing: PlayController, notices: Notices) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class RollController(QObject):
         self.player.on_event = self._on_event
         self.player.on_end = self._on_end
         self.masks = bytearray()
-        """Of the copy that is changed; empty while none is open."""
+        """Masks of the edited copy; empty while none is open."""
         self.known = 0
-        """Frames that were played as the buttons stand now."""
+        """Number of frames played with the present buttons."""
         self.busy = ""
         self.frame = 0
         self._done: list[Edit] = []
@@ -68,9 +68,9 @@ class RollController(QObject):
         self._splicing: set[asyncio.Task[None]] = set()
         """Changes that the player has not acknowledged yet."""
         self._told: records.RollEvent | None = None
-        """What the player told last: it may be through before `start` has returned."""
+        """Last RollEvent of the player, which may come before `start` has returned."""
         self._stays = False
-        """The branch that was saved just now is opened in place of its parent."""
+        """True while the branch just saved is to be opened in place of its parent."""
         replay.loaded.connect(self._on_loaded)
         replay.changed.connect(self.changed)
 
@@ -84,11 +84,11 @@ class RollController(QObject):
 
     @property
     def fork(self) -> int:
-        """The first frame whose buttons were changed; the number of frames if none was."""
+        """First frame with changed buttons; the number of frames if there is none."""
         return 0 if self._source is None else self._first_other(self._source.buttons.tobytes())
 
     def _first_other(self, masks: bytes) -> int:
-        """The first frame that has other buttons there."""
+        """Return the first frame at which `masks` differ from the copy's."""
         both = min(len(self.masks), len(masks))
         pairs = zip(self.masks, masks, strict=False)
         return next((frame for frame, (a, b) in enumerate(pairs) if a != b), both)
@@ -103,7 +103,7 @@ class RollController(QObject):
         return "" if replay.can_play_on else tr("These are pictures only: no game to press on")
 
     def toggle(self) -> None:
-        """Open the recording on show for changes, or leave them."""
+        """Open the recording on show for editing, or close it."""
         if self.is_open or self.busy:
             self.close()
         elif self._replay.replay is not None:
@@ -123,7 +123,7 @@ class RollController(QObject):
         self.seek(self._replay.frame)
 
     def close(self, *, is_saved: bool = False) -> None:
-        """Leave the buttons; changes that were not saved can be brought back."""
+        """Close the copy; unsaved changes can be restored."""
         if self.is_open or self.busy:
             if not is_saved:
                 self._offer_back()
@@ -133,7 +133,6 @@ class RollController(QObject):
             self._say("")
 
     def _offer_back(self) -> None:
-        """Say that changes were left, for whoever did not mean to."""
         source, masks = self._source, bytes(self.masks)
         if source is not None and self.is_changed:
             self._notices.tell(
@@ -145,7 +144,7 @@ class RollController(QObject):
             )
 
     async def _bring_back(self, source: Replay, masks: bytes) -> None:
-        """Open the recording again with these buttons; one undo takes them all away."""
+        """Open the recording again with these buttons; one undo reverts all of them."""
         self._replay.load(source.folder)
         self._say(tr("Opening the recording"))
         await self._open(source)
@@ -161,10 +160,10 @@ class RollController(QObject):
         if not self._stays:
             self.close()
 
-    # -- looking and changing ---------------------------------------------------------------
+    # -- seeking and editing ----------------------------------------------------------------
 
     def seek(self, frame: int) -> None:
-        """Show a frame as the buttons stand; of many that are asked for only the last counts."""
+        """Show a frame with the present buttons; of several requests only the last counts."""
         if self.is_open:
             self._wanted = self.frame = min(max(frame, 0), len(self.masks) - 1)
             if not self._is_seeking:
@@ -174,7 +173,7 @@ class RollController(QObject):
     async def _seek(self) -> None:
         try:
             while self._wanted is not None and self.is_open:
-                if self._splicing:  # else a seek could overtake the change that it is to show
+                if self._splicing:  # else the seek could overtake the change that it is to show
                     await asyncio.wait(self._splicing)
                     continue
                 frame, self._wanted = self._wanted, None
@@ -192,7 +191,7 @@ class RollController(QObject):
         self._edit(Edit(self.frame, b"", b"\0"))
 
     def delete(self) -> None:
-        """Take the frame on show away."""
+        """Delete the frame on show."""
         self._edit(Edit(self.frame, bytes(self.masks[self.frame : self.frame + 1]), b""))
 
     def undo(self) -> None:
@@ -241,16 +240,16 @@ class RollController(QObject):
         try:
             await self._ask(commands.Splice, **splice)
         except LabError:
-            # The player knows better: show what it has.
+            # The player refused the change: restore its buttons.
             self.masks[edit.first : edit.first + len(edit.after)] = edit.before
             self._done, self._undone = [done for done in self._done if done is not edit], []
             self.changed.emit()
             raise
 
-    # -- keeping ----------------------------------------------------------------------------
+    # -- saving -----------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Keep the changed copy as a branch, and show it."""
+        """Save the edited copy as a branch, and show it."""
         if self._source is not None:
             self._say(tr("Writing the branch"))
             folder = self._free(self._source.folder.name)
@@ -268,14 +267,14 @@ class RollController(QObject):
         self._notices.tell(tr("Branch saved"), folder.name, "good")
 
     async def _save_and_stay(self, folder: Path) -> None:
-        """The player knows all of the branch already and goes on with it."""
+        """Save the branch; the player, which knows all of it already, goes on with it."""
         await self._save(folder)
         self._source = self._replay.replay
         self._say("")
         self.seek(self.frame)
 
     def play_on(self) -> None:
-        """Let a person play on from the frame on show; all of it becomes a branch."""
+        """Let the user play on from the frame on show; the whole becomes a branch."""
         if self._source is None:
             return
         if not self.is_changed:
@@ -291,19 +290,19 @@ class RollController(QObject):
         self._bridge.spawn(save_and_play(), failed=self._fail)
 
     def _take_over(self, frame: int) -> None:
-        """From the recording on show: the one that is open, or the branch that was just saved."""
+        """Play on from a frame of the open copy, or of the branch just saved."""
         replay = self._replay.replay
         if replay is not None:
             self._playing.play_on(replay.recording, replay.folder, frame, branch=True)
         self.close(is_saved=True)
 
     def _free(self, name: str) -> Path:
-        """A folder that is not there yet, called after the recording at the root of the tree."""
+        """Return a new folder, named after the recording at the root of the tree."""
         shelf, root = self._bridge.home.root / "recordings", BRANCH.sub("", name)
         numbers = range(1, 100_000)
         return next(p for n in numbers if not (p := shelf / f"{root}-b{n}").exists())
 
-    # -- inside -----------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------
 
     async def _ask(self, kind: type[commands.Command], **fields: object) -> records.AckEvent:
         ack = await self.player.request(kind, **fields)  # type: ignore[arg-type]

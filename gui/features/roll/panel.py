@@ -1,4 +1,4 @@
-"""Beside the replay: the piano roll, its buttons, and the tree of branches."""
+"""Panel beside the replay: the piano roll, its buttons, and the tree of branches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainer_core.wire.errors import ProtocolError
 
 @dataclass(slots=True)
 class Branch:
-    """A recording, and those that share its beginning."""
+    """A recording, and its branches, which share its beginning."""
 
     folder: Path
     recording: Recording
@@ -29,13 +29,13 @@ class Branch:
 
 
 def branch_trees(folders: list[Path]) -> list[Branch]:
-    """Return the roots in the order of `folders`; whose parent is not among them is a root itself."""
+    """Return the root recordings in the order of `folders`; one whose parent is missing is a root."""
     found: dict[str, Branch] = {}
     for folder in folders:
         try:
             found.setdefault(folder.name, Branch(folder, read_recording(folder)))
         except ProtocolError:
-            continue  # it is being written, or removed
+            continue  # it is being written, or was deleted
     roots = []
     for branch in found.values():
         parent = found.get(branch.recording.parent)
@@ -49,7 +49,7 @@ def branch_trees(folders: list[Path]) -> list[Branch]:
 
 
 def _is_above(branch: Branch, other: Branch, found: dict[str, Branch]) -> bool:
-    """Whether `branch` is an ancestor of `other`, or itself: files may say anything."""
+    """Return whether `branch` is `other` or its ancestor: damaged files may form a loop."""
     seen: set[str] = set()
     at: Branch | None = other
     while at is not None and at.folder.name not in seen:
@@ -139,7 +139,7 @@ class RollPanel(ButtonEditor):
         self.state.setText("; ".join(told))
 
     def _fill(self) -> None:
-        """The tree that the recording on show belongs to."""
+        """Fill the tree with the recording on show and its relatives."""
         self.tree.clear()
         replay = self._replay.replay
         if replay is None:
@@ -170,7 +170,7 @@ class RollPanel(ButtonEditor):
 
 
 def _pictures(actions: ActionRegistry, ids: tuple[str, ...]) -> QHBoxLayout:
-    """A row of buttons that are pictures: the roll is as narrow as its eight columns."""
+    """Return a row of icon buttons: the roll is only as wide as its eight columns."""
     row = QHBoxLayout()
     row.setSpacing(4)
     for action_id in ids:

@@ -1,4 +1,4 @@
-"""The piano roll: a row a frame, a column a button; click, drag or press keys to change them."""
+"""The piano roll: a row a frame, a column a button; changed by click, drag or key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gui.kit.words import tr
 from trainer_core.wire.buttons import MASK_BITS
 
 ROW, HEAD, NUMBER, CELL, LEAST_CELL = 18, 20, 52, 24, 16
-"""Pixels: height of a row and of the titles, width of the frame's number and of a button."""
+"""Pixels: height of a row and of the header, width of the frame number, of a button, least width of a button."""
 COLUMNS = ("up", "down", "left", "right", "a", "b", "select", "start")
 TITLES = ("U", "D", "L", "R", "A", "B", "Se", "St")
 KEYS = {
@@ -42,7 +42,7 @@ def bit_of(name: str) -> int:
 
 
 def masks_as_text(masks: bytes) -> str:
-    """Return a line a frame with the titles of what is held, as `R A`."""
+    """Return a line a frame with the titles of its held buttons, as `R A`."""
     held = dict(zip(COLUMNS, TITLES, strict=True))
     return "\n".join(
         " ".join(title for name, title in held.items() if mask & bit_of(name)) or NOTHING for mask in masks
@@ -50,7 +50,7 @@ def masks_as_text(masks: bytes) -> str:
 
 
 def masks_from_text(text: str) -> bytes:
-    """Return the masks that `masks_as_text` wrote; nothing of any other text."""
+    """Return the masks that `masks_as_text` wrote; empty for any other text."""
     bits = {title: bit_of(name) for name, title in zip(COLUMNS, TITLES, strict=True)} | {NOTHING: 0}
     lines = [line.split() for line in text.splitlines()]
     if not all(line and all(word in bits for word in line) for line in lines):
@@ -59,11 +59,11 @@ def masks_from_text(text: str) -> bytes:
 
 
 class PianoRoll(QAbstractScrollArea):
-    """Paints the rows in sight only, so a recording of any length costs the same."""
+    """Grid of the piano roll; paints only the visible rows, so a recording of any length costs the same."""
 
     frame_picked = Signal(int)
     pressed = Signal(int, bytes)
-    """From this frame on other masks, one a frame."""
+    """First changed frame and the new masks, one a frame."""
     inserted = Signal()
     deleted = Signal()
 
@@ -74,7 +74,7 @@ class PianoRoll(QAbstractScrollArea):
         self._dragged: dict[int, int] = {}
         self._bit, self._on = 0, False
         self._other_end: int | None = None
-        """Where the selection began; it ends at the frame on show."""
+        """Frame at which the selection began; it ends at the frame on show."""
         self.setObjectName("pianoRoll")
         self.setAccessibleName(tr("Buttons of each frame"))
         self.setToolTip(
@@ -95,13 +95,13 @@ class PianoRoll(QAbstractScrollArea):
         return QSize(NUMBER + len(COLUMNS) * LEAST_CELL + 20, 120)
 
     def show_masks(self, masks: bytes, known: int, fork: int) -> None:
-        """Show `masks`, one a frame; rows from `known` on are still to be played, from `fork` new."""
+        """Show `masks`, one a frame; rows from `known` on are not played yet, those from `fork` on are changed."""
         self._masks, self._known, self._fork = masks, known, fork
         self._fit()
         self.viewport().update()
 
     def set_frame(self, frame: int) -> None:
-        """Mark a frame and have it in sight."""
+        """Mark a frame and scroll to it."""
         self._frame = frame
         bar, rows = self.verticalScrollBar(), self._rows()
         is_in_sight = bar.value() <= frame < bar.value() + rows
@@ -112,7 +112,7 @@ class PianoRoll(QAbstractScrollArea):
 
     @property
     def selection(self) -> range:
-        """Frames that are copied: those between the one on show and where Shift was pressed."""
+        """Selected frames, from where Shift was pressed to the frame on show."""
         other = self._frame if self._other_end is None else self._other_end
         first, last = sorted((self._frame, min(other, len(self._masks) - 1)))
         return range(first, last + 1)
@@ -133,7 +133,7 @@ class PianoRoll(QAbstractScrollArea):
     def resizeEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().resizeEvent(event)
         self._fit()
-        self.set_frame(self._frame)  # it was shown before there was room for it
+        self.set_frame(self._frame)  # the roll had no height when it was first shown
 
     # -- painting ---------------------------------------------------------------------------
 
@@ -175,12 +175,12 @@ class PianoRoll(QAbstractScrollArea):
 
     @property
     def cell(self) -> int:
-        """Width of a button's column: narrower where there is less room."""
+        """Width of a button's column, narrower where there is less room."""
         room = (self.viewport().width() - NUMBER) // len(COLUMNS)
         return min(max(room, LEAST_CELL), CELL)
 
     def cell_of(self, frame: int, column: int) -> QRect:
-        """Return where a button of a frame is in the viewport, as the roll is scrolled now."""
+        """Return the rectangle of a frame's button in the viewport, at the present scroll position."""
         return self._cell(column, HEAD + (frame - self.verticalScrollBar().value()) * ROW, ROW)
 
     def _cell(self, column: int, top: int, height: int) -> QRect:
@@ -189,7 +189,7 @@ class PianoRoll(QAbstractScrollArea):
     # -- mouse ------------------------------------------------------------------------------
 
     def _at(self, event: QMouseEvent) -> tuple[int, int]:
-        """(frame, column) under the pointer; column -1 beside the buttons."""
+        """Return (frame, column) under the pointer; column -1 beside the buttons."""
         x, y = int(event.position().x()), int(event.position().y())
         frame = self.verticalScrollBar().value() + (y - HEAD) // ROW
         column = (x - NUMBER) // self.cell if x >= NUMBER else -1
@@ -236,7 +236,7 @@ class PianoRoll(QAbstractScrollArea):
     # -- keyboard ---------------------------------------------------------------------------
 
     def _select(self, is_selecting: bool) -> None:
-        """The frame on show becomes the selection's one end, or there is none any more."""
+        """Begin a selection at the frame on show, or drop it."""
         if not is_selecting:
             self._other_end = None
         elif self._other_end is None:
@@ -247,7 +247,7 @@ class PianoRoll(QAbstractScrollArea):
         QGuiApplication.clipboard().setText(masks_as_text(masks))
 
     def _paste(self) -> None:
-        """Over the frames from the selection's first on, as many as there are."""
+        """Write the copied frames over those from the start of the selection on, as many as there are."""
         first = self.selection.start
         masks = masks_from_text(QGuiApplication.clipboard().text())[: len(self._masks) - first]
         if masks:

@@ -1,4 +1,4 @@
-"""The agent dock: who plays, which task, which trainer; installing trainers of guest libraries."""
+"""The agent dock: player, task, trainer; installing the environments of other trainers."""
 
 from __future__ import annotations
 

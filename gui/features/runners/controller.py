@@ -1,4 +1,4 @@
-"""Trainers that are not here yet: what they would need, installing them, giving that up."""
+"""Trainers that are not installed: requirements, installation, cancelling it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainer_core.wire.errors import LabError
 
 
 class RunnersController(QObject):
-    """One installation at a time; it goes on while another trainer is looked at."""
+    """Installation of trainers, one at a time; it goes on while another trainer is selected."""
 
     changed = Signal()
 
@@ -26,14 +26,14 @@ class RunnersController(QObject):
         self._bridge, self._session, self._notices = bridge, session, notices
         self.installing: AgentRunner | None = None
         self.progress = 0.0
-        """How far the installation is, 0 to 1."""
+        """Progress of the installation, 0 to 1."""
         self._job: Job | None = None
         self._cancelled = False
         session.runner_changed.connect(lambda runner: self.changed.emit())
 
     @property
     def wanted(self) -> Installation | None:
-        """What the chosen trainer lacks; None when it is ready."""
+        """Missing installation of the chosen trainer; None when it is ready."""
         return self._session.runner.installation(self._bridge.home)
 
     def refusal(self) -> str:
@@ -52,7 +52,7 @@ class RunnersController(QObject):
             self._bridge.spawn(self._install(self.installing, wanted))
 
     def cancel(self) -> None:
-        """Give the installation up; what it wrote is removed."""
+        """Cancel the installation and delete its files."""
         self._cancelled = True
         if self._job is not None:
             self._job.cancel()

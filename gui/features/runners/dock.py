@@ -1,4 +1,4 @@
-"""The agent dock: who plays, which task or tasks, which trainer, train or use trained."""
+"""The agent dock: player, task or tasks, trainer, train or use trained."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _HINTS = {
 
 
 class SeveralTasks(QToolButton):
-    """One policy may learn several tasks side by side; which, is ticked here."""
+    """Button with a menu of tasks to tick: one policy may learn several tasks side by side."""
 
     picked = Signal(tuple)
-    """Ids of the tasks that are ticked now, in the menu's order; at least one."""
+    """Ids of the ticked tasks, in the menu's order; at least one."""
 
     def __init__(self, titles: Callable[[], Mapping[str, str]], chosen: Callable[[], tuple[str, ...]]) -> None:
-        """Both are asked whenever the menu opens: titles by id, and the ids that are ticked."""
+        """Take `titles` by id and the `chosen` ids; both are called whenever the menu opens."""
         super().__init__()
         self._titles, self._chosen = titles, chosen
         self.boxes: dict[str, QCheckBox] = {}
@@ -82,7 +82,7 @@ class SeveralTasks(QToolButton):
 
 
 class Missing(QWidget):
-    """What the chosen trainer lacks, and the button that brings it, with progress and Cancel."""
+    """Notice that the chosen trainer is not installed, with install button, progress and Cancel."""
 
     def __init__(self, runners: RunnersController, actions: ActionRegistry) -> None:
         super().__init__()
@@ -185,7 +185,6 @@ class AgentDock(Dock):
         return self.operations
 
     def _catalogs(self) -> QGridLayout:
-        """Which task, several of them, which trainer."""
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
@@ -210,7 +209,7 @@ class AgentDock(Dock):
         return grid
 
     def _follow(self) -> None:
-        """Pass on what is picked, and show what others change."""
+        """Connect the lists to the session and follow its changes."""
         session = self._session
         self.tasks.activated.connect(lambda: session.set_task(str(self.tasks.currentData())))
         self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
@@ -228,13 +227,13 @@ class AgentDock(Dock):
         return split_tasks(self._draft.text("task"))
 
     def _on_several(self, tasks: tuple[str, ...]) -> None:
-        """The combo has the first of them, what plays and what a person plays."""
+        """Select the first task in the list, as it is the one that plays and that the user plays."""
         self._session.set_task(tasks[0])
         self._draft.set_text("task", SEPARATOR.join(tasks))
         self._refresh()
 
     def _keys(self) -> QWidget:
-        """The keys of the joypad, for whoever plays; the others are in the cheat sheet."""
+        """Return the line with the joypad's keys; the others are in the list of shortcuts."""
         text = tr("Arrows, Z is A, X is B, Enter is START. Space pauses, R rewinds. F12 lists all keys.")
         self._legend = label(text, "muted", wrap=True)
         self._legend.setToolTip("\n".join(f"{tr(keys)}: {tr(text)}" for keys, text in PLAY_KEYS))
@@ -262,7 +261,7 @@ class AgentDock(Dock):
 
     @staticmethod
     def _add_broken(combo: QComboBox, name: str, reason: str) -> None:
-        """Show what cannot be used with its reason; nobody can choose it."""
+        """Add an unusable entry with its reason; it cannot be chosen."""
         combo.addItem(tr("{name}: cannot be used", name=name), None)
         row = combo.count() - 1
         combo.setItemData(row, reason, _TIP)
@@ -290,11 +289,11 @@ class AgentDock(Dock):
         self.several.setText(str(count) if count > 1 else "+")
 
     def _shows_rom(self) -> bool:
-        """Return whether the list names the ROM that a person plays: agents have tasks."""
+        """Return whether the list names the ROM that the user plays: agents have tasks."""
         return bool(self._session.rom) and self._session.mode is Mode.HUMAN
 
     def _tell_other(self) -> None:
-        """Name what plays where it is not what the list names, which the next run learns."""
+        """Name the playing game where it is not the listed task, which the next run learns."""
         request = self._playing.request
         named = self._session.game if self._shows_rom() else self._session.task
         is_other = request is not None and request.task != named

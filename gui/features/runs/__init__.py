@@ -1,4 +1,4 @@
-"""Runs: the table of runs of this home, their notes, comparison, queue."""
+"""Runs: the table of this home's runs, notes, comparison, queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of the run table: those it is made with, and fields of what the runs were told."""
+"""Columns of the run table: the built-in ones, and fields of configurations."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.regular_files import read_regular
 
 MOST_BYTES = 1 << 20
-"""A configuration larger than this is none of ours."""
+"""Largest size of a configuration of ours in bytes."""
 KEY = "runs/columns"
 MOST_PIXELS = 10_000
 
 
 def differing(told: Iterable[dict[str, str]]) -> list[str]:
-    """Return the fields with two values or more; one that another kind of run lacks is not told otherwise."""
+    """Return the fields with two or more values; a field that another kind of run lacks does not count."""
     values: dict[str, set[str]] = {}
     for one in told:
         for name, text in one.items():
@@ -30,25 +30,25 @@ def differing(told: Iterable[dict[str, str]]) -> list[str]:
 
 
 class RunConfigs:
-    """What runs were told, by field; read when asked for, once. Unreadable is nothing told."""
+    """Configurations of runs as text by field, each read once on demand. An unreadable one is empty."""
 
     def __init__(self, home: HomePaths) -> None:
         self._home = home
         self._known: dict[str, dict[str, str]] = {}
 
     def peek(self, run_id: str, name: str) -> str:
-        """Return a field of a run that was read; empty for one that was not, or that lacks it."""
+        """Return a field of a run that was read; empty if it was not read or lacks the field."""
         return self._known.get(run_id, {}).get(name, "")
 
     def find(self, run_id: str, name: str) -> str:
-        """Return what `peek` does by small letters, and by the last part of a dotted name."""
+        """Return a field like `peek`, also by lower-case name or by the last part of a dotted name."""
         for field, text in self._known.get(run_id, {}).items():
             if name in (field.lower(), field.lower().rpartition(".")[2]):
                 return text
         return ""
 
     def read(self, run_id: str) -> dict[str, str]:
-        """Return the text by field. A run that is not configured yet is looked at again."""
+        """Return the texts by field. A run without a configuration yet is read again next time."""
         known = self._known.get(run_id)
         if known is None:
             known = self._read(run_id)
@@ -65,18 +65,18 @@ class RunConfigs:
             return {}
 
     def reading(self, run_ids: Iterable[str]) -> Generator[None]:
-        """Read many, one a step."""
+        """Read the configurations of many runs, one a step."""
         for run_id in run_ids:
             self.read(run_id)
             yield
 
     def differing(self, run_ids: Iterable[str]) -> list[str]:
-        """Return the fields that some of these runs were told differently, in the order of the first."""
+        """Return the fields with different values among these runs, in the order of the first run."""
         return differing([self.read(run_id) for run_id in run_ids])
 
 
 class _Columns(msgspec.Struct):
-    """What a person chose, as it is kept."""
+    """The user's choice of columns as saved."""
 
     fields: list[str] = []
     hidden: list[str] = []
@@ -85,7 +85,7 @@ class _Columns(msgspec.Struct):
 
 
 class RunColumns(QObject):
-    """A person's choice, kept from one start to the next."""
+    """The user's choice of columns, kept between starts."""
 
     changed = Signal()
 
@@ -97,16 +97,16 @@ class RunColumns(QObject):
         """Fields of the configuration that have a column."""
         self.hidden = set(kept.hidden)
         self.widths = kept.widths
-        """Pixels, of columns that a person pulled."""
+        """Width in pixels of columns that the user resized."""
         self.sort = kept.sort or ("Started", True)
-        """The column that rows are sorted by, and whether falling."""
+        """Column that rows are sorted by, and True for descending order."""
 
     def _keep(self) -> None:
         kept = {"fields": self.fields, "hidden": sorted(self.hidden), "widths": self.widths, "sort": list(self.sort)}
         self._settings.set(KEY, json.dumps(kept))
 
     def toggle_field(self, name: str) -> None:
-        """Give a field of the configuration a column, or take it away."""
+        """Add a column for a field of the configuration, or remove it."""
         if name in self.fields:
             self.fields.remove(name)
         else:
@@ -129,7 +129,7 @@ class RunColumns(QObject):
 
 
 def by_value(text: str) -> tuple[int, float, str]:
-    """Return what texts of a configuration are sorted by: numbers first, as numbers."""
+    """Return the sort key of a configuration's text: numbers first, in their order."""
     try:
         return 0, float(text), ""
     except ValueError:

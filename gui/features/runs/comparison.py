@@ -1,4 +1,4 @@
-"""Several runs side by side: what they were told differently, what came of it, parallel coordinates."""
+"""Comparison of runs: their differing settings, their results, parallel coordinates."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from gui.kit.words import tr
 from gui.state.run_words import without_middle
 
 LOG_FROM = 50.0
-"""Positive numbers whose greatest is so many times the least stand on a logarithmic axis."""
+"""Ratio of largest to least positive value from which an axis is logarithmic."""
 SUCCESS = "success"
 LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
 NEAR = 8.0
-"""Pixels from a line within which the pointer means it."""
+"""Pixels from a line within which the pointer selects it."""
 LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
-"""Pixels of a run's column, whatever its name, and letters of that."""
+"""Least and most pixels of a run's column, and most letters of its heading."""
 
 
 class Comparison(QDialog):
@@ -45,9 +45,9 @@ class Comparison(QDialog):
         outcomes: list[tuple[str, list[str]]],
         parallel: tuple[list[str], list[Axis]],
     ) -> None:
-        """`rows` and `outcomes` are (field, value by run), the runs in the order of their names.
+        """Build the dialog; `rows` and `outcomes` are (field, value by run), in the order of `runs`.
 
-        `parallel` are the names and axes of all runs on show, more than a table has room for.
+        `parallel` has the names and axes of all runs on show, more than fit a table.
         """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -75,7 +75,7 @@ class Comparison(QDialog):
 
 
 def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]) -> QTableWidget:
-    """A column a run, a row a field; long names end in an ellipsis and have a tooltip."""
+    """Return a table with a column a run and a row a field; long names are elided, with a tooltip."""
     table = QTableWidget(len(rows), len(runs))
     table.setAccessibleName(words)
     table.setCornerButtonEnabled(False)
@@ -99,7 +99,7 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
 
 class ParallelView(QWidget):
     def __init__(self, names: list[str], axes: list[Axis]) -> None:
-        """`names` of the runs, in the order of every axis' places; the last axis is success."""
+        """Take the `names` of the runs, in the order of every axis' places; the last axis is success."""
         super().__init__()
         self.names, self.axes = names, axes
         self.hovered = -1
@@ -111,7 +111,7 @@ class ParallelView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def lines(self) -> list[QPolygonF]:
-        """Return one polyline a run, in the widget's coordinates; axes without its value are passed over."""
+        """Return one polyline a run, in the widget's coordinates; axes without its value are skipped."""
         return [
             QPolygonF(
                 [
@@ -167,7 +167,7 @@ class ParallelView(QWidget):
     # -- the mouse --------------------------------------------------------------------------
 
     def run_at(self, point: QPointF) -> int:
-        """Return the run whose line passes nearest, -1 when none is near."""
+        """Return the run whose line passes nearest to the point, -1 when none is near."""
         best, nearest = -1, NEAR
         for run, line in enumerate(self.lines()):
             for place in range(line.size() - 1):
@@ -194,16 +194,16 @@ class ParallelView(QWidget):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One parameter. `places` are 0 (foot) to 1 (head), one a run; None where it has no value."""
+    """Axis of one parameter. `places` are 0 (bottom) to 1 (top), one a run; None where it has no value."""
 
     name: str
     places: tuple[float | None, ...]
     ticks: tuple[tuple[float, str], ...]
-    """(place, words): every value of a few, else the ends."""
+    """(place, words): every value if there are few, else the ends."""
 
 
 def axis_of(name: str, values: Sequence[str | None]) -> Axis:
-    """Return an axis from texts, as a configuration shows them: numbers in order, other words apart."""
+    """Return an axis from texts of a configuration: numbers in order, other words evenly spaced."""
     numbers = [_number(value) for value in values]
     told = [value for value in values if value is not None]
     known = [number for number in numbers if number is not None]

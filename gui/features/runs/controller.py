@@ -1,4 +1,4 @@
-"""Runs of this home, live and past: which is in focus, its history, resume, use again."""
+"""Runs of this home, live and past: focus, history, resume, use again."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from trainer_core.wire.metric_names import METRICS
 from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
-"""Records tell the steps of a live run more often than a table needs to show them."""
+"""Milliseconds between updates of a live run's row, which records alone would update more often."""
 NO_CHECKPOINT = "it has no checkpoint to go on from"
 MOST_OTHER = 60
-"""Metrics of other trainers that a table of outcomes has rows for."""
+"""Most rows for metrics of other trainers in a table of results."""
 MOST_COMPARED = 8
-"""Columns of a comparison that still fit a window."""
+"""Most columns of a comparison, which still fit a window."""
 
 
 class RunsController(QObject):
-    """Verbs are about the run in focus, which the telemetry model knows."""
+    """Commands about the run in focus, which the telemetry model names."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class RunsController(QObject):
         self.queue_changed = model.places_changed
         self._configs_asked: set[str] = set()
         self.selected: list[str] = []
-        """Rows of the table that are picked; the focus is the last of them."""
+        """Ids of the selected rows; the last one is in focus."""
         self._queued: set[str] = set()
         self._moving: set[str] = set()
-        """Runs of this app that have not ended: their steps grow."""
+        """Runs of this app that have not ended, whose steps grow."""
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
         training.started.connect(self._on_started)
@@ -74,7 +74,7 @@ class RunsController(QObject):
         self._clock.start()
 
     def open_home(self, pinned: Sequence[str] = ()) -> None:
-        """Read what earlier sessions left, and say which runs were lost; `pinned` were on show."""
+        """Load earlier sessions' runs, report the lost ones, and show those `pinned` at the end of the last session."""
         service = self._bridge.service
         lost = service.open()
         if problem := service.registry.problem:
@@ -106,7 +106,7 @@ class RunsController(QObject):
             )
 
     def take_in(self, run: RunRecord) -> None:
-        """Add a run that was made elsewhere than by a trainer: a row of the table, in focus."""
+        """Add a run that no trainer of this app made: a row of the table, in focus."""
         self._bridge.service.runs[run.run_id] = run
         self._model.put(run)
         self.show(run.run_id)
@@ -126,9 +126,9 @@ class RunsController(QObject):
         self._load_history(run_id)
 
     def toggle_pin(self) -> None:
-        """Keep the focus' curves on show beside those of other runs, or no longer.
+        """Pin or unpin the curves of the focus beside those of other runs.
 
-        Of several picked rows all are then on show, or none.
+        Of several selected rows all are pinned, or all unpinned.
         """
         pinned, wanted = self._telemetry.pinned, [run.run_id for run in self.in_focus()]
         if all(run_id in pinned for run_id in wanted):
@@ -137,32 +137,32 @@ class RunsController(QObject):
             self.show_all([*pinned, *(run_id for run_id in wanted if run_id not in pinned)])
 
     def toggle_shown(self, run_id: str) -> None:
-        """Show a run's curves beside those of the focus, or no longer."""
+        """Show or hide a run's curves beside those of the focus."""
         self._telemetry.toggle_pin(run_id)
         if run_id in self._telemetry.pinned:
             self._load_history(run_id)
 
     def show_all(self, run_ids: list[str]) -> None:
-        """Show the curves of many runs, the first as many as fit."""
+        """Show the curves of many runs, as many of the first as fit."""
         self._telemetry.set_pinned(run_ids)
         for run_id in self._telemetry.pinned:
             self._load_history(run_id)
 
     def color(self) -> int | None:
-        """Return the number of the colour that was chosen for the run in focus."""
+        """Return the colour number chosen for the run in focus, None without a choice."""
         return self._telemetry.chosen_slots.get(self._telemetry.focus)
 
     def set_color(self, slot: int | None) -> None:
-        """Give the picked runs a colour of the plots, or let it come by itself again."""
+        """Give the selected runs a colour of the plots, or the automatic one again."""
         for run in self.in_focus():
             self._telemetry.choose_slot(run.run_id, slot)
 
     def known(self, run_ids: Sequence[object]) -> list[str]:
-        """Return those of these runs that are in the home."""
+        """Return the given runs that exist in the home."""
         return [str(run_id) for run_id in run_ids if run_id in self._bridge.service.runs]
 
     def annotate(self, name: str, note: Note) -> None:
-        """Give the run in focus a name, tags and notes."""
+        """Set name, tags and notes of the run in focus."""
         run = self.current
         try:
             if run is not None and name != run.name:
@@ -172,7 +172,7 @@ class RunsController(QObject):
             self._bridge.problem.emit(tr("The run was not described"), cause_of(error))
 
     def note(self) -> Note:
-        """Return what a person wrote on the run in focus."""
+        """Return the user's note on the run in focus."""
         return self._notes[self._telemetry.focus]
 
     def hide_others(self) -> None:
@@ -180,7 +180,7 @@ class RunsController(QObject):
         self._telemetry.set_pinned([])
 
     def differences(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
-        """Return (field, value by run) where these runs, or the compared ones, were told otherwise."""
+        """Return (field, value by run) of fields in which these runs' or the compared runs' configurations differ."""
         metas = [run.meta for run in runs or self.compared()]
         configs = [flat(meta.config) if meta is not None else {} for meta in metas]
         names = list({name: True for config in configs for name in config})
@@ -188,8 +188,7 @@ class RunsController(QObject):
         return [(name, values) for name, values in rows if len(set(values)) > 1]
 
     def outcomes(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
-        """Return (words, value by run): how far these runs, or the compared ones, came, and their newest
-        measurements."""
+        """Return (words, value by run): progress and newest measurements of these runs, or the compared ones."""
         runs, service = runs or self.compared(), self._bridge.service.runs
         records = [service.get(run.run_id) for run in runs]
         rows = [
@@ -207,7 +206,7 @@ class RunsController(QObject):
         return rows
 
     def parallel(self) -> tuple[list[str], list[Axis]]:
-        """Return the names of the runs on show, and axes of what they were told differently; success last."""
+        """Return the names of the runs on show, and axes of their differing settings, with success last."""
         runs = [run for run in self.on_show() if run.meta is not None]
         configs = [flat(run.meta.config) if run.meta else {} for run in runs]
         axes = [axis_of(name, [config.get(name) for config in configs]) for name in differing(configs)]
@@ -221,13 +220,13 @@ class RunsController(QObject):
         return [run for run in found if run is not None]
 
     def sweep(self) -> list[str]:
-        """Return the runs of the sweep that the focus is a trial of, in the order of their beginning."""
+        """Return the runs of the focus' sweep, in the order of their starts."""
         name = sweep_of(self.current)
         runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
         return [run.run_id for run in runs if name and sweep_of(run) == name]
 
     def in_focus(self) -> list[RunRecord]:
-        """Return the run in focus and those that are picked with it; every trial of a folded sweep."""
+        """Return the run in focus and those selected with it; every trial of a folded sweep."""
         known, focus = self._bridge.service.runs, self._telemetry.focus
         picked = self.selected if focus in self.selected else [focus]
         rows = [self._model.row_of(run_id) for run_id in picked]
@@ -239,7 +238,7 @@ class RunsController(QObject):
         self.show_all(self.sweep())
 
     def toggle_sweep(self) -> None:
-        """Give each trial of the sweep its row in the table, or all of them one."""
+        """Give each trial of the sweep a row of its own, or fold the sweep to one row."""
         self._model.toggle_sweep(sweep_of(self.current))
 
     def is_sweep_open(self) -> bool:
@@ -250,7 +249,7 @@ class RunsController(QObject):
         return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
 
     def compared(self) -> list[RunTelemetry]:
-        """Return those of the runs on show that a table has room for."""
+        """Return the runs on show that fit the comparison."""
         return self.on_show()[:MOST_COMPARED]
 
     def compare_refusal(self) -> str:
@@ -268,10 +267,10 @@ class RunsController(QObject):
             self._training.draft.set_values(run.meta.config)
 
     def move_in_queue(self, by: int) -> None:
-        """Let the run in focus begin earlier (-1) or later (1) than one more of those that wait."""
+        """Move the run in focus one place earlier (-1) or later (1) in the queue."""
         queue, run_id = self._bridge.service.queue, self._telemetry.focus
         try:
-            self._look_at_queue()  # others work it too
+            self._look_at_queue()  # other processes change the queue too
             if run_id in self._model.places:
                 queue.move(run_id, max(1, self._model.places[run_id] + by))
         except LabError as error:
@@ -279,7 +278,7 @@ class RunsController(QObject):
         self._look_at_queue()
 
     def take_place_of(self, run_id: str, other: str) -> None:
-        """Let a run that waits begin when another one that waits would have."""
+        """Move a waiting run to another one's place in the queue."""
         queue = self._bridge.service.queue
         try:
             self._look_at_queue()
@@ -290,13 +289,13 @@ class RunsController(QObject):
         self._look_at_queue()
 
     def toggle_field(self, name: str) -> None:
-        """Give a field of the configuration a column of the table, or take it away."""
+        """Add a column for a field of the configuration to the table, or remove it."""
         self._columns.toggle_field(name)
         if name in self._columns.fields:
             self.read_configs()
 
     def read_configs(self) -> None:
-        """Read what every run was told, a little a turn; then the table can sort by it."""
+        """Read every run's configuration, in slices; then the table can sort by it."""
         run_ids = [name for name in self._bridge.service.runs if name not in self._configs_asked]
         if not run_ids:
             return
@@ -325,13 +324,13 @@ class RunsController(QObject):
         return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
 
     def show_log(self) -> None:
-        """Bring the log, where a failed run's last words are, to the front."""
+        """Show the log dock, which has a failed run's last lines."""
         self._navigation.show_dock(names.LOG_DOCK)
 
     # -- what is possible -------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Return why there is no run to speak of; empty when one is in focus."""
+        """Return why there is no run for a command; empty when one is in focus."""
         return "" if self.current is not None else tr("Select a run first")
 
     def resume_refusal(self) -> str:
@@ -347,14 +346,14 @@ class RunsController(QObject):
         return "" if run.last_checkpoint else tr("It has no checkpoint to go on from")
 
     def _starts_anew(self, run: RunRecord) -> str:
-        """Why a run's trainer cannot go on with it; empty where it can, or nobody knows."""
+        """Return why a run's trainer cannot resume it; empty where it can, or while that is unknown."""
         for runner in self._bridge.service.runners:
             if runner.id == run.runner and not runner.capabilities.exact_resume:
                 return tr("{title} cannot go on with a run: start a new one", title=runner.title)
         return ""
 
     def error_refusal(self) -> str:
-        """Return why there is no error to show of the run in focus."""
+        """Return why the run in focus has no error to show."""
         run = self.current
         failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
         return "" if failed else tr("The run did not fail")
@@ -372,7 +371,7 @@ class RunsController(QObject):
         return self._telemetry.focus in self._model.places
 
     def move_refusal(self, by: int) -> str:
-        """Return why the run in focus cannot change places with the one before (-1) or behind it (1)."""
+        """Return why the run in focus cannot swap places with the one before (-1) or behind it (1)."""
         place = self._model.places.get(self._telemetry.focus, 0)
         if not place:
             return self.refusal() or tr("It does not wait")
@@ -390,7 +389,7 @@ class RunsController(QObject):
     # -- following --------------------------------------------------------------------------
 
     def _load_history(self, run_id: str) -> None:
-        """Read what the log has and the model lacks, a slice a turn; live records follow on."""
+        """Read the part of the log that the model lacks, in slices; live records follow on."""
         if run_id and self._telemetry.begin_loading(run_id):
             log = self._bridge.home.run(run_id).train_log
             self._bridge.spawn(
@@ -428,7 +427,7 @@ class RunsController(QObject):
         self._tell_waits()
 
     def _wait_no_more(self, run: RunRecord) -> None:
-        """Where there are no curves, none will come."""
+        """Stop the display of waiting for curves that will never come."""
         is_there = self._bridge.home.run(run.run_id).root.is_dir()
         self._telemetry.tell_wait(
             run.run_id,
@@ -440,7 +439,7 @@ class RunsController(QObject):
         )
 
     def _tell_waits(self) -> None:
-        """Say of each run in the queue what it waits for, and no more of one that was in it."""
+        """Show what each queued run waits for; clear it for runs that left the queue."""
         waiting = set()
         for run_id in self._moving:
             run = self._bridge.service.runs[run_id]
@@ -454,7 +453,7 @@ class RunsController(QObject):
         self._queued = waiting
 
     def waiting_for(self, run: RunRecord) -> str:
-        """Return what has the device of a run that waits, or that it waits for others."""
+        """Return what occupies the device that a queued run waits for, or that it waits for other runs."""
         known = [self._bridge.service.runs[run_id] for run_id in self._moving]
         before = next((one for one in known if one.device == run.device and one.state is not RunState.QUEUED), None)
         if before is not None:
@@ -479,7 +478,7 @@ class RunsController(QObject):
             self._notices.withdraw(over)
         self.show(run_id)
         self._navigation.leave_welcome()
-        if self._navigation.place is Place.LIVE and not self._navigation.plays():  # who went elsewhere stays there
+        if self._navigation.place is Place.LIVE and not self._navigation.plays():  # a user elsewhere stays there
             self._navigation.show(Place.WALL)
 
     def _on_clock(self) -> None:
@@ -491,5 +490,4 @@ class RunsController(QObject):
 
 
 def _newest(columns: list[Array]) -> list[str]:
-    """The last measurement of each."""
     return [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]

@@ -1,4 +1,4 @@
-"""The run table: filter, sort, select to see a run's curves, pin to compare, resume."""
+"""The run table's dock: filter, sort, select a run to see its curves, pin to compare, resume."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ from trainer_core.wire.run_record import RunRecord
 
 _WIDTHS = {SHOWN: 28, "State": 98, "Run": 104, "Algo": 44, "Device": 56, "Steps": 62, "Best": 48, "Started": 94}
 _FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
-"""Columns that a narrow table leaves out, in this order, those that a person asked for last:
-nothing is ever scrolled sideways."""
+"""Columns that a narrow table hides, in this order, the user's own ones last: it never scrolls sideways."""
 LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
-"""Pixels: the least of the task's column, a configuration field's, what surrounds a title."""
+"""Pixels: least width of the task's column, width of a configuration field's, margins of a title."""
 ALWAYS = (SHOWN, "State", "Run", "Task")
 LOOKED_AT = 200
-"""Runs, from the top of the list, whose configurations say which fields differ."""
+"""Runs, from the top of the list, among which differing fields are looked for."""
 MENU = (
     "describeRun", "runColor", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
     "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
     "openRunFolder", "archiveRun", "restoreRun",
 )  # fmt: skip
-"""Commands about the run in focus; a click into the table puts its row there first."""
+"""Commands about the run in focus; a click into the table selects its row first."""
 
 
 class RunsDock(Dock):
@@ -108,7 +107,7 @@ class RunsDock(Dock):
         self._fit_columns()
 
     def _make_header(self) -> None:
-        """A click sorts, an edge is pulled, a right click chooses columns; all of it is kept."""
+        """Set up the header: a click sorts, an edge resizes, a right click chooses columns; all is saved."""
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
         header.setMinimumSectionSize(28)
@@ -125,7 +124,7 @@ class RunsDock(Dock):
         self._columns.changed.connect(self._on_columns)
 
     def _on_columns(self) -> None:
-        """Other columns are wanted: give each its width."""
+        """Set the width of each column after their choice changed."""
         if self._model.columns != (*COLUMNS, *self._columns.fields):
             self._model.renew_columns()
         header = self.table.horizontalHeader()
@@ -140,19 +139,19 @@ class RunsDock(Dock):
         self._fit_columns()
 
     def _width(self, name: str) -> int:
-        """As a person pulled it, else as wide as its title needs, in any language."""
+        """Return a column's width: the user's, else that of its title."""
         title = "" if name == SHOWN else name.rpartition(".")[2] if name not in COLUMNS else tr(name)
         needed = self.fontMetrics().horizontalAdvance(title) + TITLE_ROOM if title else 0
         return self._columns.widths.get(name, max(_WIDTHS.get(name, FIELD_WIDTH), needed))
 
     def _fit_columns(self) -> None:
-        """Leave out what a person hid, and as many columns more as the width asks for."""
+        """Hide the columns that the user hid, and as many more as the width requires."""
         shown = [name for name in self._model.columns if name not in self._columns.hidden]
         room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
         left_out = self._columns.hidden - set(ALWAYS)
         for name in (*_FIRST_TO_GO, *reversed(self._columns.fields)):
             if name not in COLUMNS and room + LEAST_TASK // 2 >= 0:
-                break  # what a person asked for is worth half of the task's name
+                break  # half of the task's name is given up for the user's own columns
             if room < 0 and name in shown:
                 room += self._width(name)
                 left_out = left_out | {name}
@@ -162,7 +161,7 @@ class RunsDock(Dock):
         self._is_fitting = False
 
     def _on_width(self, place: int, old: int, new: int) -> None:
-        """A person pulled an edge; the task's column has what is left."""
+        """Save the width of a resized column; the task's column takes the rest."""
         name = self._model.columns[place] if place < len(self._model.columns) else "Task"
         if not self._is_fitting and new and name != "Task":
             self._columns.set_width(name, new)
@@ -210,7 +209,7 @@ class RunsDock(Dock):
         welcome = self._actions["welcome"]
         start = button(tr("Start demo"), "startDemoFromRuns", clicked=welcome.trigger)
         page = _message_page(tr("No training yet. A demo takes a minute."), start)
-        # The card itself has the button; a second one beside it only asks which is right.
+        # The welcome page has that button; a second one beside it would only confuse.
         start.setVisible(welcome.isVisible())
         welcome.changed.connect(lambda: start.setVisible(welcome.isVisible()))
         return page
@@ -228,29 +227,29 @@ class RunsDock(Dock):
         self.table.viewport().update()
 
     def _on_filter(self, text: str) -> None:
-        """Bounds on fields of the configuration need all of those to be read, once."""
+        """Apply the filter; bounds on configuration fields need all configurations read once."""
         self.proxy.set_text(text)
         self._on_count()
         if any(bound.asks_config for bound in self.proxy.bounds):
             self._runs.read_configs()
 
     def _on_reset(self) -> None:
-        """Other rows: nobody picked any of them, and Qt does not tell that they are gone."""
+        """Clear the selection after the rows were replaced, which Qt does not report."""
         self._runs.selected = []
         self.select(self._telemetry.focus)
 
     def select(self, run_id: str) -> None:
-        """Show the row of the run in focus as the selected one."""
+        """Select the row of the run in focus."""
         row, run = self.proxy.row_of(run_id), self.current()
         if row >= 0 and (run is None or run.run_id != run_id):
             index = self.proxy.index(row, 0)
-            # Not selectRow: Shift or Ctrl, held for something else, would change what it selects.
+            # Not selectRow: a Shift or Ctrl held for something else would change its effect.
             rows = QItemSelectionModel.SelectionFlag.Rows
             self.table.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | rows)
             self.table.scrollTo(index)
 
     def current(self) -> RunRecord | None:
-        """Return the run of the row that was picked last, if it still is."""
+        """Return the run of the last selected row, if it is still selected."""
         picked, rows = self.table.currentIndex(), self.table.selectionModel().selectedRows()
         last = [row for row in rows if row.row() == picked.row()]
         return (last or rows)[0].data(RUN_ROLE) if rows else None
@@ -263,7 +262,7 @@ class RunsDock(Dock):
             self._runs.show(run.run_id)
 
     def _on_double_click(self, index: QModelIndex) -> None:
-        """On the row of a sweep: each trial gets its row, or all of them one again."""
+        """Fold or unfold a sweep when its row is double-clicked."""
         run = index.data(RUN_ROLE)
         if self._model.sweeps.led_by(self._model.row_of(run.run_id)):
             self._model.toggle_sweep(run.tags["sweep"])
@@ -277,7 +276,7 @@ class RunsDock(Dock):
 
 
 def _message_page(text: str, offer: QWidget) -> QWidget:
-    """Return a page in place of the table: a sentence and what can be done about it."""
+    """Return a page in place of the table: a sentence and a widget that helps."""
     page = QWidget()
     column = QVBoxLayout(page)
     column.setSpacing(8)

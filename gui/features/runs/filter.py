@@ -1,4 +1,4 @@
-"""Which rows of the run table are on show, and their order, by filter words of any kind."""
+"""Filter and order of the run table's rows, by words of any kind."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ OWN_TEXTS: dict[str, Callable[[RunRecord], str]] = {
     "trainer": lambda run: run.runner,
     "run": lambda run: run.name or run.run_id,
 }
-"""What a run says of itself; every other name is a field of its configuration."""
+"""Texts of a run by name; every other name is a field of its configuration."""
 MOST_INSERTED = 64
-"""Runs that come at once and get a row each; for more the whole order is made anew."""
+"""Most new runs that are inserted row by row; for more the whole order is made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +46,27 @@ class Bound:
     name: str
     sign: str
     value: float | str
-    """A number for an order; for `=` and `!=` texts with commas between them, wildcards in them."""
+    """A number for an order; for `=` and `!=` comma-separated texts, which may have wildcards."""
 
     @property
     def asks_config(self) -> bool:
         return self.name not in OWN and (self.sign not in _SAME or self.name not in OWN_TEXTS)
 
     def holds(self, run: RunRecord, field: Callable[[str, str], str]) -> bool:
-        """Return whether a run is within; `field` gives a field's text by run and name, "" for none."""
+        """Return whether a run satisfies the bound; `field` gives a field's text by run and name, "" if absent."""
         if isinstance(self.value, str):
             own = OWN_TEXTS.get(self.name) or OWN.get(self.name)
             text = str(own(run)) if own else field(run.run_id, self.name)
             return _is_one_of(text.lower(), self.value) == _SAME[self.sign]
         try:
             found = OWN[self.name](run) if self.name in OWN else float(field(run.run_id, self.name))
-        except ValueError:  # it has no such field, or that is no number
+        except ValueError:  # the field is absent or no number
             return False
         return _SIGNS[self.sign](found, self.value)
 
 
 def _is_one_of(text: str, wanted: str) -> bool:
-    """Whether a text is one of those between commas; of a task its last name is enough."""
+    """Return whether a text is one of the comma-separated ones; a task's last name is enough."""
     ways = {text, text.rpartition("/")[2]}
     return any(fnmatch.fnmatchcase(way, one) or _same_number(way, one) for one in wanted.split(",") for way in ways)
 
@@ -79,7 +79,7 @@ def _same_number(a: str, b: str) -> bool:
 
 
 def parse(words: list[str]) -> tuple[list[str], list[Bound]]:
-    """Return the plain words, and those that compare; one half typed is a plain word."""
+    """Return (plain words, comparisons); an incomplete comparison is a plain word."""
     plain: list[str] = []
     bounds: list[Bound] = []
     for word in words:
@@ -95,24 +95,24 @@ def parse(words: list[str]) -> tuple[list[str], list[Bound]]:
 
 
 class RunFilter(QAbstractTableModel):
-    """Runs that a filter's words find and that keep its bounds, sorted by a column."""
+    """Runs that match a filter's words and bounds, sorted by a column."""
 
     def __init__(self, source: RunList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._source = source
         self._search = TextSearch(())
         self.bounds: list[Bound] = []
-        """What fields of the runs have to be, above or below."""
+        """Conditions on fields of the runs."""
         self._column, self._falling = COLUMNS.index("Started"), True
         self._order: list[int] = []
-        """Rows of the source, ascending; a falling order is read from its end."""
+        """Rows of the source, ascending; a descending order is read from its end."""
         source.rowsInserted.connect(self._on_inserted)
         source.dataChanged.connect(self._on_changed)
         source.modelReset.connect(self._rebuild)
         source.sweeps_changed.connect(self._rebuild)
         self._rebuild()
 
-    # -- what is asked of it ----------------------------------------------------------------
+    # -- what is asked of the filter --------------------------------------------------------
 
     def set_text(self, text: str) -> None:
         words, bounds = parse(text.split())
@@ -125,7 +125,7 @@ class RunFilter(QAbstractTableModel):
         if bounds or self.bounds or not narrows:
             self.bounds = bounds
             self._rebuild()
-        else:  # somebody types on: what is on show is in order already
+        else:  # the user typed on: the visible rows are in order already
             self.beginResetModel()
             self._order = self._matching(self._order)
             self.endResetModel()
@@ -148,7 +148,7 @@ class RunFilter(QAbstractTableModel):
         return bool(self._search or self.bounds)
 
     def run_ids(self) -> list[str]:
-        """Return the ids of the runs on show, from the top; of a folded sweep every trial."""
+        """Return the ids of the runs on show, from the top; every trial of a folded sweep."""
         behind, rows = self._source.sweeps.behind, range(len(self._order))
         if self.is_filtered:  # then nothing is folded
             return [self.run(row).run_id for row in rows]
@@ -189,10 +189,10 @@ class RunFilter(QAbstractTableModel):
         return bool(self._matching([source_row]))
 
     def _matching(self, rows: list[int]) -> list[int]:
-        """Those of these source rows that are looked for.
+        """Return the matching ones of these source rows.
 
-        Who filters looks for trials too; without words a folded sweep is one row. Archived runs are
-        on show to those who ask for them by that word.
+        A filter matches trials too; without words a folded sweep is one row. Archived runs match only the filter word
+        for them.
         """
         if not asks_archived(self._search):
             run = self._source.run
@@ -210,11 +210,11 @@ class RunFilter(QAbstractTableModel):
 
     def _rebuild(self) -> None:
         self.beginResetModel()
-        if self._column >= len(self._source.columns):  # it was taken away
+        if self._column >= len(self._source.columns):  # it was removed
             self._column, self._falling = COLUMNS.index("Started"), True
         column = self._column
         self._order = self._matching(list(range(self._source.rowCount())))
-        self._order.sort(key=lambda row: self._source.sort_key(row, column))  # equals stay in order
+        self._order.sort(key=lambda row: self._source.sort_key(row, column))  # equal keys stay in order
         self.endResetModel()
 
     def _on_inserted(self, parent: QModelIndex, first: int, last: int) -> None:
@@ -243,7 +243,7 @@ class RunFilter(QAbstractTableModel):
             self._renew(row)
 
     def _renew(self, source_row: int) -> None:
-        """A run changed: it may appear, vanish, move, or only look different."""
+        """Update a run's place: it may appear, vanish, move, or only look different."""
         place = self._order.index(source_row) if source_row in self._order else -1
         if not self._accepts(source_row):
             if place >= 0:
@@ -273,5 +273,5 @@ class RunFilter(QAbstractTableModel):
 
 
 def asks_archived(search: TextSearch) -> bool:
-    """Return whether archived runs are looked for: by that word, whole."""
+    """Return whether the search has the whole word for archived runs."""
     return tr("Archived").lower() in search.plain

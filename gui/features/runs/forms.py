@@ -19,8 +19,10 @@ MOST_NOTE_CHARACTERS = 4000
 
 
 def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | None], None]) -> QMenu:
-    """Return a menu; `current` and what `choose` gets are numbers of `theme.curve_color`, None for the
-    colour that a run comes by."""
+    """Return a menu of curve colours; None stands for the automatic one.
+
+    `current` and the argument of `choose` are numbers of `theme.curve_color`.
+    """
     menu = QMenu(parent)
     free = menu.addAction(tr("As it comes"))
     free.setCheckable(True)
@@ -38,7 +40,7 @@ def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | Non
 
 
 class RunNoteForm(QDialog):
-    """`then` gets the name and the note once the person keeps them."""
+    """Form of a run's name, tags and notes; `then` gets the name and the note when the user confirms."""
 
     def __init__(self, parent: QWidget, name: str, note: Note, then: Callable[[str, Note], object]) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The run table: one row a run or a folded sweep, in the order in which they came, changed in place."""
+"""Model of the run table: one row a run or a folded sweep, in order of arrival, updated in place."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
-"""What a trial's name says after the sweep's."""
+"""The settings at the end of a trial's name, after the sweep's."""
 SHOWN = "Shown"
-"""The column of the eye: whether a run's curves are on show, and in which colour."""
+"""Column of the eye: visibility and colour of a run's curves."""
 COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
 NUMERIC = {"Steps", "Best"}
 RUN_ROLE = Qt.ItemDataRole.UserRole
@@ -31,23 +31,23 @@ def sweep_of(run: RunRecord | None) -> str:
 
 
 def sweep_title(run: RunRecord) -> str:
-    """Return what people call the sweep that a run is a trial of: its name, else the end of its id."""
+    """Return the displayed name of a run's sweep: its name, else the end of its id."""
     sweep_id = sweep_of(run)
     title = _VARIED.sub("", run.name)
     return title if title and title != sweep_id else sweep_id.rsplit("-", 1)[-1]
 
 
 class SweepGroups:
-    """Rows by sweep, in the order in which they came; folded until somebody unfolds it."""
+    """Rows by sweep, in order of arrival; folded until the user unfolds it."""
 
     def __init__(self, runs: list[RunRecord]) -> None:
-        """`runs` is the table's own list, which grows."""
+        """Take `runs`, the table's own list, which grows."""
         self._runs = runs
         self._rows: dict[str, list[int]] = {}
         self._open: set[str] = set()
 
     def note(self, row: int) -> None:
-        """Note that a row came."""
+        """Add a row that was appended to the table."""
         if name := sweep_of(self._runs[row]):
             self._rows.setdefault(name, []).append(row)
 
@@ -55,12 +55,12 @@ class SweepGroups:
         self._open ^= {name} & self._rows.keys()
 
     def is_folded_sweep(self, run: RunRecord) -> bool:
-        """Return whether the run is of a sweep that is one row now."""
+        """Return whether the run belongs to a sweep that is one row now."""
         name = sweep_of(run)
         return len(self._rows.get(name, ())) > 1 and name not in self._open
 
     def folded_rows(self) -> set[int]:
-        """Return the rows that are hidden behind the first of their sweep."""
+        """Return the hidden rows: all but the first of each folded sweep."""
         groups = (rows for name, rows in self._rows.items() if name not in self._open)
         return {row for rows in groups for row in rows[1:]}
 
@@ -70,23 +70,23 @@ class SweepGroups:
         return [self._runs[one] for one in rows] if len(rows) > 1 and rows[0] == row else []
 
     def behind(self, row: int) -> list[str]:
-        """Return the ids of all runs that a row stands for: a folded sweep's, else its own."""
+        """Return the ids of all runs of a row: a folded sweep's trials, else the run itself."""
         is_folded = self.is_folded_sweep(self._runs[row])
         return [run.run_id for run in (self.led_by(row) if is_folded else ()) or [self._runs[row]]]
 
     def leader_of(self, run: RunRecord) -> int:
-        """Return the row that speaks for the run's sweep, -1 where none does."""
+        """Return the row that represents the run's sweep, -1 where none does."""
         rows = self._rows.get(sweep_of(run), [])
         return rows[0] if len(rows) > 1 else -1
 
 
 class RunList(QAbstractTableModel):
-    """`sweeps` knows which rows are trials of one sweep: folded, the first speaks for all."""
+    """List of runs; `sweeps` knows the trials of each sweep: folded, the first represents all."""
 
     sweeps_changed = Signal()
-    """One was folded or unfolded."""
+    """A sweep was folded or unfolded."""
     places_changed = Signal()
-    """Runs that wait came, went or changed places."""
+    """Queued runs came, went or changed places."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RunList(QAbstractTableModel):
         further: RunColumns | None = None,
         parent: QObject | None = None,
     ) -> None:
-        """`notes` gives what a person wrote on a run, `further` the columns they asked for."""
+        """Take `notes`, the user's text on a run, and `further`, the columns that they chose."""
         super().__init__(parent)
         self._notes, self._further = notes, further
         self.columns: tuple[str, ...] = COLUMNS
@@ -103,11 +103,11 @@ class RunList(QAbstractTableModel):
         self._words: list[str] = []
         self.sweeps = SweepGroups(self._runs)
         self.places: dict[str, int] = {}
-        """Of runs that wait, by id, from 1."""
+        """Places of queued runs by id, from 1."""
         self.renew_columns()
 
     def renew_columns(self) -> None:
-        """Have a column for each field that is wanted, or show what was read of them since."""
+        """Update the columns of chosen fields, or what was read of them since."""
         self.beginResetModel()
         self.columns = (*COLUMNS, *(self._further.fields if self._further else ()))
         self._words = [""] * len(self._words)
@@ -137,9 +137,9 @@ class RunList(QAbstractTableModel):
         return self.value(index.row(), index.column(), role)
 
     def value(self, row: int, column_number: int, role: int, *, is_alone: bool = False) -> object:
-        """Return what `data` says, without an index to make: a view of views asks often.
+        """Return the value of `data` without an index: a view of views calls it often.
 
-        `is_alone`: every trial has its row, so that the first speaks for none but itself.
+        `is_alone`: every trial has a row, so that the first represents only itself.
         """
         run, column = self._runs[row], self.columns[column_number]
         is_text = role == Qt.ItemDataRole.DisplayRole
@@ -159,7 +159,7 @@ class RunList(QAbstractTableModel):
         return None
 
     def _group_text(self, run: RunRecord, column: str, group: list[RunRecord]) -> str:
-        """What the first trial's row says of its sweep: how many, the best of it, all its steps."""
+        """Return a folded sweep's text in its first trial's row: number, best, sum of steps."""
         match column:
             case "Run":
                 mark = "\u25b8" if self.sweeps.is_folded_sweep(run) else "\u25be"
@@ -179,12 +179,12 @@ class RunList(QAbstractTableModel):
         return self._text(run, column)
 
     def toggle_sweep(self, name: str) -> None:
-        """Give each trial its row, or all of them one again."""
+        """Give each trial a row of its own, or fold the sweep to one row."""
         self.sweeps.toggle(name)
         self.sweeps_changed.emit()
 
     def set_places(self, waiting: list[str]) -> None:
-        """Tell which runs wait, the next one first."""
+        """Set the queued runs, the next one first."""
         old, self.places = self.places, {run_id: at for at, run_id in enumerate(waiting, 1)}
         if old != self.places:
             for run_id in old.keys() | self.places.keys():
@@ -193,7 +193,7 @@ class RunList(QAbstractTableModel):
             self.places_changed.emit()
 
     def _on_trial(self, run: RunRecord) -> None:
-        """A trial came or changed: so did what the first of its sweep says."""
+        """Update the first row of a sweep after a trial came or changed."""
         leader = self.sweeps.leader_of(run)
         if leader >= 0:
             last = len(self.columns) - 1
@@ -226,7 +226,7 @@ class RunList(QAbstractTableModel):
                 return self._further.configs.read(run.run_id).get(name, "") if self._further else ""
 
     def sort_key(self, row: int, column_number: int) -> Any:
-        """Return what rows are sorted by in a column."""
+        """Return the sort key of a row in a column."""
         run = self._runs[row]
         match self.columns[column_number]:
             case name if name not in COLUMNS and self._further:
@@ -241,7 +241,7 @@ class RunList(QAbstractTableModel):
                 return self._text(run, column)
 
     def words(self, row: int) -> str:
-        """Return everything a filter looks at, in small letters."""
+        """Return all filterable text of a row in lower case."""
         found = self._words[row]
         if not found:
             run = self._runs[row]
@@ -264,11 +264,11 @@ class RunList(QAbstractTableModel):
         return found
 
     def put(self, run: RunRecord) -> None:
-        """Add a run or change its row."""
+        """Add a run or update its row."""
         row = self._rows.get(run.run_id)
         if row is None:
             if self._further and self._further.fields:
-                self._further.configs.read(run.run_id)  # it may be sorted by what that says
+                self._further.configs.read(run.run_id)  # the sort key may come from the configuration
             row = len(self._runs)
             self.beginInsertRows(QModelIndex(), row, row)
             self._runs.append(run)
@@ -297,19 +297,19 @@ class RunList(QAbstractTableModel):
             self.endInsertRows()
 
     def renew(self, run_id: str) -> None:
-        """Write a row anew: what a person wrote on a run, or its place in the queue, changed."""
+        """Update a row after the user's note or its place in the queue changed."""
         row = self._rows.get(run_id)
         if row is not None:
             self._words[row] = ""
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.columns) - 1))
 
     def label(self, run_id: str) -> str:
-        """Return what a run is called where there is little room: its name, else the end of its id."""
+        """Return a run's short name: its name, else the end of its id."""
         row = self._rows.get(run_id)
         return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
 
     def field(self, run_id: str, name: str) -> str:
-        """Return a field of what a run was told, by its last name too, as far as that was read."""
+        """Return a field of a run's configuration, also by its last name, as far as that was read."""
         return self._further.configs.find(run_id, name) if self._further else ""
 
     def run(self, row: int) -> RunRecord:
@@ -320,7 +320,7 @@ class RunList(QAbstractTableModel):
 
 
 def _rates(run: RunRecord) -> str:
-    """Best validations, in words; empty before one."""
+    """Return the best validations in words; empty before the first."""
     if not (run.best_success_rate or run.best_leaving_rate):
         return ""
     return tr(

@@ -1,4 +1,4 @@
-"""The table of runs: eyes that show curves, rows that wait and are dragged to another place."""
+"""View of the run table: eyes that show curves, queued rows that can be dragged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUN_MIME = "application/x-dmglab-run"
 
 
 class StateDelegate(QStyledItemDelegate):
-    """The state's dot before its word."""
+    """The dot of a run's state before its word."""
 
     @guarded_item
     def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
@@ -41,7 +41,7 @@ class StateDelegate(QStyledItemDelegate):
 
 
 class NameDelegate(QStyledItemDelegate):
-    """A name that is too long loses its middle: trials of a sweep differ at its end."""
+    """Name column that elides the middle: trials of a sweep differ at their ends."""
 
     def initStyleOption(self, option, index) -> None:  # type: ignore[no-untyped-def]
         super().initStyleOption(option, index)
@@ -49,7 +49,7 @@ class NameDelegate(QStyledItemDelegate):
 
 
 class EyeDelegate(QStyledItemDelegate):
-    """An open eye in the colour of the run's curves, a closed one where they are hidden."""
+    """Eye column: open in the colour of the run's curves, closed where they are hidden."""
 
     def __init__(self, telemetry: TelemetryModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -74,14 +74,14 @@ class EyeDelegate(QStyledItemDelegate):
 
 
 class RunTable(QTableView):
-    """A click on an eye shows or hides that run's curves; it does not change what is in focus.
+    """Table of runs; a click on an eye shows or hides the curves without a change of focus.
 
-    A row that waits is dragged onto another one that waits, and takes its place.
+    A queued row that is dropped on another queued one takes its place.
     """
 
     eye_clicked = Signal(str)
     dropped = Signal(str, str)
-    """A waiting run, by its id, was dropped on another one."""
+    """Ids of a queued run and of the one it was dropped on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ class RunTable(QTableView):
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self._target.isValid():  # where a row that is dragged would go
+        if self._target.isValid():  # where a dragged row would go
             rect = self.visualRect(self._target)
             with QPainter(self.viewport()) as painter:
                 painter.setPen(QPen(QColor(theme.current().accent), 1))
@@ -168,5 +168,5 @@ def _waits(index: QModelIndex) -> bool:
 
 
 def _carried(event: QDropEvent) -> str:
-    """The run that is dragged; empty where it is something else."""
+    """Return the id of the dragged run; empty where something else is dragged."""
     return bytes(event.mimeData().data(RUN_MIME).data()).decode()

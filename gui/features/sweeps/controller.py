@@ -1,4 +1,4 @@
-"""A sweep: what it is asked to do, and the process that works on it."""
+"""State of a sweep: its settings and its process."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ RULES = {
     "none": "None ends early",
 }
 END_S = 20.0
-"""Longest that the end of the app waits for trials to save."""
+"""Longest wait in seconds, at the end of the app, for trials to save."""
 
 
 @dataclass(slots=True)
 class SweepTexts:
-    """The form as typed: `rows` are a name of RunConfig and its values or range."""
+    """The form's texts: `rows` are a name of RunConfig and its values or range."""
 
     rows: list[tuple[str, str]] = field(
         default_factory=lambda: [("learning_rate", "1e-3, 5e-4"), ("ent_coef", ""), ("num_envs", "")]
@@ -48,11 +48,11 @@ class SweepTexts:
     rule: str = "halving"
     jobs: int = 1
     steps: int = 100_000
-    """Environment steps after which a trial ends, where the training form sets no end."""
+    """Environment steps after which a trial ends, if the training form sets no end."""
 
 
 class SweepDraft(QObject):
-    """`words` and `trials` are of the form as it stands; `problem` says why there are none."""
+    """Sweep of the form; `words` and `trials` follow it, `problem` is the reason why there are none."""
 
     changed = Signal()
 
@@ -60,11 +60,11 @@ class SweepDraft(QObject):
         super().__init__()
         self.texts = SweepTexts()
         self.config: RunConfig | None = None
-        """What every trial shares, None while the training form is wrong."""
+        """Shared configuration of the trials, None while the training form is invalid."""
         self.problem = ""
         self.trials = 0
         self.words: list[str] = []
-        """After `dmglab sweep`."""
+        """Arguments of `dmglab sweep`."""
         self._renew()
 
     def set_config(self, config: RunConfig | None) -> None:
@@ -72,20 +72,20 @@ class SweepDraft(QObject):
         self._renew()
 
     def set(self, **texts: object) -> None:
-        """Take values of SweepTexts by name."""
+        """Set values of SweepTexts by name."""
         for name, value in texts.items():
             setattr(self.texts, name, value)
         self._renew()
 
     @property
     def needs_end(self) -> bool:
-        """Whether the training form lets a run go on until it is stopped."""
+        """True if the training form lets a run go on until it is stopped."""
         run = self.config
         return run is not None and not (run.seconds or run.total_env_steps or run.target_success)
 
     @property
     def line(self) -> str:
-        """The same from a terminal."""
+        """Equivalent shell command."""
         return shlex.join(["dmglab", "sweep", *self.words]) if self.words else ""
 
     def _renew(self) -> None:
@@ -101,7 +101,7 @@ class SweepDraft(QObject):
         return [f"{name}={said.strip()}" for name, said in self.texts.rows if said.strip()]
 
     def _count(self) -> int:
-        """Raises ConfigError for what `dmglab sweep` would not take."""
+        """Return the number of trials. Raises ConfigError for settings that `dmglab sweep` refuses."""
         config, texts = self.config, self.texts
         if config is None:
             raise ConfigError(tr("Correct the training form first"))
@@ -115,7 +115,7 @@ class SweepDraft(QObject):
         words = shlex.split(train_line(self.config))[2:]
         if self.needs_end:
             words += ["--total-env-steps", str(texts.steps)]
-        if "--seed" in words:  # the sweep names its own
+        if "--seed" in words:  # the sweep sets its own
             at = words.index("--seed")
             del words[at : at + 2]
         for vary in self._vary():
@@ -174,7 +174,7 @@ class SweepController(QObject):
     # -- its process ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Start exactly the line on show."""
+        """Start exactly the command on show."""
         if self.refusal():
             return
         argv = [*self.program, *self.draft.words, "--home", str(self._bridge.home.root)]
@@ -193,12 +193,12 @@ class SweepController(QObject):
 
     def _on_job(self, job: Job) -> None:
         self._job = job
-        if self.is_stopping:  # it was asked before there was a process: nothing to save yet
+        if self.is_stopping:  # stopped before there was a process: nothing to save yet
             job.cancel()
         self.changed.emit()
 
     def stop(self) -> None:
-        """Begin no further trial, have those that run save; a second time end them now."""
+        """Start no further trial and let running ones save; a second call ends them at once."""
         if self.stop_refusal():
             return
         if self._job is not None and (self.is_stopping or not self._job.ask_to_end()):
@@ -210,7 +210,7 @@ class SweepController(QObject):
         return "" if self.is_busy else tr("No sweep runs")
 
     async def close(self) -> None:
-        """End it with the app: trials save first, as far as time allows."""
+        """End the sweep with the app: trials save first, as far as time allows."""
         if not self.is_stopping:
             self.stop()
         for _ in range(round(END_S / 0.1)):
@@ -220,10 +220,10 @@ class SweepController(QObject):
         if self._job is not None:
             self._job.cancel()
 
-    # -- what comes of it -------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------
 
     def _on_run_changed(self, notice: RunChanged) -> None:
-        """Every trial's curves join those on show: a comparison that was made before stays."""
+        """Pin the curves of a new trial, beside those that are pinned already."""
         run: RunRecord = notice.record
         if not self.is_busy or run.run_id in self._seen or not sweep_of(run):
             return
@@ -255,7 +255,7 @@ class SweepController(QObject):
         self._end()
         if reason == "cancelled":
             self._notices.tell(tr("Sweep stopped"), "", "warn")
-        elif was_stopping:  # before it could save what it is, or with a trial that failed
+        elif was_stopping:  # stopped before it could save, or with a failed trial
             self._notices.tell(tr("Sweep stopped"), reason, "warn")
         else:
             self._bridge.problem.emit(tr("The sweep ended"), reason)

@@ -1,4 +1,4 @@
-"""The form of a sweep: what varies over the training form's run, its command, consent, Start."""
+"""The sweep's form: varied fields of the training form's run, command, consent, Start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_JOBS, MAX_SEEDS, MAX_TRIALS = 64, 20, 1000
 
 
 class SweepSheet(QDialog):
-    """`fields` are (name, label) of what may vary; `begin` is called once the person agrees."""
+    """The sweep's form; `fields` are (name, label) that may vary, `begin` is called after consent."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class SweepSheet(QDialog):
         return row
 
     def _take(self) -> None:
-        self.consent.setChecked(False)  # it was given to another command
+        self.consent.setChecked(False)  # the consent was given to another command
         self._draft.set(
             rows=[(str(box.currentData()), line.text()) for box, line in self._rows],
             search=str(self.search.currentData()),

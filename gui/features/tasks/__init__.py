@@ -1,4 +1,4 @@
-"""Tasks: a new one from a game that is played, in three steps."""
+"""Tasks: a new one from a playing game, in three steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a task while playing: capture, measure, name, audit, and on to the training."""
+"""Making a task while playing: capture, measure, name, audit, then on to training."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from trainer_core.wire import commands
 from trainer_core.wire.buttons import TWO_BUTTONS_ID
 
 PROBE_AFTER_MS = 700
-"""Painting goes on for a while; then the goal is measured again."""
+"""Milliseconds after the last paint stroke before the goal is measured again."""
 AUDIT_EPISODES = 32
 FEWEST_STARTS = 2
-"""A small room has few pictures; the dock says how many were found, and one is held out."""
+"""Fewest distinct start pictures: a small room has few, and one is held out."""
 NICE = 5
-"""Of the audit, which nobody waits for while a run starts; a training is as nice."""
+"""Niceness of the audit, which nobody waits for while a run starts; a training has the same."""
 
 
 class TaskDraft(QObject):
-    """Files go below `drafts/` of the home; the tools of `dmglab task` make and measure."""
+    """Controller of a new task; files go below `drafts/` of the home, `dmglab task` makes and measures."""
 
     made = Signal(str)
     """Id of the new task."""
@@ -55,7 +55,7 @@ class TaskDraft(QObject):
         self.model = model
         self._job: asyncio.Task[Any] | None = None
         self._play: asyncio.Task[Any] | None = None
-        """Random play from the start states, which no goal is needed for."""
+        """Random play from the start states, which needs no goal."""
         self._played_from: tuple[Path, ...] = ()
         self._settle = QTimer(self, singleShot=True, interval=PROBE_AFTER_MS)
         self._settle.timeout.connect(self.probe)
@@ -74,7 +74,7 @@ class TaskDraft(QObject):
         return ""
 
     def save_start(self) -> None:
-        """Add where the game is now to the states that episodes begin from."""
+        """Add the game's present state to the start states."""
         if self._begin():
             path = self.model.folder / f"start_{time.time_ns()}.npz"
             self._bridge.spawn(self._save_start(path), title=tr("Nothing was captured"))
@@ -86,7 +86,7 @@ class TaskDraft(QObject):
         self._settle.start()
 
     def capture_goal(self) -> None:
-        """Take the present picture as the goal. The game pauses, so that nothing moves on."""
+        """Take the present picture as the goal; the game pauses, so that nothing moves on."""
         if self._begin():
             path = self.model.folder / f"goal_{time.time_ns()}.npz"
             self._bridge.spawn(self._capture_goal(path), title=tr("Nothing was captured"))
@@ -102,7 +102,7 @@ class TaskDraft(QObject):
         self.probe()
 
     def _begin(self) -> bool:
-        """A draft for the game that is played now; another game begins another draft."""
+        """Begin a draft for the playing game unless it has one; return False if nothing can be captured."""
         reason = self.refusal()
         if reason:
             self._bridge.problem.emit(tr("Nothing was captured"), reason)
@@ -117,7 +117,7 @@ class TaskDraft(QObject):
         return True
 
     def _on_started(self) -> None:
-        """Forget the draft of another game once a person plays this one."""
+        """Forget the draft of another game once the user plays this one."""
         model, request = self.model, self._playing.request
         if request is None or not self._playing.is_human or (model.is_empty and not model.made):
             return
@@ -140,9 +140,9 @@ class TaskDraft(QObject):
     # -- measuring --------------------------------------------------------------------------
 
     def probe(self) -> None:
-        """Measure what a random player does to the goal, and which distance separates it.
+        """Measure the goal's distances under random play, and the threshold that separates it.
 
-        The random play needs the start states only: it begins while the person walks to a goal.
+        Random play needs only the start states: it begins while the user plays on to a goal.
         """
         model = self.model
         self._settle.stop()
@@ -155,7 +155,7 @@ class TaskDraft(QObject):
             self._played_from = begun
             self._play = self._bridge.spawn(
                 run_job(argv, on_progress=self._on_played),
-                failed=lambda reason: self._forget_play(),  # the probe itself will say why
+                failed=lambda reason: self._forget_play(),  # the probe itself will report why
             )
         if model.goal is None or self._is_start_again():
             return
@@ -164,7 +164,7 @@ class TaskDraft(QObject):
         self._run([*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play)
 
     def _is_start_again(self) -> bool:
-        """Whether the goal looks like a start state; said at once, and the game goes on."""
+        """Return whether the goal looks like a start state, which is reported at once, and the game goes on."""
         goal, playing = self.model.goal, self._playing
         if goal is None:
             return False
@@ -233,8 +233,8 @@ class TaskDraft(QObject):
             model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
         ]
         if model.probe and model.goal and model.goal.way is None:
-            argv += ["--tau", f"{model.tau:g}"]  # with a way its pictures are measured too
-        argv += ["--random-episodes", "0"]  # random players were watched before
+            argv += ["--tau", f"{model.tau:g}"]  # with a demonstration, its pictures are measured too
+        argv += ["--random-episodes", "0"]  # random play was measured before
         self._run(argv, lambda found: self._on_made(task_id, found))
 
     def _way(self) -> list[str]:
@@ -259,11 +259,11 @@ class TaskDraft(QObject):
         return "" if self.model.made else tr("Make the task first")
 
     def train(self) -> None:
-        """Turn to the form of a new run on the task, with what the task wants for a default."""
+        """Show the form of a new run on the task, with the task's own defaults."""
         self._notices.withdraw(tr("Task made"))  # its button offered this
         self._training.train_new()
         draft = self._training.draft
-        for name in WISHES:  # whatever was typed for the task before
+        for name in WISHES:  # values typed before the task was chosen
             draft.reset(name)
 
     # -- inside -----------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class TaskDraft(QObject):
         return ["--goal", str(self._goal_file())]
 
     def _kept(self) -> Path:
-        """Where the tool keeps what its random players saw: some 3 MB, until the task is made."""
+        """Return the tool's cache of random play: some 3 MB, kept until the task is made."""
         return self.model.folder / "seen.npz"
 
     def _drop_kept(self) -> None:
@@ -291,7 +291,7 @@ class TaskDraft(QObject):
             self._kept().unlink(missing_ok=True)
 
     def _goal_file(self) -> Path:
-        """The captured file, or one beside it with the painted region."""
+        """Return the captured file, or one beside it with the painted region."""
         model = self.model
         assert model.goal is not None
         path = model.goal.captured.path
@@ -305,7 +305,7 @@ class TaskDraft(QObject):
         return masked
 
     def _run(self, argv: list[str], then: Any, after: asyncio.Task[Any] | None = None) -> None:
-        """Run a tool, once the task `after` is over, however that ended."""
+        """Run a tool after the task `after` has ended, even if that failed."""
 
         async def in_turn() -> dict[str, Any]:
             if after is not None:
@@ -324,7 +324,7 @@ class TaskDraft(QObject):
 
 
 def in_the_app(reason: str) -> str:
-    """Return a tool's reason with the way out that the app has, in place of the command's options."""
+    """Return a tool's error with the app's remedy in place of command line options."""
     if "different start pictures were found" in reason:
         return tr(
             "Too few different pictures lie around this way: save another start state elsewhere "
@@ -340,7 +340,7 @@ def in_the_app(reason: str) -> str:
 
 
 def way_in_the_app(reason: str) -> str:
-    """Say why the person's way is no demonstration, in words of the app."""
+    """Say in the app's terms why the user's play is no demonstration."""
     if f"which {TWO_BUTTONS_ID} does not have" in reason:
         return tr("Your way is no example for the agent: it holds three buttons, or START with another, at once")
     if "does not have" in reason:
@@ -353,7 +353,7 @@ def way_in_the_app(reason: str) -> str:
 
 
 def without_shell(text: str) -> str:
-    """Return the text without the options, commands and draft files that only a shell knows."""
+    """Return the text without options, commands and draft files, which only make sense in a shell."""
     text = re.sub(r"\s*\([^()]*--[^()]*\)", "", text)
     text = re.sub(r"\S*/drafts/\S*?([^/\s]+\.npz): ", "", text)
     parts = re.split(r"([;:,] )", text)

@@ -1,4 +1,4 @@
-"""The new-task dock: three steps from a game that is played to a training on a goal in it."""
+"""The new-task dock: three steps from a playing game to training on a goal in it."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
 THUMBNAIL = QSize(80, 72)
 MIN_WIDTH = 288
 FINDING_LINES = 3
-"""Of text below the goal: what it says grows and shrinks while it is measured."""
+"""Lines of text below the goal, which grow and shrink while it is measured."""
 TOO_EASY = 0.5
-"""When at least this share of random players meets a goal, it is told as a warning."""
+"""Share of random players reaching the goal from which the dock warns."""
 
 
 class StartList(QListWidget):
-    """The start states in a row, of which Delete removes the current one."""
+    """The start states in a row; Delete removes the current one."""
 
     removed = Signal(int)
-    """Row of the start state that is to go."""
+    """Row of the start state to delete."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Delete and self.currentRow() >= 0:
@@ -127,7 +127,7 @@ class TaskDock(Dock):
         self.name.setMaxLength(60)
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
         self.name.returnPressed.connect(actions["makeTask"].trigger)
-        pair = QGridLayout()  # side by side: *Make the task* is in sight at 1280 by 800
+        pair = QGridLayout()  # side by side: *Make the task* is visible at 1280 by 800
         pair.setHorizontalSpacing(6)
         pair.setVerticalSpacing(2)
         pair.addWidget(self._name_title, 0, 0)
@@ -174,7 +174,7 @@ class TaskDock(Dock):
 
     @staticmethod
     def _reserve(words: QLabel, lines: int) -> None:
-        """Keep room for so many lines, so that what is below stays where it is."""
+        """Reserve the height of this many lines, so that the widgets below do not move."""
         words.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         words.setMinimumHeight(lines * words.fontMetrics().lineSpacing())
 
@@ -205,7 +205,7 @@ class TaskDock(Dock):
         set_role(self.distance, "role", "good" if met else "muted")
 
     def _note_way(self, picture: np.ndarray) -> None:
-        """On the way to a goal: whether what is seen could be one."""
+        """Show whether the present picture could be a goal, while the user plays on to one."""
         model = self._model
         if not model.starts or picture.shape != (144, 160):
             return
@@ -226,8 +226,8 @@ class TaskDock(Dock):
             set_role(title, "role", "" if number == step else "muted")
         self._show_starts()
         captured = bool(model.starts), model.goal is not None
-        # They keep their room from the first start state on: nothing moves under the mouse. Once
-        # the task is made, what was found out about it takes their place.
+        # They keep their space from the first start state on: nothing moves under the mouse. Once the task is made, the
+        # audit's results take their place.
         self.starts.setVisible(any(captured) and not model.made)
         self.painter.setVisible(any(captured) and not model.made)
         self.buttons.setEnabled(not model.made)
@@ -248,8 +248,8 @@ class TaskDock(Dock):
         set_role(self.audit, "role", "error" if model.error else "muted")
         if model.error != self._shown_error:
             self._shown_error = model.error
-            if model.error:  # once it is laid out: it may be under the edge of a small window
-                for pause_ms in (0, 100):  # a text of many lines grows in more than one turn
+            if model.error:  # after the layout: it may be below the edge of a small window
+                for pause_ms in (0, 100):  # a text of many lines needs several turns to grow
                     QTimer.singleShot(pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.audit))
         self.note_picture()
 
@@ -302,7 +302,7 @@ class TaskDock(Dock):
 
 
 def _keep_room(widget: QWidget) -> None:
-    """Let its place stay free while it is hidden."""
+    """Keep a widget's space while it is hidden."""
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)
@@ -317,7 +317,7 @@ def _way_lines(model: DraftModel) -> list[str]:
 
 
 def audit_lines(model: DraftModel) -> list[str]:
-    """Return what `dmglab task audit` found, for a person."""
+    """Return the results of `dmglab task audit` in words."""
     audit = model.audit
     if audit is None:
         return []

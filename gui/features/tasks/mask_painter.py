@@ -1,4 +1,4 @@
-"""The goal as the agent sees it, three screen pixels a pixel; what counts is painted on it."""
+"""The goal as the agent sees it, three screen pixels a pixel; the user paints the region that counts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from gui.kit.words import tr
 SCALE = 3
 WIDTH, HEIGHT = 80, 72
 CELL = 4
-"""The keyboard paints squares of a Game Boy tile: 8 screen pixels, 4 of the observation."""
+"""Keyboard step: a tile of 8 screen pixels, which is 4 pixels of the observation."""
 _ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
 
 
 class MaskPainter(QWidget):
-    """Drag paints a rectangle that counts, a drag with the right button takes one away.
+    """Painter of the goal's mask: a drag adds a rectangle that counts, with the right button removes one.
 
     By keyboard: arrows move a tile's frame, Space paints or clears it.
     """
 
     painted = Signal(int, int, int, int, bool)
-    """Rectangle x, y, width, height in pixels of the observation, and whether it counts."""
+    """Rectangle x, y, width, height in pixels of the observation, and True if it counts."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class MaskPainter(QWidget):
 
 
 def _pixel(event: QMouseEvent) -> QPoint:
-    """Of the observation, under the pointer."""
+    """Return the pixel of the observation under the pointer."""
     return QPoint(int(event.position().x() // SCALE), int(event.position().y() // SCALE))
 
 

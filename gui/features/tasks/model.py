@@ -1,4 +1,4 @@
-"""A task in the making: what was captured while playing, and what was measured of it."""
+"""A task in the making: captured states and measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainer_core.wire.regular_files import read_regular
 OBSERVATION = (72, 80)
 MAX_SHADE = 3
 LEAST_DISTANCE = 0.001
-"""A goal nearer to a start state cannot be told from it: play.authoring.goals has the same."""
+"""Distance from a start state below which a goal is refused; play.authoring.goals has the same."""
 
 
 def observe(picture: np.ndarray) -> np.ndarray:
@@ -29,7 +29,7 @@ def observe(picture: np.ndarray) -> np.ndarray:
 def distance(observation: np.ndarray, template: np.ndarray, mask: np.ndarray) -> float:
     """Return the L1 distance of two u8[72, 80] over the pixels of `mask` bool[72, 80], 0 to 1.
 
-    The number that play.judge.goal_distance finds; that room loads the emulator.
+    Equals play.judge.goal_distance, whose module loads the emulator.
     """
     apart = np.abs(observation.astype(np.int16) - template.astype(np.int16)) * mask
     total = np.float32(apart.sum(dtype=np.int32))
@@ -37,7 +37,7 @@ def distance(observation: np.ndarray, template: np.ndarray, mask: np.ndarray) ->
 
 
 def read_template(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return a captured goal's template u8[72, 80], and u8[K, 72, 80] of what was seen after it.
+    """Return a goal's template u8[72, 80], and u8[K, 72, 80] of the pictures after its capture.
 
     Raises LabError.
     """
@@ -51,7 +51,7 @@ def read_template(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pictures(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """u8[K, 72, 80] of one member of a goal file. Raises ValueError for another form."""
+    """Return u8[K, 72, 80] of one member of a goal file. Raises ValueError for another form."""
     with archive.open(f"{name}.npy") as member:
         array = np.load(io.BytesIO(member.read(1 << 20)), allow_pickle=False)
     if array.dtype != np.uint8 or array.shape[1:] != OBSERVATION:
@@ -61,7 +61,7 @@ def _pictures(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A start state or the goal: its file, and the picture on show at that instant."""
+    """A start state or the goal: its file, and the picture on show when it was captured."""
 
     path: Path
     picture: np.ndarray
@@ -72,44 +72,44 @@ class Captured:
 class Goal:
     captured: Captured
     template: np.ndarray
-    """u8[72, 80] as the file has it."""
+    """u8[72, 80] as in the file."""
     way: Path | None
-    """The way from the last start state to here, demo.npz; None where none was kept."""
+    """Path of the play from the last start state to here, demo.npz; None where none was saved."""
     way_frames: int = 0
     later: np.ndarray | None = None
-    """u8[K, 72, 80] that was seen within a second while nothing was pressed."""
+    """u8[K, 72, 80] of one second after the capture without a pressed button."""
 
 
 class DraftModel(QObject):
-    """Three steps: starts, goal, name. Whatever changes takes back what was measured of it."""
+    """Draft of a task in three steps: starts, goal, name. A change drops the measurements that depend on it."""
 
     changed = Signal()
     masked = Signal()
-    """Other pixels count."""
+    """The mask changed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.begin("", "", Path())
 
     def begin(self, base: str, rom: str, folder: Path) -> None:
-        """Forget everything; the next task is of the game of the task `base`, or of `rom`."""
+        """Reset the draft; the next task is of the game of the task `base`, or of `rom`."""
         self.base, self.rom, self.folder = base, rom, folder
         self.starts: list[Captured] = []
         self.goal: Goal | None = None
         self.painted = np.zeros(OBSERVATION, bool)
-        """Pixels that a person painted; none means that all count."""
+        """Pixels that the user painted; none means that all count."""
         self.name = ""
         self.buttons = ""
-        """Codec that was chosen by name; empty takes the one that the way needs."""
+        """Chosen codec; empty takes the one that the demonstration needs."""
         self._forget()
 
     def _forget(self) -> None:
         self.probe: dict[str, Any] | None = None
         self.working = ""
-        """What is being measured or made, for a person; empty when nothing is."""
+        """Work under way, in words; empty when there is none."""
         self.share = 0.0
         self.made = ""
-        """Id of the task that was made of this."""
+        """Id of the task made from this draft."""
         self.choices: dict[str, Any] = {}
         self.audit: dict[str, Any] | None = None
         self.error = ""
@@ -126,7 +126,7 @@ class DraftModel(QObject):
 
     @property
     def step(self) -> int:
-        """1 wants a start state, 2 a goal, 3 a name; 4 is a task."""
+        """Next step: 1 wants a start state, 2 a goal, 3 a name; 4 is a finished task."""
         if self.made:
             return 4
         return 1 if not self.starts else 2 if self.goal is None else 3
@@ -146,7 +146,7 @@ class DraftModel(QObject):
         self._forget()
 
     def paint(self, x: int, y: int, width: int, height: int, counts: bool) -> None:
-        """Let the pixels of a rectangle of the observation count, or not."""
+        """Make the pixels of a rectangle of the observation count, or not."""
         left, top = max(0, x), max(0, y)
         self.painted[top : max(top, y + height), left : max(left, x + width)] = counts
         self.masked.emit()
@@ -158,19 +158,19 @@ class DraftModel(QObject):
         self._forget()
 
     def tell(self, **facts: Any) -> None:
-        """Set what was measured or what is going on."""
+        """Set measurements or the state of the work by name."""
         for name, value in facts.items():
             setattr(self, name, value)
         self.changed.emit()
 
     @property
     def tau(self) -> float:
-        """The distance below which a picture counts as the goal; 0 before it is suggested."""
+        """Distance below which a picture counts as the goal; 0 before it is suggested."""
         return float(self.probe["tau"]) if self.probe else 0.0
 
     @property
     def moved(self) -> float:
-        """Return how far the goal's picture goes from itself in a second, over what counts."""
+        """Largest distance of the pictures of the next second from the goal's own, over the mask."""
         if self.goal is None or self.goal.later is None:
             return 0.0
         template, mask = self.goal.template, self.mask
@@ -178,11 +178,11 @@ class DraftModel(QObject):
 
     @property
     def is_restless(self) -> bool:
-        """Tell whether the picture leaves the goal by itself."""
+        """True if the picture leaves the goal by itself."""
         return self.moved >= max(self.tau, LEAST_DISTANCE)
 
     def nearest_start(self, observation: np.ndarray) -> tuple[int, float]:
-        """Return (number from 1, distance) of the start state most like u8[72, 80]; (0, 1) without any."""
+        """Return (number from 1, distance) of the start state nearest to u8[72, 80]; (0, 1) without any."""
         found = [
             (distance(observation, observe(start.picture), self.mask), number)
             for number, start in enumerate(self.starts, 1)
@@ -192,7 +192,7 @@ class DraftModel(QObject):
         return number, apart
 
     def distance_of(self, picture: np.ndarray) -> float | None:
-        """Return how far a screen u8[144, 160] is from the goal; None without a goal."""
+        """Return the distance of a screen u8[144, 160] from the goal; None without a goal."""
         if self.goal is None or picture.shape != (144, 160):
             return None
         return distance(observe(picture), self.goal.template, self.mask)

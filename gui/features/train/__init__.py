@@ -1,4 +1,4 @@
-"""Train new: the form, preflight, consent, start, pause, stop, and the wall of running Game Boys."""
+"""Train new: form, preflight, consent, start, pause, stop, and the wall of running Game Boys."""
 
 from __future__ import annotations
 

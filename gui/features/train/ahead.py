@@ -1,7 +1,6 @@
-"""A worker that has loaded before Start is pressed, while somebody is at the form or names a task.
+"""Preloading of a worker while the user fills in the form or names a task, before Start is pressed.
 
-It is owned like any other: it ends with the app, when the form is left, and when nobody did
-anything for a while. A setting turns it off.
+The worker ends with the app, when the form is left, and after a while without input. A setting turns preloading off.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from gui.state.session import Mode, Operation, Session
 
 WORKER_AHEAD = "training/start_ahead"
 IDLE_MS = 10 * 60 * 1000
-"""So long it waits for a person who does nothing more."""
+"""Milliseconds without input after which the preloaded worker ends."""
 
 
 class StartAhead(QObject):
@@ -27,7 +26,7 @@ class StartAhead(QObject):
         self._bridge, self._session, self._training = bridge, session, training
         self._settings = settings
         self.is_task_near: Callable[[], bool] = lambda: False
-        """Whether a task is nearly made: its region and its name leave time to load."""
+        """Returns whether a task is nearly made: painting and naming it leave time to load."""
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
         self._idle.timeout.connect(self.end)
         training.draft.changed.connect(lambda name: self.prepare())
@@ -37,7 +36,7 @@ class StartAhead(QObject):
         session.operation_changed.connect(lambda operation: self._follow())
 
     def is_wanted(self) -> bool:
-        """Return whether somebody is at the form of a run that could start at once, or about to be."""
+        """Return whether the user is at the form of a run that could start at once, or about to be."""
         at_form = self._session.mode is Mode.AGENT and self._session.operation is Operation.TRAIN
         at_form = at_form or self.is_task_near()
         idle = self._training.record is None or self._training.state.is_end
@@ -49,7 +48,7 @@ class StartAhead(QObject):
             self.prepare()
 
     def prepare(self) -> None:
-        """Have a worker load for the plan on show."""
+        """Preload a worker for the plan on show."""
         plan = self._training.plan
         if plan is not None and self.is_wanted():
             self._idle.start()
@@ -60,7 +59,7 @@ class StartAhead(QObject):
         self._bridge.spawn(self._bridge.service.ahead.end(), title=tr("Worker"))
 
     def on_setting(self) -> None:
-        """Follow the setting: it was allowed, or no longer."""
+        """Apply a change of the setting."""
         if self.is_wanted():
             self.prepare()
         else:

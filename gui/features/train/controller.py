@@ -27,7 +27,7 @@ from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import NATIVE_ID
 
 DEMO_S = 60.0
-"""Seconds of training that a demo has, from its first update on; the app keeps this clock."""
+"""Seconds of training in a demo, from its first update on, timed by the app."""
 DEMO = Preset(
     "Demo (1 minute)",
     "A short run on this computer: early checkpoints, ends a minute after its first update.",
@@ -37,9 +37,9 @@ DEMO = Preset(
 _CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
-"""Setting that holds the form: texts by field that are no defaults, by runner."""
+"""Setting that stores the form: non-default texts by field, by runner."""
 STALL_S = 30.0
-"""Heartbeats come every two seconds; half a minute without one is worth saying."""
+"""Seconds without a heartbeat after which a run counts as stalled; they come every two seconds."""
 _STOPPABLE = {
     RunState.QUEUED,
     RunState.STARTING,
@@ -52,17 +52,17 @@ _STOPPABLE = {
 
 @dataclass(slots=True)
 class _Own:
-    """A person's form while the demo is in its place."""
+    """The user's form while the demo's values are in its place."""
 
     runner: str
     task: str
     texts: dict[str, dict[str, str]]
     borrowed: dict[str, dict[str, str]]
-    """What the demo put there."""
+    """Values that the demo put into the form."""
 
 
 class TrainingController(QObject):
-    """The state behind the training dock. Widgets read it and call it; it knows none of them."""
+    """State behind the training dock. Widgets read it and call it; it knows none of them."""
 
     checks_changed = Signal()
     plan_changed = Signal()
@@ -70,7 +70,7 @@ class TrainingController(QObject):
     badge_changed = Signal()
     started = Signal(str)
     queued = Signal(str)
-    """A run was ordered that waits for the one on show, which stays there."""
+    """A run was queued behind the one on show, which stays on show."""
 
     def __init__(self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings) -> None:
         super().__init__()
@@ -85,17 +85,17 @@ class TrainingController(QObject):
         self.plan: LaunchPlan | None = None
         self.starting = False
         self.demo_run_id = ""
-        """The run that was started as the demo; a run of the form never is, whatever it holds."""
+        """The run started as the demo; a run of the form never is, whatever its values."""
         self._own: _Own | None = None
-        """What the form held before the demo borrowed it."""
+        """The form's values from before the demo."""
         self._agreed: object = None
-        """The order that a person agreed to."""
+        """The order that the user agreed to."""
         self.detach = False
-        """The next run is started by a detached host and goes on when the app is closed."""
+        """True if the next run is started by a detached host and survives the end of the app."""
         self.resuming: set[str] = set()
-        """Runs that go on in a moment."""
+        """Runs about to resume."""
         self.run_id = ""
-        """The run that the badge and the buttons are about."""
+        """The run shown by the badge and the buttons."""
         self.notice: RunChanged | None = None
         self.last_record_at = 0.0
         self._generation = 0
@@ -112,7 +112,7 @@ class TrainingController(QObject):
         self._renew_plan()
 
     def _bring_back(self) -> None:
-        """Fill the form as it was when the app was closed or killed."""
+        """Restore the form from when the app was closed or killed."""
         kept = self._settings.decoded(DRAFT, dict[str, dict[str, str]], {})
         self.draft.put_state(kept)
         task = self.draft.text("task")
@@ -120,21 +120,21 @@ class TrainingController(QObject):
             self.draft.set_text("task", self._session.task)
 
     def _keep_draft(self) -> None:
-        """Have the form survive a kill; not while it is the demo's."""
+        """Save the form, so that it survives a kill, unless it holds the demo."""
         if self._own is None:
             self._settings.set(DRAFT, json.dumps(self.draft.changes()))
 
     # -- before the start -------------------------------------------------------------------
 
     def train_new(self) -> None:
-        """Turn to the form, and check what is in it."""
+        """Show the form and check its values."""
         self.give_form_back()
         self._session.turn_to_training()
         self.check()
         self._navigation.show_dock(names.TRAINING_DOCK)
 
     def prepare_demo(self) -> None:
-        """Fill the form with the demo and check it; `give_form_back` undoes that."""
+        """Fill the form with the demo and check it; `give_form_back` reverts that."""
         own = self._own or _Own(self._session.runner.id, self._session.task, self.draft.state(), {})
         self._own = own
         self._session.turn_to_training()
@@ -146,7 +146,7 @@ class TrainingController(QObject):
         self.check()
 
     def give_form_back(self, *, always: bool = False) -> None:
-        """Put into the form what the demo took the place of, unless somebody changed it since."""
+        """Restore the values that the demo replaced, unless the user changed them since."""
         own, self._own = self._own, None
         if own is None or not (always or self.draft.state() == own.borrowed):
             return
@@ -155,16 +155,16 @@ class TrainingController(QObject):
         self._session.set_task(own.task)
 
     def turn_to_runner(self, runner_id: str) -> None:
-        """Let the form write an order to this runner; unknown ones change nothing."""
+        """Select the form's runner; an unknown one changes nothing."""
         self._session.set_runner(runner_id)
 
     def start_demo(self) -> None:
-        """Start the demo, whose command a person has just agreed to."""
+        """Start the demo, whose command the user has just agreed to."""
         self.set_consent(True)
         self.start(is_demo=True)
 
     def reason(self) -> str:
-        """Return why Start is disabled, for a person; empty when it is not."""
+        """Return why Start is disabled; empty when it is enabled."""
         if self.draft.spec is None:
             return self.draft.reason
         if self.starting:
@@ -183,11 +183,11 @@ class TrainingController(QObject):
             self.ready_changed.emit()
 
     def _order(self) -> object:
-        """What an agreement is about: another order needs another one."""
+        """Return the content of an agreement: a changed order needs a new one."""
         return (self.plan.spec if self.plan else None), self._session.runner.id, self.detach
 
     def check(self) -> None:
-        """Run the preflight for the draft as it is now; an older one under way is forgotten."""
+        """Run the preflight for the current draft; an older one under way is dropped."""
         if self.draft.spec is None:
             return
         self._forget_preflight()
@@ -196,7 +196,7 @@ class TrainingController(QObject):
         self._preflight = self._bridge.spawn(self._check(self._generation), title=tr("Preflight"))
 
     def _forget_preflight(self) -> None:
-        """End the one under way with its probe, which a busy computer lets live for long."""
+        """End the preflight under way and its probe, which a busy computer would keep running for long."""
         self._generation += 1
         if self._preflight is not None:
             self._preflight.cancel()
@@ -250,7 +250,7 @@ class TrainingController(QObject):
         self.plan_changed.emit()
 
     def _withdraw_agreement(self) -> None:
-        """The tick was given to another command."""
+        """Clear the consent, which was given to another command."""
         if not self.consent or self.starting or self.plan is None:  # there is no other command yet
             return
         if self._order() != self._agreed:
@@ -264,7 +264,7 @@ class TrainingController(QObject):
     # -- the start --------------------------------------------------------------------------
 
     def start(self, *, is_demo: bool = False) -> None:
-        """Preflight if the draft was not checked yet, then start exactly the plan on show."""
+        """Start exactly the plan on show, after a preflight if the draft was not checked yet."""
         if self.reason():
             return
         self.starting = True
@@ -275,7 +275,7 @@ class TrainingController(QObject):
         self._bridge.spawn(self._start(is_demo), title=tr("The run could not be started"))
 
     def _is_live(self) -> bool:
-        """Whether the run on show has a process: it does not make room for one that waits."""
+        """Return whether the run on show has a process: a queued one does not take its place."""
         return self.record is not None and not self.record.state.is_end
 
     async def _start(self, is_demo: bool) -> None:
@@ -315,12 +315,12 @@ class TrainingController(QObject):
 
     @property
     def missed(self) -> int:
-        """Records of the run on show that came too fast for the app and were read from its log."""
+        """Number of records of the run on show that the app missed and then read from its log."""
         return self._bridge.service.missed.get(self.run_id, 0)
 
     @property
     def waiting_words(self) -> str:
-        """That a worker is up for the next run, and what it takes; empty without one."""
+        """Text about a preloaded worker and its memory; empty without one."""
         ahead = self._bridge.service.ahead
         if ahead.compiling is not None:
             return tr("A worker for the next run compiles the Game Boy, once")
@@ -329,7 +329,7 @@ class TrainingController(QObject):
 
     @property
     def capabilities(self) -> RunnerCapabilities:
-        """What the runner can do that the buttons are about: the shown run's, else the form's."""
+        """Capabilities of the runner behind the buttons: the shown run's, else the form's."""
         if self.record is not None and not self.record.state.is_end:
             for runner in self._bridge.service.runners:
                 if runner.id == self.record.runner:
@@ -342,7 +342,7 @@ class TrainingController(QObject):
             return self.record.state
         return RunState.PREFLIGHT if self.starting else RunState.IDLE
 
-    # What is possible now: the reason why not, for a person; empty when it is.
+    # Methods that return why a command is impossible now; empty when it is possible.
 
     def pause_refusal(self) -> str:
         possible = self.state in (RunState.RUNNING, RunState.PAUSED)
@@ -356,7 +356,7 @@ class TrainingController(QObject):
         return "" if possible else tr("Only a running training can write a checkpoint")
 
     def show(self, run_id: str) -> None:
-        """Make the badge and the buttons speak of this run."""
+        """Show this run in the badge and the buttons."""
         if run_id != self.run_id:
             self.run_id, self.notice = run_id, None
             self.badge_changed.emit()
@@ -369,7 +369,7 @@ class TrainingController(QObject):
             self._bridge.spawn(service.pause(self.run_id), title=tr("Pause"))
 
     def stop(self) -> None:
-        """Stop the run; a second call takes the ladder's next step at once."""
+        """Stop the run; a second call goes on to the next, harder way at once."""
         if self.record is not None:
             self._bridge.spawn(self._bridge.service.stop(self.run_id), title=tr("Stop"))
 
@@ -379,7 +379,7 @@ class TrainingController(QObject):
             self._bridge.spawn(request, title=tr("Save checkpoint"))
 
     def resume(self, run_id: str) -> None:
-        """Go on with a run; a second click while that is under way changes nothing."""
+        """Resume a run; a second click meanwhile changes nothing."""
         self.show(run_id)
         if run_id in self.resuming:
             return
@@ -391,7 +391,7 @@ class TrainingController(QObject):
 
     @property
     def validating(self) -> str:
-        """How far a validation is that the run waits for, in words; empty while it trains."""
+        """Progress of a validation that the run waits for, in words; empty while it trains."""
         notice = self.notice
         if notice is None or self.state is not RunState.RUNNING:
             return ""
@@ -406,11 +406,11 @@ class TrainingController(QObject):
 
     @property
     def unconfirmed(self) -> str:
-        """Why the last validation did not end the run though it reached its target, in words."""
+        """Reason why the last validation did not end the run though it reached its target."""
         return unconfirmed_words(self.notice.detail) if self.notice else ""
 
     def stalled_for(self) -> float:
-        """Return the seconds without a word from a run that should be talking, 0 while all is well."""
+        """Return the seconds since the last record of a running run once they exceed STALL_S, else 0."""
         if self.state is not RunState.RUNNING or not self.last_record_at:
             return 0.0
         silent = time.monotonic() - self.last_record_at

@@ -41,7 +41,7 @@ ROOMY = 680
 """Height of the dock from which the preflight list stays open beside a whole form."""
 MIN_WIDTH = 288
 NARROW = 26
-"""Width of a button in the heading of the command, which has a box as well."""
+"""Width of a button in the command's heading, which has a check box as well."""
 _WHILE = {
     "pause": names.PAUSE_TRAINING_BUTTON,
     "stop": names.STOP_TRAINING_BUTTON,
@@ -53,7 +53,7 @@ _AFTER = {
     "showError": "showErrorButton",
     "openRunFolder": "openRunFolderButton",
 }
-"""Commands of the status panel while a run has a process, and once it has ended."""
+"""Commands of the status panel while a run has a process, and after its end."""
 
 
 def elapsed_text(seconds: float) -> str:
@@ -170,7 +170,7 @@ class TrainingDock(Dock):
         self._command_section.body.addWidget(self.preview)
         head = self._command_section.head
         head.setSpacing(2)
-        self._command_section.note.hide()  # empty, its margins would cut the check's words
+        self._command_section.note.hide()  # an empty note's margins would cut the check's words
         head.insertWidget(1, self._detach_check())
         self.exact = icon_button("more", tr("Show the exact process"), "exactCommand", checkable=True)
         self.exact.toggled.connect(self.preview.setVisible)
@@ -184,7 +184,7 @@ class TrainingDock(Dock):
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
         policy = self.reason.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # what stands above it stays where it is
+        policy.setRetainSizeWhenHidden(True)  # the widgets above it do not move
         self.reason.setSizePolicy(policy)
         row = QHBoxLayout()
         row.setContentsMargins(4, 0, 0, 0)
@@ -193,7 +193,7 @@ class TrainingDock(Dock):
         return panel
 
     def _detach_check(self) -> QCheckBox:
-        """It changes the command, in whose heading it takes no row from the form."""
+        """Return the check box in the command's heading, as it changes the command; it needs no row of its own."""
         self.detach = QCheckBox(tr("Keep running"))
         self.detach.setObjectName(names.DETACH_CHECK)
         self.detach.setAccessibleName(tr("Keep running after the app closes"))
@@ -254,7 +254,7 @@ class TrainingDock(Dock):
         return panel
 
     def _on_other_verbs(self, _: int) -> None:
-        """Other buttons stand under the pointer: the rest of a double click is not for them."""
+        """Ignore the rest of a double click on buttons that were replaced under the pointer."""
         deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
         self._verbs.setAttribute(deaf)
         QTimer.singleShot(
@@ -274,7 +274,7 @@ class TrainingDock(Dock):
         self._pages.setCurrentIndex(0 if operation is Operation.TRAIN else 1)
 
     def _on_runner(self) -> None:
-        """The presets are values of our own trainer's fields."""
+        """Show the presets only for our own trainer, whose fields they set."""
         self._preset_row.setVisible(self._session.runner.id == NATIVE_ID)
 
     def _on_tasks(self) -> None:
@@ -286,7 +286,7 @@ class TrainingDock(Dock):
             self._training.draft.set_values(values)
 
     def _name_preset(self, *_: object) -> None:
-        """Name the preset that the form holds; one that was changed since is none."""
+        """Name the preset that the form holds; none if a value was changed since."""
         box, draft = self.presets, self._training.draft
         order = [box.currentIndex(), *range(1, box.count())]
         found = (index for index in order if index > 0 and draft.holds(box.itemData(index)))

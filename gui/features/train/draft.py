@@ -1,4 +1,4 @@
-"""A run that is being written, for any runner: texts as typed, errors by field, the order."""
+"""A run being configured, for any runner: texts as typed, errors by field, resulting order."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.spec import NEUTRAL, RunSpec
 
 DEFAULT_TASK = RunConfig().task
-"""Of every runner that has none of its own."""
+"""Task of every runner without a default of its own."""
 FIRST_PRESET = "laptop"
 
 
 class ConfigDraft(QObject):
-    """Texts by field name, kept for each runner; `spec` is None while something is wrong."""
+    """Texts by field name, kept for each runner; `spec` is None while a text is invalid."""
 
     changed = Signal(str)
     """Name of the field that changed, empty when all of them may have."""
     runner_changed = Signal()
-    """There are other fields now."""
+    """The fields changed."""
 
     def __init__(
         self,
         runner: AgentRunner = NATIVE,
         ask_task: Callable[[str, str], Mapping[str, Any]] = lambda task, warm_start: {},
     ) -> None:
-        """`ask_task` says what a task, and weights to begin with, want for a default."""
+        """Take `ask_task`, which returns the defaults of a task and of the weights to start from."""
         super().__init__()
         self.runner = runner
         self._ask_task = ask_task
@@ -51,29 +51,29 @@ class ConfigDraft(QObject):
 
     @property
     def spec(self) -> RunSpec | None:
-        """The order to the runner."""
+        """The order to the runner; None while a text is invalid."""
         return self._spec
 
     @property
     def config(self) -> Any:
-        """What the runner makes of the order: an instance of its `config_type`, or None."""
+        """Configuration of the order, an instance of the runner's `config_type`, or None."""
         return self._config
 
     @property
     def errors(self) -> dict[str, str]:
-        """Message by field; the empty name holds what concerns several fields."""
+        """Message by field; the empty name holds errors about several fields."""
         return dict(self._errors)
 
     @property
     def reason(self) -> str:
-        """Why there is no order yet, in one line; empty when there is one."""
+        """Reason why there is no order yet, in one line; empty when there is one."""
         return next(iter(self._errors.values()), "")
 
     def set_runner(self, runner: AgentRunner) -> None:
-        """Write an order to another runner. What both know of a run stays as it was typed.
+        """Switch to another runner. Texts of fields that both have stay as typed.
 
-        What was not typed is the new runner's own default: 0 environment steps may be no limit here
-        and far too many there.
+        Fields left at their defaults take the new runner's: 0 environment steps may be no limit here and far too many
+        there.
         """
         before, typed = self._texts, {name for name in self._texts if self.is_changed(name)}
         self._kept[self.runner.id] = before
@@ -105,7 +105,7 @@ class ConfigDraft(QObject):
             self.changed.emit("" if moved else name)
 
     def set_values(self, values: dict[str, Any]) -> None:
-        """Take several values at once: a preset, a remedy, another run's configuration."""
+        """Set several values at once: a preset, a remedy, another run's configuration."""
         before = dict(self._texts)
         for spec in self.fields:
             if spec.name in values:
@@ -115,22 +115,22 @@ class ConfigDraft(QObject):
         self.changed.emit("")
 
     def holds(self, values: dict[str, Any]) -> bool:
-        """Return whether these values, of a preset for one, are what the form says."""
+        """Return whether the form holds these values, for example a preset's."""
         return all(
             self._texts[spec.name] == spec.show(values[spec.name]) for spec in self.fields if spec.name in values
         )
 
     def state(self) -> dict[str, dict[str, str]]:
-        """Return the texts by field, for each runner that was written to: what `put_state` brings back."""
+        """Return the texts by field, for each runner used so far, as `put_state` takes them."""
         return {**{one: dict(texts) for one, texts in self._kept.items()}, self.runner.id: dict(self._texts)}
 
     def changes(self) -> dict[str, dict[str, str]]:
-        """Return of `state` what is no default: short enough to be kept with every letter typed."""
+        """Return the non-default part of `state`, short enough to be saved with every typed letter."""
         changed = {name: text for name, text in self._texts.items() if self.is_changed(name)}
         return {**self.state(), self.runner.id: changed}
 
     def put_state(self, state: dict[str, dict[str, str]]) -> None:
-        """Bring texts back; of a field that is not there any more nothing."""
+        """Restore the texts of `state`; fields that no longer exist are ignored."""
         self._kept = {one: texts for one, texts in state.items() if one != self.runner.id}
         texts = state.get(self.runner.id, {})
         known = self._defaults(texts)
@@ -156,7 +156,7 @@ class ConfigDraft(QObject):
         }
 
     def wishes(self, texts: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-        """Return what the task of the form (or of `texts`) wants in place of the usual defaults."""
+        """Return the defaults that the task of the form (or of `texts`) sets in place of the usual ones."""
         texts = self._texts if texts is None else texts
         if self.runner.id != NATIVE.id or "task" not in texts:
             return {}
@@ -172,7 +172,7 @@ class ConfigDraft(QObject):
         return {**usual, **wished} if wished else usual
 
     def _follow_task(self, before: Mapping[str, str], told: Container[str] = ()) -> bool:
-        """Give what nobody typed or told the default of the task that is chosen now.
+        """Set fields that are neither typed nor in `told` to the defaults of the task chosen now.
 
         Return whether that changed anything.
         """
@@ -211,7 +211,9 @@ class ConfigDraft(QObject):
 
 @functools.cache
 def _default_texts(config_type: type, is_native: bool) -> Mapping[str, str]:
-    """Of our own trainer what the command line begins with on a CPU, its preset. Asked for by
-    every row of the form with every change."""
+    """Return the default texts; those of our own trainer include its first preset.
+
+    Cached: every row of the form reads them at every change.
+    """
     preset = PRESETS[FIRST_PRESET].fields if is_native else {}
     return {spec.name: spec.show(preset.get(spec.name, spec.default)) for spec in field_specs(config_type)}

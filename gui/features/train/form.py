@@ -1,4 +1,4 @@
-"""The form of a ConfigDraft, made from the fields of its runner: none brings its own widget."""
+"""The form of a ConfigDraft, built from the fields of its runner without runner-specific widgets."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from trainer_core.wire.spec import NATIVE_ID
 
 LABEL_WIDTH = 116
 LIMITS = {"seconds", "total_env_steps", "target_success"}
-"""Fields in which 0 is no limit, which nobody guesses from a 0."""
+"""Fields in which 0 means no limit; the form says so."""
 
 
 class ConfigForm(QWidget):
-    """Basics open, the rest collapsed. Every edit goes to the draft at once."""
+    """Form of a draft: basics open, the rest collapsed. Every edit goes to the draft at once."""
 
     def __init__(self, draft: ConfigDraft, tasks: Sequence[str]) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class ConfigForm(QWidget):
         self.refresh()
 
     def _drawn(self) -> list[FieldSpec]:
-        """The task is chosen beside the trainer; here by who knows others, or has several."""
+        """Return the fields to show; the task only if the runner has tasks of its own, or several are chosen."""
         runner = self._draft.runner
         is_guest = runner.id != NATIVE_ID
         has_own_tasks = is_guest and type(runner).check_task is not AgentRunner.check_task
@@ -122,7 +122,7 @@ class ConfigForm(QWidget):
 
 
 class ChoiceBox(QComboBox):
-    """A list to choose from that the wheel passes by: scrolling the form must not edit it."""
+    """Combo box that ignores the wheel: scrolling the form must not edit it."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()

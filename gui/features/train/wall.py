@@ -1,4 +1,4 @@
-"""The env wall: the first Game Boys of a running training, tiled."""
+"""The env wall: the first Game Boys of a training, tiled."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from trainer_core.wire.run_record import RunState
 
 SORTS = ("env", "success", "dist")
 SETTLE_S = 2.0
-"""Tiles keep their places for this long: a wall that is sorted anew all the time shows nothing."""
+"""Seconds for which tiles keep their places: a wall that is sorted all the time is unreadable."""
 WATCH_ENVS = (4, 16, 64)
 FRAME_MS = 33
 
 
 class WallOrder:
-    """Of the envs that are watched; what a trainer does not tell does not sort."""
+    """Order of the watched envs; data that a trainer does not send sorts nothing."""
 
     def __init__(self) -> None:
         self.by = "env"
         self.told: WallEvent | None = None
         self.frozen: dict[int, np.ndarray] = {}
-        """The picture at which an env was frozen, by env. Only the wall stands still."""
+        """Picture at which an env was frozen, by env. Only the wall stands still, not the env."""
         self._order: list[int] = []
         self._next = 0.0
 
     def forget(self) -> None:
-        """Forget all that was told: another run, or another number of envs, is watched."""
+        """Forget all data: another run, or another number of envs, is watched."""
         self.told, self.frozen, self._order, self._next = None, {}, [], 0.0
 
     def sort_by(self, by: str) -> None:
@@ -59,7 +59,7 @@ class WallOrder:
             self.frozen[env] = picture.copy()
 
     def pictures(self, pictures: np.ndarray) -> np.ndarray:
-        """Return `pictures` u8[N, H, W(, 3)] in the wall's order, frozen ones as they were."""
+        """Return `pictures` u8[N, H, W(, 3)] in the wall's order, frozen ones unchanged."""
         order = self.order(len(pictures))
         shown = pictures[order]
         for place, env in enumerate(order):
@@ -69,7 +69,7 @@ class WallOrder:
         return shown
 
     def words(self, env: int) -> str:
-        """Return the distance and successes of an env; empty where the trainer tells none."""
+        """Return the distance and successes of an env in words; empty where the trainer sends none."""
         told = self.told
         if told is None or env >= len(told.dist):
             return ""
@@ -88,7 +88,7 @@ class WallOrder:
 
 
 class EnvWall(QWidget):
-    """Pictures are copied by the worker only while this tab is on show."""
+    """The wall's tab; the worker copies pictures only while it is visible."""
 
     def __init__(self, bridge: Bridge, training: TrainingController, compiling: Compiling, palette: Palette) -> None:
         super().__init__()
@@ -96,13 +96,13 @@ class EnvWall(QWidget):
         self.source = FrameSource()
         self._watched = ""
         self._pictured = ""
-        """The run whose pictures are on show: the watched one, or the last that was."""
+        """The run whose pictures are on show: the watched one, or the last one watched."""
         self._zoomed = -1
         self._columns = 1
         self._tile = (144, 160)
         self.order = WallOrder()
         self._newest: np.ndarray | None = None
-        """u8[N, H, W(, 3)] as they came last, by env."""
+        """u8[N, H, W(, 3)], the newest pictures, by env."""
         self.screen_view = Screen(palette, names.ENV_WALL, tr("Game Boys of the training run"))
         self.screen_view.pixel_clicked.connect(self._on_click)
         self.screen_view.installEventFilter(self)
@@ -123,7 +123,6 @@ class EnvWall(QWidget):
         self._refresh()
 
     def _bar(self) -> QHBoxLayout:
-        """Below the pictures: what is on show, and what a person may change about it."""
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
@@ -169,7 +168,7 @@ class EnvWall(QWidget):
         self._unwatch()
 
     def _watch(self, again: bool = False) -> None:
-        """Ask the run on show for pictures, once; and stop asking another."""
+        """Request pictures of the run on show, once, and stop those of another."""
         self.card.refresh()
         run_id = self._training.run_id
         watchable = self._training.state in (RunState.RUNNING, RunState.PAUSED) and self._bridge.service.takes_commands(
@@ -193,7 +192,7 @@ class EnvWall(QWidget):
         self._refresh()
 
     def _show_none(self) -> None:
-        """Pictures of one run are none of another's."""
+        """Clear the pictures of another run."""
         self._pictured, self._newest, self._zoomed = "", None, -1
         self.screen_view.marks = []
         self.screen_view.clear()
@@ -205,7 +204,7 @@ class EnvWall(QWidget):
 
     def _send(self, run_id: str, envs: int) -> None:
         work = self._bridge.service.request(run_id, commands.Watch, envs=envs)
-        # A run that ends before it answers is told of by its own banner, and by the caption here.
+        # A run that ends before it answers has its own banner, and the caption here.
         self._bridge.spawn(work, failed=lambda reason: None)
 
     def _on_frame(self) -> None:
@@ -250,10 +249,10 @@ class EnvWall(QWidget):
         self.order.sort_by(self.sort.currentData())
         self._paint()
 
-    # -- one of them ------------------------------------------------------------------------
+    # -- one tile ---------------------------------------------------------------------------
 
     def _env_at(self, x: int, y: int) -> int:
-        """The env at a pixel of what is on show; -1 where there is none."""
+        """Return the env at a pixel of the wall; -1 where there is none."""
         if self._zoomed >= 0 or self._newest is None:
             return self._zoomed
         order = self.order.order(len(self._newest))
@@ -261,7 +260,7 @@ class EnvWall(QWidget):
         return order[place] if place < len(order) else -1
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A right click freezes the tile below it, or lets it go on."""
+        """Freeze the tile under a right click, or let it go on."""
         if (
             isinstance(event, QMouseEvent)
             and event.type() == QEvent.Type.MouseButtonPress
@@ -301,7 +300,7 @@ class EnvWall(QWidget):
         self.screen_view.update()
 
     def _why_no_pictures(self) -> str:
-        """Return what the run on show does in place of training; empty while it trains, or without one."""
+        """Return what the run on show does instead of training; empty while it trains, or without a run."""
         state = self._training.state
         if state in (RunState.PREFLIGHT, RunState.STARTING):
             return tr("The run is starting")

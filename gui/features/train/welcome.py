@@ -1,7 +1,7 @@
-"""The first start: one thing to press, a minute of training, what came of it.
+"""The welcome page: one button, a minute of training, its result.
 
-Compiling the Game Boy on a fresh computer takes longer than the demo itself, so its clock starts
-when something was learned. A run that has not learned enough by then may have another minute.
+Compiling the Game Boy on a fresh computer takes longer than the demo itself, so its clock starts at the first update. A
+run that has not learned enough by then may train for another minute.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MARGIN = 24
 
 
 class Welcome(QWidget):
-    """Two faces: the invitation, then the command to agree to."""
+    """Welcome page with two states: the invitation, then the command to agree to."""
 
     def __init__(self, training: TrainingController, navigation: Navigation, actions: ActionRegistry) -> None:
         super().__init__()
@@ -126,12 +126,12 @@ class Welcome(QWidget):
         return face
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give wrapped texts the height that this width asks for: nested layouts do not."""
+        """Set the height of wrapped texts for this width, which nested layouts do not."""
         super().resizeEvent(event)
         width = max(CARD_WIDTH // 2, min(CARD_WIDTH, self.width() - 2 * MARGIN) - 2 * MARGIN)
         for text in self.findChildren(QLabel):
             if text.wordWrap():
-                text.setMinimumHeight(0)  # else what a narrow window needed is asked for ever
+                text.setMinimumHeight(0)  # else the height of a narrow window would remain
                 text.setMinimumHeight(text.heightForWidth(width))
 
     def _show_face(self, shown: int) -> None:
@@ -169,7 +169,7 @@ class Demo(QObject):
     def __init__(
         self, bridge: Bridge, training: TrainingController, notices: Notices, watch: Callable[[], object]
     ) -> None:
-        """`watch` lets the checkpoint that is selected play."""
+        """Take `watch`, which plays the selected checkpoint."""
         super().__init__()
         self._bridge, self._training, self._notices, self._watch = bridge, training, notices, watch
         self.run_id = ""
