@@ -69,7 +69,7 @@ HEAVY = {
     "emulator.kernels.executors.native": "emulator/hot_code/adopt.py: emulator.hot_code.compile_cpu",
     "msgspec": "trainer_core/wire/process_guard.py: trainer_core.wire.errors",  # a guard is forked before all else
     "numpy": """
-        trainer_core/cli/clip.py: trainer_core.play.clips.opening
+        trainer_core/cli/importing.py: trainer_core.play.clips.opening
         trainer_core/cli/replay.py: trainer_core.envs.recording_writer
         trainer_core/cli/rom.py: trainer_core.envs.rom_registry
         trainer_core/host/worker.py: trainer_core.envs.compile_progress

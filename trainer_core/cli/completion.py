@@ -18,6 +18,10 @@ import tyro
 from trainer_core.cli.command_table import COMMANDS, Command, find
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.output import Result, standard_output
+from trainer_core.lab.roms import registered_roms
+from trainer_core.lab.tasks import BUILT_IN_TASKS, list_tasks
+from trainer_core.runners.catalog import registered_runners
+from trainer_core.runs.index import RunRegistry
 from trainer_core.wire.errors import LabError
 
 WORDS = "words"
@@ -112,20 +116,12 @@ def _names(kind: str, typed: list[str]) -> list[str]:
         home = home_paths(Path(folder) if folder else None)
         match kind:
             case "task":
-                from trainer_core.lab.tasks import BUILT_IN_TASKS, list_tasks
-
                 return [*BUILT_IN_TASKS, *(task.id for task in list_tasks(home))]
             case "run":
-                from trainer_core.runs.index import RunRegistry
-
                 return ["latest", *reversed(RunRegistry(home).load())]
             case "rom":
-                from trainer_core.lab.roms import registered_roms
-
                 return [rom.path.rpartition("/")[2] for rom in registered_roms(home).values()]
             case "runner":
-                from trainer_core.runners.catalog import registered_runners
-
                 return [runner.id for runner in registered_runners()]
     except (LabError, OSError):
         pass  # nothing to offer

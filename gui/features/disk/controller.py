@@ -87,7 +87,7 @@ class ArchivesController(QObject):
         if not self.working:
             self._tell(tr("Measuring"))
             self._bridge.spawn(
-                self._tool("disk", "--json"), title=tr("Disk"), then=self._on_measured, failed=self._on_failed
+                self._tool("runs", "--disk"), title=tr("Disk"), then=self._on_measured, failed=self._on_failed
             )
 
     def _on_measured(self, result: dict[str, Any]) -> None:
@@ -157,7 +157,10 @@ class ArchivesController(QObject):
         if not self.working:
             self._tell(tr("Restoring {name}", name=file.name))
             self._bridge.spawn(
-                self._tool("restore", str(file)), title=tr("Restore"), then=self._on_restored, failed=self._on_failed
+                self._tool("archive", "restore", str(file)),
+                title=tr("Restore"),
+                then=self._on_restored,
+                failed=self._on_failed,
             )
 
     def _on_restored(self, result: dict[str, Any]) -> None:

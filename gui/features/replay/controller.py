@@ -123,7 +123,7 @@ class ReplayController(QObject):
             sys.executable,
             "-m",
             "trainer_core.cli.main",
-            "clip",
+            "import",
             str(path),
             "--out",
             str(folder),
