@@ -148,8 +148,8 @@ def test_the_vector_env_resets_as_gymnasium_itself_does(task: str) -> None:
     theirs = SyncVectorEnv(
         [lambda: DmgLabEnv(task, held_out=True) for _ in range(3)], autoreset_mode=AutoresetMode.SAME_STEP
     )
-    starts = ours._env.start_set[[3, 5, 8]].numpy()
-    horizon = ours._env.horizon
+    starts = ours.consoles.start_set[[3, 5, 8]].numpy()
+    horizon = ours.consoles.horizon
     for number, env in zip(starts, theirs.envs, strict=True):
         env.reset(options={"start": int(number)})
     ours.reset(seed=1, options={"start": starts})

@@ -25,8 +25,12 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.shades import GREY_LEVELS, MAX_SHADE
 
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+"""Types of tensors that hold actions."""
 GREY_STEP = 255 // MAX_SHADE
 STEPS_PER_SECOND = FRAMES_PER_SECOND / Codec().frames_per_step
+INFO = ("dist", "success", "start_index", "episode_steps")
+"""Columns of StepInfo that the faces tell."""
 SCREEN_GREYS = np.array(GREY_LEVELS, np.uint8)
 _opened_in = 0
 """The process that opened an environment last, here or before a fork."""
@@ -92,8 +96,7 @@ def begun(env: VecEnv) -> StepInfo:
 def info_columns(info: StepInfo) -> dict[str, np.ndarray]:
     """Return what the faces' `info` has, by name: `dist` f32[N], `success` bool[N], `start_index` i64[N],
     `episode_steps` i32[N], each a copy on the host."""
-    names = ("dist", "success", "start_index", "episode_steps")
-    return {name: getattr(info, name).cpu().numpy().copy() for name in names}
+    return {name: getattr(info, name).cpu().numpy().copy() for name in INFO}
 
 
 def greys(obs: Tensor) -> np.ndarray:
@@ -107,14 +110,31 @@ def rgb(screen: Tensor) -> np.ndarray:
 
 
 def as_actions(actions: Any, env: VecEnv) -> Tensor:
-    """i64[N] on the environment's device. Raises ValueError for what is no action of each env."""
+    """Return `actions`, a tensor or what NumPy takes for an array, as i64[N] on the environment's device.
+
+    Raises ValueError for what is no action of each env. On a GPU that waits for the device.
+    """
+    given = actions if isinstance(actions, Tensor) else torch.from_numpy(_whole_numbers(actions, env))
+    if given.dtype not in WHOLE or given.numel() != env.num_envs:
+        raise ValueError(f"actions {_kind(given)}: give {env.num_envs} whole numbers")
+    if given.device != env.device and not given.is_cpu:
+        raise ValueError(f"actions on {given.device}: this environment is on {env.device}; move them there")
+    low, high = torch.stack(torch.aminmax(given)).tolist()
+    if low < 0 or high >= env.num_actions:
+        raise ValueError(f"action {low if low < 0 else high}: there are 0 to {env.num_actions - 1}")
+    return given.reshape(-1).to(env.device, torch.int64)
+
+
+def _whole_numbers(actions: Any, env: VecEnv) -> np.ndarray:
+    """Return `actions` as i64 of any shape. Raises ValueError for others."""
     given = np.asarray(actions)
-    if given.dtype.kind not in "iu" or given.size != env.num_envs:
-        raise ValueError(f"actions of type {given.dtype} and shape {given.shape}: give {env.num_envs} whole numbers")
-    if given.min() < 0 or given.max() >= env.num_actions:
-        wrong = given.min() if given.min() < 0 else given.max()
-        raise ValueError(f"action {wrong}: there are 0 to {env.num_actions - 1}")
-    return torch.as_tensor(given.astype(np.int64).reshape(-1), device=env.device)
+    if given.dtype.kind not in "iu":
+        raise ValueError(f"actions {_kind(given)}: give {env.num_envs} whole numbers")
+    return given.astype(np.int64)
+
+
+def _kind(given: Any) -> str:
+    return f"of type {str(given.dtype).removeprefix('torch.')} and shape {tuple(given.shape)}"
 
 
 def chosen_starts(start: Any, env: VecEnv) -> Tensor:
