@@ -21,9 +21,10 @@ from dmglab.registration import register_with_gymnasium
 
 if TYPE_CHECKING:
     from dmglab.console import GameBoy, Memory
-    from dmglab.environments import BatchedEnv, make, make_torchrl
+    from dmglab.environments import BatchedEnv, make, make_sb3, make_torchrl
+    from dmglab.library import make_task, roms, tasks
     from dmglab.policies import Policy, load_policy
-    from dmglab.training import Checkpoint, Run, runs, tasks, train
+    from dmglab.training import Checkpoint, Run, runs, train
     from emulator import Cartridge, Emulator, EmulatorError, Snapshot
     from trainer_core.wire.errors import LabError
 
@@ -42,7 +43,10 @@ __all__ = [
     "__version__",
     "load_policy",
     "make",
+    "make_sb3",
+    "make_task",
     "make_torchrl",
+    "roms",
     "runs",
     "tasks",
     "train",
@@ -61,13 +65,16 @@ _MODULE_OF = {
     "Memory": "dmglab.console",
     "BatchedEnv": "dmglab.environments",
     "make": "dmglab.environments",
+    "make_sb3": "dmglab.environments",
     "make_torchrl": "dmglab.environments",
     "Policy": "dmglab.policies",
     "load_policy": "dmglab.policies",
     "Checkpoint": "dmglab.training",
     "Run": "dmglab.training",
     "runs": "dmglab.training",
-    "tasks": "dmglab.training",
+    "make_task": "dmglab.library",
+    "roms": "dmglab.library",
+    "tasks": "dmglab.library",
     "train": "dmglab.training",
     "Cartridge": "emulator",
     "Emulator": "emulator",

@@ -14,8 +14,9 @@ from trainer_core.wire.errors import ConfigError
 
 if TYPE_CHECKING:
     from dmglab.torchrl_env import TorchRLEnv
+    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
 
-__all__ = ["BatchedEnv", "make", "make_torchrl"]
+__all__ = ["BatchedEnv", "make", "make_sb3", "make_torchrl"]
 
 
 def make(
@@ -36,18 +37,36 @@ def make(
     means, `none`. `home`: the data folder; default DMGLAB_HOME. Raises LabError, one line, for an
     unknown task (with the nearest names), a device that is not there, an impossible number.
     """
-    try:
-        num_envs = operator.index(num_envs)
-    except TypeError:
-        raise ConfigError(f"num_envs={num_envs!r:.60}: give a whole number") from None
     return BatchedEnv(
         task,
-        num_envs,
+        _whole(num_envs),
         device=str(find_device(device)),
         stack_k=stack_k,
         held_out=held_out,
         info_mode=info_mode,
         render_mode=render_mode,
+        home=Path(home) if home is not None else None,
+    )
+
+
+def make_sb3(
+    task: str,
+    num_envs: int = 64,
+    device: str = "cpu",
+    *,
+    stack_k: int = 1,
+    held_out: bool = False,
+    home: str | os.PathLike[str] | None = None,
+) -> DmgLabSb3VecEnv:
+    """Open a task as Stable-Baselines3's `VecEnv`; arguments as `make`. Needs `stable-baselines3`."""
+    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
+
+    return DmgLabSb3VecEnv(
+        task,
+        _whole(num_envs),
+        device=str(find_device(device)),
+        stack_k=stack_k,
+        held_out=held_out,
         home=Path(home) if home is not None else None,
     )
 
@@ -65,3 +84,10 @@ def make_torchrl(
     from dmglab.torchrl_env import TorchRLEnv
 
     return TorchRLEnv(make(task, num_envs, device, stack_k=stack_k, held_out=held_out, info_mode="none", home=home))
+
+
+def _whole(num_envs: int) -> int:
+    try:
+        return operator.index(num_envs)
+    except TypeError:
+        raise ConfigError(f"num_envs={num_envs!r:.60}: give a whole number") from None

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dmglab.library import find_home
 from trainer_core.envs.pressed import Pressed
 from trainer_core.envs.startable import find_device
 from trainer_core.host.checkpoint import load_policy as load_network
 from trainer_core.host.loop_leaving import leaving_loops
-from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire.buttons import ALL_ACTIONS
 from trainer_core.wire.errors import ConfigError
@@ -49,7 +49,7 @@ def load_policy(
     if mode not in MODES:
         raise ConfigError(f"mode={mode!r:.60}: give {', '.join(MODES)}")
     if isinstance(source, (str, os.PathLike)):
-        text, where = os.fspath(source), HomePaths(Path(home) if home is not None else default_home())
+        text, where = os.fspath(source), find_home(home)
     else:
         text, where = source.id, source.home
     return Policy(find_checkpoint(text, where), mode, str(find_device(device)), seed)

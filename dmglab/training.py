@@ -1,4 +1,4 @@
-"""Trainings in worker processes, and what is known of all runs: `train`, `runs`, `Run`, `tasks`."""
+"""Trainings in worker processes, and what is known of all runs: `train`, `runs`, `Run`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dmglab.library import find_home
 from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, merit, read_meta
-from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.presets import default_config
-from trainer_core.lab.tasks import BUILT_IN_TASKS, list_tasks
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_reader import read_history
@@ -43,14 +43,9 @@ USUAL_TARGET = 0.98
 """Success at which a run without any limit ends."""
 
 
-def tasks(home: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """Return id and title of each task: built-in and shipped ones, and those of the data folder `home`."""
-    return BUILT_IN_TASKS | {task.id: task.manifest.title for task in list_tasks(_home(home))}
-
-
 def runs(home: str | os.PathLike[str] | None = None) -> list[Run]:
     """Return all runs of the data folder `home`, the newest last."""
-    paths = _home(home)
+    paths = find_home(home)
     found = RunRegistry(paths).reconcile().values()
     return [Run(record.run_id, paths) for record in sorted(found, key=lambda record: record.created_at)]
 
@@ -77,7 +72,7 @@ def train(
     seed, learning_rate; of another library with `runner`, as `sb3`. `home`: the data folder. Raises
     LabError, one line, for an unknown task or option, and for a run that fails.
     """
-    paths, chosen = _home(home), {"task": task, "seconds": seconds, **options}
+    paths, chosen = find_home(home), {"task": task, "seconds": seconds, **options}
     spec = _native_spec(chosen, paths) if runner == NATIVE_ID else RunSpec.from_dict(runner, chosen)
     run = Run(_Host.of(paths).call(_start(paths, spec, name, detach)), paths)
     return run.wait(progress=progress) if wait else run
@@ -104,10 +99,6 @@ async def _start(home: HomePaths, spec: RunSpec, name: str, detach: bool) -> str
     async for check in run_checks(plan.spec, home, find_runner(spec.runner)):
         require(check)
     return (await service.start(plan, wait=False, detach=detach)).run_id
-
-
-def _home(given: str | os.PathLike[str] | None) -> HomePaths:
-    return HomePaths((Path(given) if given is not None else default_home()).expanduser().resolve())
 
 
 @dataclass(frozen=True)
