@@ -13,6 +13,7 @@ after all others (docs/adr/0026-one-package-and-plug-ins.md).
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         found: Any = _version()
     elif name in _MODULE_OF:
+        # Else the threads of torch, which may be loaded now, keep cores busy while they wait for each other.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         found = getattr(importlib.import_module(_MODULE_OF[name]), name)
     else:
         raise AttributeError(f"module 'dmglab' has no attribute {name!r}; it has {', '.join(__all__)}")
