@@ -23,7 +23,8 @@ def fingerprint() -> str:
     settings = (CHECKOUT / "pyproject.toml").read_bytes()
     digest = hashlib.sha256(settings)
     for folder in tomllib.loads(settings.decode())["tool"]["pyright"]["include"]:
-        for path in sorted((CHECKOUT / folder).rglob("*.py*")):
+        place = CHECKOUT / folder
+        for path in sorted(place.rglob("*.py*")) if place.is_dir() else [place]:
             if path.suffix in (".py", ".pyi"):
                 digest.update(f"{path.relative_to(CHECKOUT)}\n".encode() + path.read_bytes())
     for folder in filter(None, map(Path, sys.path)):
