@@ -84,6 +84,8 @@ _MODULE_OF = {
     "LabError": "trainer_core.wire.errors",
 }
 
+_EXTRA_OF = {"warp": "emulator", "torch": "train", "safetensors": "train", "gymnasium": "train"}
+
 if PACKAGES not in sys.path:
     sys.path.append(PACKAGES)
 register_with_gymnasium()
@@ -94,12 +96,29 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         found: Any = _version()
     elif name in _MODULE_OF:
-        # Else the threads of torch, which may be loaded now, keep cores busy while they wait for each other.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        found = getattr(importlib.import_module(_MODULE_OF[name]), name)
+        found = _load(name)
     else:
         raise AttributeError(f"module 'dmglab' has no attribute {name!r}; it has {', '.join(__all__)}")
     globals()[name] = found
+    return found
+
+
+def _load(name: str) -> Any:
+    """Return what a public name stands for. Raises ImportError that says what to install."""
+    # Else the threads of torch, which may be loaded now, keep cores busy while they wait for each other.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        found = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA_OF:
+            raise
+        remedy = f"pip install 'dmglab[{_EXTRA_OF[missing]}]'"
+        raise ImportError(f"dmglab.{name} needs {missing}, which is not installed: {remedy}", name=missing) from None
+    if "warp" in sys.modules:
+        from trainer_core.envs.compile_progress import tell_on_stderr
+
+        tell_on_stderr()
     return found
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +61,8 @@ def make_sb3(
     home: str | os.PathLike[str] | None = None,
 ) -> DmgLabSb3VecEnv:
     """Open a task as Stable-Baselines3's `VecEnv`; arguments as `make`. Needs `stable-baselines3`."""
-    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
+    with _named("stable_baselines3", "stable-baselines3"):
+        from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
 
     return DmgLabSb3VecEnv(
         task,
@@ -81,7 +84,8 @@ def make_torchrl(
     home: str | os.PathLike[str] | None = None,
 ) -> TorchRLEnv:
     """Open a task as TorchRL's `EnvBase` with batch size [num_envs]; arguments as `make`. Needs `torchrl`."""
-    from dmglab.torchrl_env import TorchRLEnv
+    with _named("torchrl", "torchrl"), _named("tensordict", "torchrl"):
+        from dmglab.torchrl_env import TorchRLEnv
 
     return TorchRLEnv(make(task, num_envs, device, stack_k=stack_k, held_out=held_out, info_mode="none", home=home))
 
@@ -91,3 +95,14 @@ def _whole(num_envs: int) -> int:
         return operator.index(num_envs)
     except TypeError:
         raise ConfigError(f"num_envs={num_envs!r:.60}: give a whole number") from None
+
+
+@contextlib.contextmanager
+def _named(module: str, package: str) -> Iterator[None]:
+    """Say in one line what to install where `module` is not."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != module:
+            raise
+        raise ImportError(f"{module} is not installed: pip install {package}", name=module) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from pathlib import Path
 from typing import Any
@@ -238,3 +239,19 @@ def test_an_array_of_another_library_is_taken_where_it_lies(device: str, busy: C
     assert hashes[0] == hashes[1]
     with pytest.raises(EmulatorError, match="buttons: "):
         emulator.run(torch.zeros(4, device=device))
+
+
+def test_pictures_are_shared_with_torch_and_outlive_the_consoles(device: str, busy: Cartridge) -> None:
+    emulator = Emulator(busy, 64, device)
+    emulator.run(None, 60)
+    pictures, ram = torch.from_dlpack(emulator.observations()), torch.from_dlpack(emulator.work_ram)
+    assert (pictures.device, pictures.data_ptr()) == (torch.device(device), emulator.observations().ptr)
+    assert ram[3].tolist() == emulator.peek(3, 0xC000, 0x2000).tolist()
+    kept = [pictures.clone(), ram.clone()]
+    emulator.close()
+    del emulator
+    gc.collect()
+    noise = [torch.full_like(pictures, 99) for _ in range(8)] + [wp.full(kept[1].numel(), 99, wp.uint8, device=device)]
+    assert torch.equal(pictures, kept[0])
+    assert torch.equal(ram, kept[1])
+    assert len(noise) == 9

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from gymnasium.error import NameNotFound
+from gymnasium.error import ClosedEnvironmentError, NameNotFound
 
 import dmglab
 from tests.support.extras import extra_library
@@ -84,6 +84,35 @@ def test_a_users_script_runs(tmp_path: Path) -> None:
     assert learned == "finished 2048 True 8 True A"
     assert "pocket_quest.toml: cannot read the ROM" in refused
     assert known.startswith("tiny_goal, ")
+
+
+def test_what_is_not_installed_is_told_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+import sys
+sys.modules["warp"] = sys.modules["torch"] = None
+import dmglab
+for name in ("GameBoy", "Emulator", "make", "load_policy"):
+    try:
+        getattr(dmglab, name)
+    except ImportError as error:
+        print(error)
+print(len(dmglab.tasks()) > 3, bool(dmglab.roms()), dmglab.runs(home="nowhere"))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    *told, light = done.stdout.splitlines()
+    assert told == [
+        "dmglab.GameBoy needs warp, which is not installed: pip install 'dmglab[emulator]'",
+        "dmglab.Emulator needs warp, which is not installed: pip install 'dmglab[emulator]'",
+        "dmglab.make needs torch, which is not installed: pip install 'dmglab[train]'",
+        "dmglab.load_policy needs torch, which is not installed: pip install 'dmglab[train]'",
+    ]
+    assert light == "True True []"
+    for module, make in (("stable_baselines3", dmglab.make_sb3), ("torchrl", dmglab.make_torchrl)):
+        monkeypatch.setitem(sys.modules, module, None)
+        for ours in ("trainer_core.envs.sb3_vec_env", "dmglab.torchrl_env", "tensordict"):
+            monkeypatch.delitem(sys.modules, ours, raising=False)
+        with pytest.raises(ImportError, match="is not installed: pip install"):
+            make("tiny_goal")
 
 
 # -- one console ----------------------------------------------------------------------------
@@ -388,6 +417,12 @@ def closed(call: Callable[[Any], Any], thing: Callable[..., Any]) -> Callable[[P
     return ask
 
 
+def closed_env() -> dmglab.BatchedEnv:
+    env = dmglab.make("tiny_goal", num_envs=1)
+    env.close()
+    return env
+
+
 REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "no file": (lambda f: dmglab.GameBoy(f / "x.gb"), CONSOLE, r"x\.gb: cannot read .* give the path"),
     "no ROM": (lambda f: dmglab.GameBoy(b"no ROM"), CONSOLE, "6 bytes is less than the 32768"),
@@ -414,6 +449,8 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "task": (lambda f: dmglab.make("pocket_quest/leave_bed"), LAB, "near tasks: pocket_quest/leave_bedroom"),
     "gymnasium's": (lambda f: gymnasium.make("dmglab/tiny_gaol-v0"), NameNotFound, "mean: `tiny_goal`"),
     "env's device": (lambda f: dmglab.make("tiny_goal", device="cuda:63"), LAB, "cuda:63: "),
+    "closed env": (lambda f: closed_env().step([0]), ClosedEnvironmentError, "is closed; make it again"),
+    "closed env's reset": (lambda f: closed_env().reset(), ClosedEnvironmentError, "is closed; make it again"),
     "half an env": (lambda f: dmglab.make("tiny_goal", 2.5), LAB, "num_envs=2.5: give a whole"),  # type: ignore[arg-type]
     "actions' type": (act(torch.zeros(4)), ValueError, r"actions of type float32 and shape \(4,\): give 4 whole"),
     "actions' shape": (act([0, 1]), ValueError, r"shape \(2,\): give 4 whole numbers"),

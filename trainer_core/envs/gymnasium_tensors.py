@@ -34,6 +34,7 @@ class BatchedEnv(DmgLabVectorEnv):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
         """Take actions, whole numbers [N]; return obs uint8[N, K, 72, 80], rewards float32[N], terminated bool[N],
         truncated bool[N] and infos. Raises ValueError for what is no action of each env."""
+        self._check_open()
         result = self.consoles.step(faces.as_actions(actions, self.consoles))
         ended = result.info.reset_mask.clone()
         infos = self._told(result.info, ended)

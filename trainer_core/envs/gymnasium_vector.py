@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
+from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
@@ -69,6 +70,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _reset(self, seed: int | list[int | None] | None, options: dict[str, Any] | None) -> Tensor:
         """Begin an episode in every env; returns shades u8[N, K, 72, 80] on the device."""
+        self._check_open()
         seed = seed[0] if isinstance(seed, list) else seed
         super().reset(seed=seed)
         drawn = None if seed is None else int(self.np_random.integers(SEEDS))
@@ -78,6 +80,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return obs
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        self._check_open()
         result = self.consoles.step(faces.as_actions(actions, self.consoles))
         ended = result.info.reset_mask.cpu().numpy().copy()
         infos = self._infos(result.info, ended)
@@ -90,6 +93,10 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             result.trunc.cpu().numpy().copy(),
             infos,
         )
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError("this environment is closed; make it again")
 
     def _infos(self, info: StepInfo, ended: np.ndarray | None = None) -> dict[str, Any]:
         """What `info_mode` wants beside the final observations, `ended` bool[N] being the envs that were reset."""

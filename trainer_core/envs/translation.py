@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.build import make_env
+from trainer_core.envs.compile_progress import tell_on_stderr
+from trainer_core.envs.toy import TASK_ID
 from trainer_core.envs.vec_env import StepInfo, VecEnv
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.lab.recording import FRAMES_PER_SECOND
@@ -53,6 +55,8 @@ def open_env(
     `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
     """
     _allow_for_fork(device)
+    if task != TASK_ID:  # which needs no Warp
+        tell_on_stderr()
     config = RunConfig(task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1)
     starts = "heldout" if held_out else "train"
     return make_env(config, HomePaths(home or default_home()), starts=starts, demo_share=demo_share)
