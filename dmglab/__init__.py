@@ -13,7 +13,6 @@ after all others (docs/adr/0026-one-package-and-plug-ins.md).
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,8 +104,10 @@ def __getattr__(name: str) -> Any:
 
 def _load(name: str) -> Any:
     """Return what a public name stands for. Raises ImportError that says what to install."""
+    from trainer_core.wire.environment import tell_libraries_unless_told
+
     # Else the threads of torch, which may be loaded now, keep cores busy while they wait for each other.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    tell_libraries_unless_told(OMP_WAIT_POLICY="PASSIVE")
     try:
         found = getattr(importlib.import_module(_MODULE_OF[name]), name)
     except ModuleNotFoundError as error:

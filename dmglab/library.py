@@ -1,4 +1,4 @@
-"""What a data folder knows: `tasks`, `roms`, and `make_task`."""
+"""Tasks and ROMs of a data folder: `tasks`, `roms`, `make_task`."""
 
 from __future__ import annotations
 

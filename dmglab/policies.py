@@ -69,7 +69,7 @@ class Policy:
         self.obs_shape = meta.obs_shape
         """(K, H, W) of one observation: K stacked pictures of H by W."""
         self.actions = ALL_ACTIONS[: meta.num_actions]
-        """What each action presses, `A` or `A+UP`, in the order of their numbers."""
+        """Names of its actions, `A` or `A+UP`, in the order of their numbers: the buttons that each presses."""
         self._rng = torch.Generator(device).manual_seed(seed)
         self._count = 0
         self.reset()

@@ -1,4 +1,4 @@
-"""Trainings in worker processes, and what is known of all runs: `train`, `runs`, `Run`."""
+"""Trainings in worker processes, and all runs of a data folder: `train`, `runs`, `Run`."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Run:
 
     @property
     def _record(self) -> RunRecord:
-        """What is known now. Raises LabError for a run that is gone."""
+        """Its record in the index, brought up to date. Raises LabError for a run that is gone."""
         kept = _Host.of_run(self)
         record = kept or RunRegistry(self.home).load().get(self.id)
         if record is None:

@@ -15,6 +15,7 @@ buttons = np.random.default_rng(1).integers(0, 256, count, dtype=np.uint8)  # or
 began, steps = time.perf_counter(), 10
 for _ in range(steps):
     consoles.run(buttons, frames=24, release_after=8)
-pictures = consoles.screens.numpy()  # uint8[N, 144, 160]; on a GPU torch.from_dlpack(consoles.screens)
+pc = consoles.registers(0)["pc"]  # waits for the device
 speed = steps * 24 * count / (time.perf_counter() - began)
-print(f"{consoles}: {speed:,.0f} frames a second, {pictures.shape}")
+pictures = consoles.screens.numpy()  # uint8[N, 144, 160]; on a GPU torch.from_dlpack(consoles.screens)
+print(f"{consoles}: {speed:,.0f} frames a second, {pictures.shape}, PC of the first {pc:#06x}")

@@ -1,5 +1,5 @@
 # pyright: strict
-"""What a user's program may look like: ./test checks its types strictly, and test_public_face.py runs it."""
+"""A user's program: ./test checks its types strictly, and test_public_face.py runs it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class BatchedEnv(DmgLabVectorEnv):
         return result.obs * faces.GREY_STEP, result.reward.clone(), result.done.clone(), result.trunc.clone(), infos
 
     def _told(self, info: StepInfo, ended: Tensor | None = None) -> dict[str, Any]:
-        """What `info_mode` wants beside the final observations; `ended` are the envs that were reset."""
+        """Return the infos that `info_mode` asks for, without the final observations; `ended` bool[N] were reset."""
         if self._info_mode == "none":
             return {}
         if self._info_mode == "stats":
