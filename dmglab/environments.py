@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer_core.envs.gymnasium_tensors import BatchedEnv
-from trainer_core.envs.startable import find_device
 from trainer_core.envs.vec_env import InfoMode
 from trainer_core.wire.errors import ConfigError
 
@@ -42,7 +41,7 @@ def make(
     return BatchedEnv(
         task,
         _whole(num_envs),
-        device=str(find_device(device)),
+        device=device,
         stack_k=stack_k,
         held_out=held_out,
         info_mode=info_mode,
@@ -67,7 +66,7 @@ def make_sb3(
     return DmgLabSb3VecEnv(
         task,
         _whole(num_envs),
-        device=str(find_device(device)),
+        device=device,
         stack_k=stack_k,
         held_out=held_out,
         home=Path(home) if home is not None else None,

@@ -449,6 +449,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "task": (lambda f: dmglab.make("pocket_quest/leave_bed"), LAB, "near tasks: pocket_quest/leave_bedroom"),
     "gymnasium's": (lambda f: gymnasium.make("dmglab/tiny_gaol-v0"), NameNotFound, "mean: `tiny_goal`"),
     "env's device": (lambda f: dmglab.make("tiny_goal", device="cuda:63"), LAB, "cuda:63: "),
+    "gymnasium's device": (lambda f: gymnasium.make("dmglab/tiny_goal-v0", device="cuda:63"), LAB, "cuda:63: "),
     "closed env": (lambda f: closed_env().step([0]), ClosedEnvironmentError, "is closed; make it again"),
     "closed env's reset": (lambda f: closed_env().reset(), ClosedEnvironmentError, "is closed; make it again"),
     "half an env": (lambda f: dmglab.make("tiny_goal", 2.5), LAB, "num_envs=2.5: give a whole"),  # type: ignore[arg-type]

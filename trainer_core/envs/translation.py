@@ -17,6 +17,7 @@ from torch import Tensor
 
 from trainer_core.envs.build import make_env
 from trainer_core.envs.compile_progress import tell_on_stderr
+from trainer_core.envs.startable import find_device
 from trainer_core.envs.toy import TASK_ID
 from trainer_core.envs.vec_env import StepInfo, VecEnv
 from trainer_core.lab.paths import HomePaths, default_home
@@ -49,12 +50,13 @@ def open_env(
     home: Path | None = None,
     demo_share: float = 0.0,
 ) -> VecEnv:
-    """The VecEnv behind a face. Raises LabError for an unknown task, an impossible number, and a
-    GPU in a process that was forked from one with an environment.
+    """Return the VecEnv behind a face. Raises LabError for an unknown task, an impossible number, a device
+    that is not there, and a GPU in a process that was forked from one with an environment.
 
     `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
     """
     _allow_for_fork(device)
+    device = str(find_device(device))
     if task != TASK_ID:  # which needs no Warp
         tell_on_stderr()
     config = RunConfig(task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1)
