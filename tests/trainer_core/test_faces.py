@@ -256,11 +256,11 @@ def test_sb3_sees_ends_truncations_and_returns() -> None:
         obs, reward, done, infos = env.step(np.zeros(4, np.int64))
         total += reward
         assert done.all() == (step == HORIZON)
-    for env, info in enumerate(infos):
+    for number, info in enumerate(infos):
         assert info["TimeLimit.truncated"] is True
-        assert info["episode"]["r"] == pytest.approx(total[env])
+        assert info["episode"]["r"] == pytest.approx(total[number])
         assert info["episode"]["l"] == HORIZON
-        assert np.array_equal(info["terminal_observation"], first[env])
+        assert np.array_equal(info["terminal_observation"], first[number])
     assert env.observation_space.contains(obs[0])
     assert VecMonitor(env).reset().shape == first.shape
     assert len(env.get_images()) == 4
