@@ -41,6 +41,7 @@ setup(
     packages=[*find_packages(include=["dmglab*", "emulator*", "trainer_core*", "gui*"]), "dmglab_assets"],
     package_dir={"dmglab_assets": "assets"},
     package_data={
+        "dmglab": ["py.typed"],
         "gui": ["languages/*.json"],
         "": ["requirements.txt"],  # of the guests, each in its folder
         "trainer_core.runners.spade_bdi": ["plans/*.asl"],

@@ -1,19 +1,56 @@
-"""DMG Lab: the one name of it that is public. Everything else may change with any version.
+"""DMG Lab from Python: Game Boys by the thousand, tasks as environments, trainings, policies.
 
-Importing it loads nothing; Gymnasium then knows the environment `DMGLab-v0`. In a checkout
-`emulator`, `trainer_core` and `gui` lie beside this folder; in an installation they lie in a folder
-below it, so that they meet nobody else's packages of these names, and are found after all others
-(docs/adr/0026-one-package-and-plug-ins.md).
+This package is the public face; names below `emulator`, `trainer_core` and `gui` may change with
+any version. Importing it takes milliseconds: what a name needs (Warp, torch) is loaded when that
+name is first used. Gymnasium then knows every task as `dmglab/TASK-v0`, with dots for the slashes
+of TASK. docs/reference/python.md lists everything on one page.
+
+In a checkout `emulator`, `trainer_core` and `gui` lie beside this folder; in an installation they
+lie in a folder below it, so that they meet nobody else's packages of these names, and are found
+after all others (docs/adr/0026-one-package-and-plug-ins.md).
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dmglab.registration import register_with_gymnasium
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from dmglab.console import GameBoy, Memory
+    from dmglab.environments import BatchedEnv, make, make_sb3, make_torchrl
+    from dmglab.library import make_task, roms, tasks
+    from dmglab.policies import Policy, load_policy
+    from dmglab.training import Checkpoint, Run, runs, train
+    from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+    from trainer_core.wire.errors import LabError
+
+__all__ = [
+    "BatchedEnv",
+    "Cartridge",
+    "Checkpoint",
+    "Emulator",
+    "EmulatorError",
+    "GameBoy",
+    "LabError",
+    "Memory",
+    "Policy",
+    "Run",
+    "Snapshot",
+    "__version__",
+    "load_policy",
+    "make",
+    "make_sb3",
+    "make_task",
+    "make_torchrl",
+    "roms",
+    "runs",
+    "tasks",
+    "train",
+]
 
 __version__: str
 
@@ -23,15 +60,70 @@ _SHELF = _HERE / "own-packages"
 IS_INSTALLED = _SHELF.is_dir()
 PACKAGES = str(_SHELF if IS_INSTALLED else _HERE.parent)
 """The folder that our packages lie in."""
+_MODULE_OF = {
+    "GameBoy": "dmglab.console",
+    "Memory": "dmglab.console",
+    "BatchedEnv": "dmglab.environments",
+    "make": "dmglab.environments",
+    "make_sb3": "dmglab.environments",
+    "make_torchrl": "dmglab.environments",
+    "Policy": "dmglab.policies",
+    "load_policy": "dmglab.policies",
+    "Checkpoint": "dmglab.training",
+    "Run": "dmglab.training",
+    "runs": "dmglab.training",
+    "make_task": "dmglab.library",
+    "roms": "dmglab.library",
+    "tasks": "dmglab.library",
+    "train": "dmglab.training",
+    "Cartridge": "emulator",
+    "Emulator": "emulator",
+    "EmulatorError": "emulator",
+    "Snapshot": "emulator",
+    "LabError": "trainer_core.wire.errors",
+}
+
+_EXTRA_OF = {"warp": "emulator", "torch": "train", "safetensors": "train", "gymnasium": "train"}
 
 if PACKAGES not in sys.path:
     sys.path.append(PACKAGES)
 register_with_gymnasium()
 
 
-def __getattr__(name: str) -> str:
-    if name != "__version__":
-        raise AttributeError(f"module 'dmglab' has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first asked for; it is the module's own from then on."""
+    if name == "__version__":
+        found: Any = _version()
+    elif name in _MODULE_OF:
+        found = _load(name)
+    else:
+        raise AttributeError(f"module 'dmglab' has no attribute {name!r}; it has {', '.join(__all__)}")
+    globals()[name] = found
+    return found
+
+
+def _load(name: str) -> Any:
+    """Return what a public name stands for. Raises ImportError that says what to install."""
+    from trainer_core.wire.environment import tell_libraries_unless_told
+
+    # Else the threads of torch, which may be loaded now, keep cores busy while they wait for each other.
+    tell_libraries_unless_told(OMP_WAIT_POLICY="PASSIVE")
+    try:
+        found = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA_OF:
+            raise
+        remedy = f"pip install 'dmglab[{_EXTRA_OF[missing]}]'"
+        raise ImportError(f"dmglab.{name} needs {missing}, which is not installed: {remedy}", name=missing) from None
+    if "warp" in sys.modules:
+        from trainer_core.envs.compile_progress import tell_on_stderr
+
+        tell_on_stderr()
+    return found
+
+
+def _version() -> str:
     if IS_INSTALLED:
         from importlib.metadata import version
 

@@ -1,7 +1,7 @@
 """Tell Gymnasium of our environments once it is loaded, whether before or after `import dmglab`.
 
-`gymnasium.make("dmglab:DMGLab-v0")` imports dmglab by itself; Gymnasium 1.0 gave up entry points of
-plug-ins. Importing it here instead would cost every command a fifth of a second.
+`gymnasium.make("dmglab:dmglab/TASK-v0")` imports dmglab by itself; Gymnasium 1.0 gave up entry
+points of plug-ins. Importing it here instead would cost every command a fifth of a second.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+ENV = "trainer_core.envs.gymnasium_env:DmgLabEnv"
+VECTOR_ENV = "trainer_core.envs.gymnasium_vector:DmgLabVectorEnv"
+
 
 def register_with_gymnasium() -> None:
     """Register now, or as soon as something imports gymnasium."""
@@ -21,12 +24,28 @@ def register_with_gymnasium() -> None:
         sys.meta_path.insert(0, _WaitForGymnasium())
 
 
+def env_id(task: str) -> str:
+    """Return the name that Gymnasium knows a task by: `dmglab/pocket_quest.leave_bedroom-v0`."""
+    return f"dmglab/{task.replace('/', '.')}-v0"
+
+
 def _register(gymnasium: ModuleType) -> None:
-    gymnasium.register(
-        id="DMGLab-v0",
-        entry_point="trainer_core.envs.gymnasium_env:DmgLabEnv",
-        vector_entry_point="trainer_core.envs.gymnasium_vector:DmgLabVectorEnv",
-    )
+    """Register `DMGLab-v0`, which takes any task as an argument, and one name for each task there is."""
+    gymnasium.register(id="DMGLab-v0", entry_point=ENV, vector_entry_point=VECTOR_ENV)
+    for task in _task_ids():
+        gymnasium.register(id=env_id(task), entry_point=ENV, vector_entry_point=VECTOR_ENV, kwargs={"task": task})
+
+
+def _task_ids() -> list[str]:
+    """Return the ids of shipped tasks and of those in the data folder, by their folders; no file is read."""
+    from trainer_core.lab.manifest_checks import is_task_id
+    from trainer_core.lab.paths import HomePaths, default_home
+    from trainer_core.lab.tasks import BUILT_IN_TASKS, task_roots
+    from trainer_core.wire.regular_files import folders_with
+
+    roots = task_roots(HomePaths(default_home()))
+    found = {folder.relative_to(root).as_posix() for root in roots for folder in folders_with(root, "task.toml")}
+    return [*BUILT_IN_TASKS, *sorted(filter(is_task_id, found))]
 
 
 class _WaitForGymnasium:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import warp as wp
+from numpy.typing import NDArray
 
 from emulator import constants as k
 from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
@@ -17,7 +18,15 @@ from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
-from emulator.state.arguments import button_masks, checked_bytes, checked_roms, whole_number
+from emulator.state.arguments import (
+    OnDevice,
+    button_masks,
+    checked_bytes,
+    checked_roms,
+    memory_bytes,
+    memory_place,
+    whole_number,
+)
 from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, row_bytes
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError, state_hashes
@@ -25,12 +34,27 @@ from emulator.state.state_cache import StateCache, check_batch, gathered, joined
 
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
+DLPACK_CUDA = 2
+"""Memory of a GPU, as `__dlpack_device__` names it."""
 STATES_AT_ONCE = 1024
 """States that `put_batch` holds on the device besides the batch: some 50 MiB."""
 MAX_FRAMES = 10_000
 """Longest launch; times are 32-bit M-cycles relative to its start."""
-Buttons: TypeAlias = wp.array | np.ndarray | str | Sequence[int | str | Sequence[str] | None]
+Buttons: TypeAlias = wp.array[Any] | NDArray[Any] | OnDevice | str | Sequence[int | str | Sequence[str] | None]
 """Argument types that `Emulator.run` takes as buttons."""
+if TYPE_CHECKING:
+
+    class DeviceArray(wp.array[Any]):
+        """A Warp array of bytes on a CPU or GPU; `torch.from_dlpack` and, on a CPU, `numpy()` share its memory."""
+
+        shape: tuple[int, ...]
+
+        def numpy(self) -> NDArray[np.uint8]: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+        def __dlpack__(self, stream: int | None = None) -> Any: ...
+        def __dlpack_device__(self) -> tuple[int, int]: ...
+
+else:
+    DeviceArray = wp.array
 
 
 class Emulator:
@@ -38,7 +62,7 @@ class Emulator:
 
     `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM; `rom_of_env`
     (int[N]) is the number of each env's cartridge (default: round robin). All arrays handed out live on `device` and
-    stay valid; work is launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: the
+    keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: the
     spread of launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay repeated launches, which is faster for short ones; nothing on a CPU.
     `hot_code`: where threaded code runs, also only for the tail of launches, and on a CPU, let another process find
@@ -53,9 +77,9 @@ class Emulator:
         self,
         cartridges: Rom | Sequence[Rom],
         num_envs: int = 1,
-        device: str = "cpu",
+        device: object = "cpu",
         *,
-        rom_of_env: np.ndarray | Sequence[int] | None = None,
+        rom_of_env: NDArray[Any] | Sequence[int] | None = None,
         idle_skip: bool = True,
         trap_ld_b_b: bool | np.ndarray = False,
         serial_capacity: int = 0,
@@ -75,7 +99,7 @@ class Emulator:
         if shape is not None and impossible(shape):
             raise EmulatorError(f"shape: {impossible(shape)}")
         self.num_envs = num_envs
-        self.device = device
+        self.device = device = _checked_device(device)
         wanted = find_shape(num_envs, device) if shape is None else shape
         self.executor = chosen_executor(device, executor, wanted)
         self._kernels = kernels_of(self.executor, wp.get_device(device).is_cuda)
@@ -134,8 +158,9 @@ class Emulator:
 
         `buttons`: a name for every env, `"start"` or `"a+up"`; or one entry for each env, a name, a
         list of names, None or a joypad mask (bits 0-7 right left up down a b select start); or
-        uint8[N] joypad masks, a NumPy array or a Warp array on the device (no copy). None holds
-        nothing. They are let go after `release_after` frames (0: held to the end).
+        uint8[N] joypad masks: a NumPy array, or a Warp array or torch tensor, which is not copied if
+        it lies on the device. None holds nothing. They are let go after `release_after` frames (0:
+        held to the end).
         """
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
@@ -165,7 +190,7 @@ class Emulator:
         self._set_trap(kept)
         return places
 
-    def count_places(self) -> wp.array:
+    def count_places(self) -> wp.array[Any]:
         """Count the executed instructions of the first ROM from the next launch on.
 
         uint32[2, bytes of the ROM + 1]: how often each byte was executed as an opcode, and how often control
@@ -214,31 +239,44 @@ class Emulator:
         """Block until every kernel of this shape is compiled (for measurements)."""
         self._frames.wait_for_kernels()
 
-    def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
+    def _device_bytes(self, given: Any, buffer: wp.array[Any], default: wp.array[Any]) -> wp.array[Any]:
         if given is None:
             return default
         if isinstance(given, wp.array):
             if given.dtype not in (wp.uint8, wp.bool) or given.shape != buffer.shape:
-                raise EmulatorError(
-                    f"{given.dtype.__name__}{list(given.shape)} on the device: give uint8[{self.num_envs}]"
-                )
+                what = "buttons" if buffer is self._buttons else "mask"
+                kind = f"{given.dtype.__name__}{list(given.shape)} on the device"
+                raise EmulatorError(f"{what}: {kind}: give uint8[{self.num_envs}]")
             return given
-        if buffer is self._buttons and not isinstance(given, np.ndarray):
-            given = button_masks(given, self.num_envs)
-        values = checked_bytes(given, self.num_envs)
+        if not isinstance(given, np.ndarray):
+            if hasattr(given, "__dlpack_device__"):
+                return self._device_bytes(self._foreign(given), buffer, default)
+            if buffer is self._buttons:
+                given = button_masks(given, self.num_envs)
+        values = checked_bytes("buttons" if buffer is self._buttons else "mask", given, self.num_envs)
         if buffer is self._buttons and self._buttons_on_host is not None:
             self._buttons_on_host[:] = values  # Warp's own copy takes 25 us
         else:
             buffer.assign(values)
         return buffer
 
+    def _foreign(self, given: OnDevice) -> Any:
+        """Return another library's array as one of Warp's if it lies on this GPU, as NumPy's if on the host."""
+        kind, number = given.__dlpack_device__()
+        if kind != DLPACK_CUDA:
+            return np.asarray(given)
+        device = wp.get_device(self.device)
+        if not device.is_cuda or device.ordinal != number:
+            raise EmulatorError(f"an array on cuda:{number}, the consoles are on {self.device}: move it there")
+        return wp.from_dlpack(given)
+
     # ---- reset, snapshots ------------------------------------------------------------------
 
     def reset(
         self,
-        mask: wp.array | np.ndarray | None = None,
+        mask: wp.array[Any] | np.ndarray | None = None,
         states: StateCache | None = None,
-        index: wp.array | np.ndarray | None = None,
+        index: wp.array[Any] | np.ndarray | None = None,
     ) -> None:
         """Put the envs whose `mask` (uint8 or bool [N]; None = all) is set into a cached state.
 
@@ -375,29 +413,30 @@ class Emulator:
     # ---- pictures ----------------------------------------------------------------------------
 
     @property
-    def screens(self) -> wp.array:
+    def screens(self) -> DeviceArray:
         """Last completed picture of each env: shades 0 (lightest) to 3, uint8[N, 144, 160].
 
         The array is the same one every time; it is drawn anew when this property is read.
         """
-        return self._pictures.screens()
+        return self._pictures.screens()  # type: ignore[return-value]
 
-    def first_screens(self, count: int) -> wp.array:
+    def first_screens(self, count: int) -> DeviceArray:
         """Return `screens` of the first `count` envs only, uint8[count, 144, 160].
 
         Takes memory for `count` envs only: 22.5 KiB an env. The array is the same one until another count is
         asked for.
         """
-        return self._pictures.first_screens(whole_number("count", count, 1, self.num_envs))
+        count = whole_number("count", count, 1, self.num_envs)
+        return self._pictures.first_screens(count)  # type: ignore[return-value]
 
-    def observations(self, out: wp.array | None = None) -> wp.array:
+    def observations(self, out: wp.array[Any] | None = None) -> DeviceArray:
         """Return downsampled pictures, uint8[N, 72, 80]: (a + b + c + d + 2) >> 2 of each 2x2 block.
 
         `out`: where to put them (no allocation, no copy); None uses an array of the emulator's.
         """
         found = self._pictures.room_for_observations() if out is None else out
         self._frames.play(("observe", found.ptr), lambda: self._pictures.observe(found))
-        return found
+        return found  # type: ignore[return-value]
 
     def draw(self) -> None:
         """Draw the pictures that were completed since the last call and are still shown."""
@@ -433,7 +472,7 @@ class Emulator:
             return f"HALT without an enabled interrupt at ${pc - 1 & 0xFFFF:04X}"
         return ""
 
-    def peek(self, env: int, address: int, n: int = 1) -> np.ndarray:
+    def peek(self, env: int, address: int, n: int = 1) -> NDArray[np.uint8]:
         """Return bytes as the CPU would see them, uint8[n], without side effects or access blocking."""
         n = whole_number("bytes", n, 1, 0x10000)
         address = whole_number("address", address, 0, 0xFFFF)
@@ -445,7 +484,27 @@ class Emulator:
             device=self.device,
             block_dim=self._frames.found_shape().block,  # the frames' block size: one compile
         )
-        return out.numpy()
+        return out.numpy()  # type: ignore[return-value]
+
+    def poke(self, env: int, address: int, data: int | bytes | Sequence[int] | NDArray[Any]) -> None:
+        """Write bytes into RAM from `address` on, without the access blocking that a CPU meets.
+
+        RAM is 8000-FE9F and FF80-FFFE, of cartridge RAM the bank that is switched in. Raises
+        EmulatorError for ROM, I/O registers and cartridge RAM that is not there.
+        """
+        values = memory_bytes(data)
+        record = self._console_record(self._checked(env))
+        places = [memory_place(address + n, record) for n in range(len(values))]
+        if min(places) < k.WRAM - k.VRAM or max(places) >= k.OAM - k.VRAM:
+            self.draw()  # a finished picture that waits reads video memory and objects
+        row, written = self.batch.ram[env], np.array(values, np.uint8)
+        for part in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
+            row[places[part[0]] : places[part[-1]] + 1].assign(written[part])
+
+    @property
+    def work_ram(self) -> DeviceArray:
+        """C000-DFFF of every env, uint8[N, 8192]: the consoles' own memory, read and written without a copy."""
+        return self.batch.ram[:, k.WRAM - k.VRAM : k.ECHO - k.VRAM]  # type: ignore[return-value]
 
     def serial_output(self, env: int = 0) -> bytes:
         """Return the bytes sent with the internal clock (as many as `serial_capacity` holds)."""
@@ -454,7 +513,7 @@ class Emulator:
         count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
         return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
-    def arrays_per_env(self) -> list[wp.array]:
+    def arrays_per_env(self) -> list[wp.array[Any]]:
         """List the existing device arrays that grow with the number of envs."""
         owned = [*vars(self).values(), *vars(self._pictures).values()]
         owned += [self._power_on.first, self._power_on.index]
@@ -539,6 +598,15 @@ class Emulator:
         at = self.batch.console.ptr + first * size
         data = wp.array(ptr=at, dtype=wp.uint8, shape=(count * size,), device=self.device)
         return data.numpy().view(CONSOLE_DTYPE)
+
+
+def _checked_device(name: object) -> str:
+    """Return `cpu` or `cuda:N` of the name or torch device given; EmulatorError says which there are."""
+    try:
+        return str(wp.get_device(str(name)))
+    except (ValueError, RuntimeError):
+        there = ", ".join(map(str, wp.get_devices()))
+        raise EmulatorError(f"device={str(name)!r:.60}: no such device here; give one of {there}") from None
 
 
 class _ClosedEmulator(Emulator):

@@ -24,7 +24,8 @@ def fingerprint() -> str:
     digest = hashlib.sha256(settings)
     pyright = tomllib.loads(settings.decode())["tool"]["pyright"]
     for folder in (*pyright["include"], *pyright["extraPaths"]):
-        for path in sorted((CHECKOUT / folder).rglob("*.py*")):
+        place = CHECKOUT / folder
+        for path in sorted(place.rglob("*.py*")) if place.is_dir() else [place]:
             if path.suffix in (".py", ".pyi"):
                 digest.update(f"{path.relative_to(CHECKOUT)}\n".encode() + path.read_bytes())
     for folder in filter(None, map(Path, sys.path)):

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from emulator import constants as k
 from emulator.constants import BUTTON_NAMES
 from emulator.rom.cartridge import EmulatorError
+
+
+class OnDevice(Protocol):
+    """An array of another library, as a torch tensor: DLPack says where it lies."""
+
+    def __dlpack__(self) -> Any: ...
+    def __dlpack_device__(self) -> tuple[Any, int]: ...
 
 
 def whole_number(name: str, value: Any, low: int, high: int) -> int:
@@ -37,15 +46,15 @@ def checked_roms(given: Any, num_envs: int, cartridges: int) -> np.ndarray:
     return roms.astype(np.int32)
 
 
-def checked_bytes(given: Any, num_envs: int) -> np.ndarray:
-    """Return a mask or joypad masks as uint8[N]: whole numbers from 0 to 255, or bool."""
+def checked_bytes(what: str, given: Any, num_envs: int) -> np.ndarray:
+    """Return a mask or joypad masks, which errors call `what`, as uint8[N]: whole numbers from 0 to 255, or bool."""
     values = np.asarray(given)
     if values.shape != (num_envs,):
-        raise EmulatorError(f"shape {values.shape}: give one value per env ({num_envs},)")
+        raise EmulatorError(f"{what}: shape {values.shape}: give one value per env ({num_envs},)")
     if values.dtype.kind not in "biu":
-        raise EmulatorError(f"{values.dtype}: give whole numbers (uint8) or bool, one per env")
+        raise EmulatorError(f"{what}: {values.dtype}: give whole numbers (uint8) or bool, one per env")
     if values.dtype.itemsize > 1 and (values.min() < 0 or values.max() > 255):
-        raise EmulatorError(f"{values.min()} to {values.max()}: give bytes, 0 to 255")
+        raise EmulatorError(f"{what}: {values.min()} to {values.max()}: give bytes, 0 to 255")
     return values.astype(np.uint8, copy=False)
 
 
@@ -79,3 +88,30 @@ def button_masks(given: Any, num_envs: int) -> Any:
             f"buttons={list(given)!r:.60}: give one entry per env ({num_envs}); 'a+up' holds two buttons in every env"
         )
     return [button_mask(each) if each is None or isinstance(each, (str, list, tuple)) else each for each in given]
+
+
+def memory_bytes(given: int | bytes | Sequence[int] | NDArray[Any]) -> list[int]:
+    """Return what is to be written into memory as a list of bytes; EmulatorError names what is none."""
+    values = [given] if isinstance(given, int) else list(given)
+    if not values:
+        raise EmulatorError("no byte to write; give one or more, 0 to 255")
+    return [whole_number("byte", value, 0, 255) for value in values]
+
+
+def memory_place(address: int, console: NDArray[Any]) -> int:
+    """Return where in its memory row a console keeps the RAM that its CPU sees at `address`.
+
+    `console`: its record. EmulatorError for what is no RAM.
+    """
+    address = whole_number("address", address, 0, 0xFFFF)
+    if address < k.VRAM or k.UNUSABLE <= address < k.HRAM or address == k.IE:
+        raise EmulatorError(
+            f"address 0x{address:04X} is no RAM: write to 0x8000-0xFE9F or 0xFF80-0xFFFE; "
+            "patch the bytes of the ROM to change a ROM"
+        )
+    if k.WRAM > address >= k.CART_RAM:
+        size, is_clock = int(console["ram_size"][0]), bool(console["has_rtc"][0]) and console["ram_bank"][0] > 3
+        if address - k.CART_RAM >= size or is_clock:
+            raise EmulatorError(f"address 0x{address:04X}: this cartridge has no RAM there now")
+        return address - k.VRAM + int(console["ram_offset"][0])
+    return address - k.VRAM - (k.ECHO - k.WRAM if k.ECHO <= address < k.OAM else 0)

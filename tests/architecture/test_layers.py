@@ -15,9 +15,9 @@ from tests.support.imports import CHECKOUT, imported_modules, sources
 LIGHT = ("wire", "lab", "runs", "service", "runners.catalog", "sweeps.space")
 LIGHT_COMMANDS = ("rom list", "task list", "runs")
 FORBIDDEN = {
-    "emulator": {"torch", "PySide6", "pyqtgraph", "qasync", "trainer_core", "gui"},
-    "trainer_core": {"PySide6", "pyqtgraph", "qasync", "gui"},
-    "gui": {"torch", "warp", "emulator"},
+    "emulator": {"torch", "PySide6", "pyqtgraph", "qasync", "trainer_core", "gui", "dmglab"},
+    "trainer_core": {"PySide6", "pyqtgraph", "qasync", "gui", "dmglab"},
+    "gui": {"torch", "warp", "emulator", "dmglab"},
 }
 
 

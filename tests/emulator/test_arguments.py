@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import warp as wp
 
 from emulator import Cartridge, Emulator, EmulatorError, SnapshotError, StateCache
@@ -199,3 +201,57 @@ def test_an_emulator_says_what_it_is_and_ends_with_its_block(busy: Cartridge) ->
             use()
     emulator.close()
     assert repr(emulator) == "<Emulator, closed>"
+
+
+def test_ram_is_written_where_the_cpu_reads_it(device: str, micro_roms: dict) -> None:
+    """Of cartridge RAM in the bank that is switched in; ROM, registers and what is not there are refused."""
+    cartridge = Cartridge.from_bytes(micro_roms["mbc5"].image, "mbc5")
+    assert cartridge.ram_banks > 1
+    emulator = Emulator(cartridge, 2, device)
+    emulator.run(None, 5)
+    record = emulator.snapshot(1).console
+    assert (record["ram_enabled"][0], record["ram_bank"][0] > 0) == (1, True), "the ROM must leave another bank there"
+    before = emulator.peek(0, 0xA000, 0x2000).tolist()
+    for address in (0x8000, 0x9FFF, 0xA000, 0xBFFF, 0xC000, 0xDFFF, 0xFE00, 0xFE9F, 0xFF80, 0xFFFE):
+        emulator.poke(1, address, 0x5A)
+        assert emulator.peek(1, address)[0] == 0x5A, hex(address)
+    emulator.poke(1, 0x9FFE, bytes(range(4)))  # from video memory into the cartridge's
+    assert emulator.peek(1, 0x9FFE, 4).tolist() == [0, 1, 2, 3]
+    assert emulator.peek(0, 0xA000, 0x2000).tolist() == before, "only one console was written"
+    whole = emulator.state_hash()
+    for address in (0, 0x7FFF, 0xFEA0, 0xFF00, 0xFF7F, 0xFFFF):
+        with pytest.raises(EmulatorError, match=f"0x{address:04X} is no RAM"):
+            emulator.poke(1, address, 1)
+    with pytest.raises(EmulatorError, match="0xFEA0 is no RAM"):
+        emulator.poke(1, 0xFE9F, b"ab")
+    assert emulator.state_hash() == whole, "nothing of what is refused is written"
+
+
+def test_an_array_of_another_library_is_taken_where_it_lies(device: str, busy: Cartridge) -> None:
+    """Buttons and masks; a GPU's without a copy to the host."""
+    buttons, mask = torch.tensor([16, 0, 1, 0]), torch.tensor([True, False, False, True])
+    hashes = []
+    for given, chosen in ((buttons.tolist(), mask.numpy()), (buttons.to(device, torch.uint8), mask.to(device))):
+        emulator = Emulator(busy, 4, device)
+        emulator.run(given, 3)
+        emulator.reset(chosen)
+        hashes.append(emulator.state_hash())
+    assert hashes[0] == hashes[1]
+    with pytest.raises(EmulatorError, match="buttons: "):
+        emulator.run(torch.zeros(4, device=device))
+
+
+def test_pictures_are_shared_with_torch_and_outlive_the_consoles(device: str, busy: Cartridge) -> None:
+    emulator = Emulator(busy, 64, device)
+    emulator.run(None, 60)
+    pictures, ram = torch.from_dlpack(emulator.observations()), torch.from_dlpack(emulator.work_ram)
+    assert (pictures.device, pictures.data_ptr()) == (torch.device(device), emulator.observations().ptr)
+    assert ram[3].tolist() == emulator.peek(3, 0xC000, 0x2000).tolist()
+    kept = [pictures.clone(), ram.clone()]
+    emulator.close()
+    del emulator
+    gc.collect()
+    noise = [torch.full_like(pictures, 99) for _ in range(8)] + [wp.full(kept[1].numel(), 99, wp.uint8, device=device)]
+    assert torch.equal(pictures, kept[0])
+    assert torch.equal(ram, kept[1])
+    assert len(noise) == 9

@@ -62,7 +62,7 @@ def test_the_wheel_carries_every_module(wheel: zipfile.ZipFile) -> None:
         for package in PACKAGES
         for path in (CHECKOUT / package).rglob("*.py")
     }
-    wanted |= {f"dmglab/{path.name}" for path in (CHECKOUT / "dmglab").glob("*.py")}
+    wanted |= {f"dmglab/{path.name}" for path in (CHECKOUT / "dmglab").glob("*.py")} | {"dmglab/py.typed"}
     assert wanted - set(wheel.namelist()) == set()
 
 
@@ -125,13 +125,16 @@ import importlib.util, json, sys
 sys.path[:] = [{str(site)!r}, *(place for place in sys.path if place != {str(CHECKOUT)!r})]
 import dmglab
 import gymnasium
-entry = gymnasium.spec("DMGLab-v0").entry_point
+entry = gymnasium.spec("dmglab/pocket_quest.leave_bedroom-v0").entry_point
 assert importlib.util.find_spec(entry.split(":")[0]).origin.startswith({str(site)!r}), entry
 from trainer_core.lab import paths
 from trainer_core.lab.tasks import list_tasks, verify_file
 assert paths.__file__.startswith({str(site)!r}), paths.__file__
 home = paths.HomePaths(paths.default_home())
 tasks = list_tasks(home)
+assert list(dmglab.tasks()) == ["tiny_goal", *(task.id for task in tasks)]
+with dmglab.GameBoy(dmglab.roms()["pocket_quest"]) as game:
+    game.press("start")
 for task in tasks:
     verify_file(task.starts_path, task.manifest.starts.sha256, "starts")
     verify_file(task.goal_path, task.manifest.goal.sha256, "goal")

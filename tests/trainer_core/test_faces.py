@@ -148,8 +148,8 @@ def test_the_vector_env_resets_as_gymnasium_itself_does(task: str) -> None:
     theirs = SyncVectorEnv(
         [lambda: DmgLabEnv(task, held_out=True) for _ in range(3)], autoreset_mode=AutoresetMode.SAME_STEP
     )
-    starts = ours._env.start_set[[3, 5, 8]].numpy()
-    horizon = ours._env.horizon
+    starts = ours.consoles.start_set[[3, 5, 8]].numpy()
+    horizon = ours.consoles.horizon
     for number, env in zip(starts, theirs.envs, strict=True):
         env.reset(options={"start": int(number)})
     ours.reset(seed=1, options={"start": starts})
@@ -280,9 +280,8 @@ def test_the_docs_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
 
 FORKED = """
 import sys
+import gymnasium
 from gymnasium.vector import AsyncVectorEnv
-from tests.support.imports import CHECKOUT
-from trainer_core.envs.gymnasium_env import DmgLabEnv
 from trainer_core.envs.translation import open_env
 from trainer_core.wire.errors import LabError
 
@@ -291,9 +290,9 @@ def make():
         open_env("tiny_goal", 1, device="cuda:0")
     except LabError as error:
         assert "spawn" in str(error)
-    return DmgLabEnv("tiny_goal")
+    return gymnasium.make("dmglab:dmglab/tiny_goal-v0")
 
-envs = AsyncVectorEnv([lambda: DmgLabEnv("tiny_goal"), make], context="fork")
+envs = AsyncVectorEnv([lambda: gymnasium.make("dmglab:dmglab/tiny_goal-v0"), make])
 envs.reset(seed=1)
 for _ in range(3):
     envs.step(envs.action_space.sample())
@@ -304,7 +303,8 @@ print("closed", file=open(sys.argv[1], "w"))
 
 @pytest.mark.usefixtures("warm")
 def test_forked_environments_do_not_wait_for_threads_that_they_do_not_have(tmp_path: Path) -> None:
-    """Gymnasium's AsyncVectorEnv opens one in the parent first; its constructor never returned."""
+    """Gymnasium's AsyncVectorEnv, with its default start method, opens one in the parent first; its constructor never
+    returned."""
     said = tmp_path / "said"
     child = subprocess.Popen(
         [sys.executable, "-c", FORKED, str(said)],

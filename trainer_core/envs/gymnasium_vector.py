@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
+from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
@@ -16,7 +17,7 @@ from trainer_core.envs import translation as faces
 from trainer_core.envs.episodes import step_stats
 from trainer_core.envs.vec_env import InfoMode, StepInfo
 
-_SEEDS = 2**31
+SEEDS = 2**31
 
 
 class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
@@ -53,9 +54,10 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.autoreset_mode = AutoresetMode.SAME_STEP
         """As gymnasium's own vector envs have it; TorchRL asks for it."""
         self._info_mode = info_mode
-        self._env = faces.open_env(task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home)
-        self.single_observation_space = faces.observation_space(self._env)
-        self.single_action_space: gymnasium.Space[Any] = faces.action_space(self._env)
+        self.consoles = faces.open_env(task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home)
+        """What is stepped; read it, do not step it."""
+        self.single_observation_space = faces.observation_space(self.consoles)
+        self.single_action_space: gymnasium.Space[Any] = faces.action_space(self.consoles)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
@@ -63,16 +65,23 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """`options={"start": s}` begins in start state s, or s[n] for env n."""
+        obs = self._reset(seed, options)
+        return faces.greys(obs), self._infos(faces.begun(self.consoles))
+
+    def _reset(self, seed: int | list[int | None] | None, options: dict[str, Any] | None) -> Tensor:
+        """Begin an episode in every env; returns shades u8[N, K, 72, 80] on the device."""
+        self._check_open()
         seed = seed[0] if isinstance(seed, list) else seed
         super().reset(seed=seed)
-        drawn = None if seed is None else int(self.np_random.integers(_SEEDS))
-        obs = self._env.reset(drawn)
+        drawn = None if seed is None else int(self.np_random.integers(SEEDS))
+        obs = self.consoles.reset(drawn)
         if options and "start" in options:
-            obs = self._env.reset_to(faces.chosen_starts(options["start"], self._env))
-        return faces.greys(obs), self._infos(faces.begun(self._env))
+            obs = self.consoles.reset_to(faces.chosen_starts(options["start"], self.consoles))
+        return obs
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        result = self._env.step(faces.as_actions(actions, self._env))
+        self._check_open()
+        result = self.consoles.step(faces.as_actions(actions, self.consoles))
         ended = result.info.reset_mask.cpu().numpy().copy()
         infos = self._infos(result.info, ended)
         if ended.any():
@@ -85,6 +94,10 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             infos,
         )
 
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError("this environment is closed; make it again")
+
     def _infos(self, info: StepInfo, ended: np.ndarray | None = None) -> dict[str, Any]:
         """What `info_mode` wants beside the final observations, `ended` bool[N] being the envs that were reset."""
         if self._info_mode == "none":
@@ -95,23 +108,23 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         everywhere = np.ones(self.num_envs, bool)
         if ended is None or not ended.any():
             return _masked(columns, everywhere)
-        begun = faces.info_columns(faces.begun(self._env))
+        begun = faces.info_columns(faces.begun(self.consoles))
         now = {name: np.where(ended, begun[name], column) for name, column in columns.items()}
         final = {"final_info": _masked(columns, ended), "_final_info": ended.copy()}
         return _masked(now, everywhere) | final
 
     def get_action_meanings(self) -> list[str]:
         """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
-        return faces.action_names(self._env)
+        return faces.action_names(self.consoles)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """One u8[144, 160, 3] per env."""
         if self.render_mode is None:
             return None
-        return tuple(faces.rgb(screen) for screen in self._env.screens(self.num_envs))
+        return tuple(faces.rgb(screen) for screen in self.consoles.screens(self.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
-        self._env.close()
+        self.consoles.close()
 
 
 def _final_pictures(final: Tensor, ended: np.ndarray) -> np.ndarray:

@@ -49,7 +49,7 @@ def find_device(name: str) -> torch.device:
     if device.type != "cuda":
         raise ConfigError(f"device must be cpu or cuda:N, got {name!r}")
     if not torch.cuda.is_available():
-        raise ConfigError(f"{name}: torch finds no CUDA device; use --device cpu")
+        raise ConfigError(f"{name}: torch finds no CUDA device; use the device cpu")
     # Under torchrun every rank gets its own GPU later; here only the form of the name is checked.
     if (device.index or 0) >= torch.cuda.device_count() and rank_place().local_rank is None:
         there = ", ".join(f"cuda:{index}" for index in range(torch.cuda.device_count()))

@@ -16,6 +16,9 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.build import make_env
+from trainer_core.envs.compile_progress import tell_on_stderr
+from trainer_core.envs.startable import find_device
+from trainer_core.envs.toy import TASK_ID
 from trainer_core.envs.vec_env import StepInfo, VecEnv
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.lab.recording import FRAMES_PER_SECOND
@@ -25,8 +28,12 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.shades import GREY_LEVELS, MAX_SHADE
 
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+"""Types of tensors that hold actions."""
 GREY_STEP = 255 // MAX_SHADE
 STEPS_PER_SECOND = FRAMES_PER_SECOND / Codec().frames_per_step
+INFO = ("dist", "success", "start_index", "episode_steps")
+"""Columns of StepInfo that the faces tell."""
 SCREEN_GREYS = np.array(GREY_LEVELS, np.uint8)
 _opened_in = 0
 """Process that last opened an environment: this one, or the one from which it was forked."""
@@ -46,9 +53,13 @@ def open_env(
     """Return the VecEnv of an adapter.
 
     `demo_share` is the share of episodes that begin along the task's demonstrations, 0 to 0.9. Raises LabError for an
-    unknown task, an invalid number, and a GPU in a process that was forked from one with an environment.
+    unknown task, an invalid number, a missing device, and a GPU in a process that was forked from one with an
+    environment.
     """
     _allow_for_fork(device)
+    device = str(find_device(device))
+    if task != TASK_ID:  # which needs no Warp
+        tell_on_stderr()
     config = RunConfig(task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1)
     starts = "heldout" if held_out else "train"
     return make_env(config, HomePaths(home or default_home()), starts=starts, demo_share=demo_share)
@@ -94,8 +105,7 @@ def begun(env: VecEnv) -> StepInfo:
 def info_columns(info: StepInfo) -> dict[str, np.ndarray]:
     """Return the columns of the adapters' `info` by name: `dist` f32[N], `success` bool[N], `start_index` i64[N],
     `episode_steps` i32[N], each a copy on the host."""
-    names = ("dist", "success", "start_index", "episode_steps")
-    return {name: getattr(info, name).cpu().numpy().copy() for name in names}
+    return {name: getattr(info, name).cpu().numpy().copy() for name in INFO}
 
 
 def greys(obs: Tensor) -> np.ndarray:
@@ -109,14 +119,31 @@ def rgb(screen: Tensor) -> np.ndarray:
 
 
 def as_actions(actions: Any, env: VecEnv) -> Tensor:
-    """Return i64[N] on the environment's device. Raises ValueError unless there is one valid action for each env."""
+    """Return `actions`, a tensor or what NumPy takes for an array, as i64[N] on the environment's device.
+
+    Raises ValueError for what is no action of each env. On a GPU that waits for the device.
+    """
+    given = actions if isinstance(actions, Tensor) else torch.from_numpy(_whole_numbers(actions, env))
+    if given.dtype not in WHOLE or given.numel() != env.num_envs:
+        raise ValueError(f"actions {_kind(given)}: give {env.num_envs} whole numbers")
+    if given.device != env.device and not given.is_cpu:
+        raise ValueError(f"actions on {given.device}: this environment is on {env.device}; move them there")
+    low, high = torch.stack(torch.aminmax(given)).tolist()
+    if low < 0 or high >= env.num_actions:
+        raise ValueError(f"action {low if low < 0 else high}: there are 0 to {env.num_actions - 1}")
+    return given.reshape(-1).to(env.device, torch.int64)
+
+
+def _whole_numbers(actions: Any, env: VecEnv) -> np.ndarray:
+    """Return `actions` as i64 of any shape. Raises ValueError for others."""
     given = np.asarray(actions)
-    if given.dtype.kind not in "iu" or given.size != env.num_envs:
-        raise ValueError(f"actions of type {given.dtype} and shape {given.shape}: give {env.num_envs} whole numbers")
-    if given.min() < 0 or given.max() >= env.num_actions:
-        wrong = given.min() if given.min() < 0 else given.max()
-        raise ValueError(f"action {wrong}: there are 0 to {env.num_actions - 1}")
-    return torch.as_tensor(given.astype(np.int64).reshape(-1), device=env.device)
+    if given.dtype.kind not in "iu":
+        raise ValueError(f"actions {_kind(given)}: give {env.num_envs} whole numbers")
+    return given.astype(np.int64)
+
+
+def _kind(given: Any) -> str:
+    return f"of type {str(given.dtype).removeprefix('torch.')} and shape {tuple(given.shape)}"
 
 
 def chosen_starts(start: Any, env: VecEnv) -> Tensor:

@@ -103,6 +103,8 @@ class Agent(StackedAgent):
         """Marker of presses in pictures, for a policy that was trained on marked pictures; else None."""
         if self._policy.marked:
             self._pressed = Pressed(1, meta.num_actions, meta.obs_shape[1:], torch.device("cpu"))
+        self._newest = self._stack[-1].copy()
+        """The last picture, without marks."""
         self._chosen: int | None = None
         """Action since the last picture; None while a person presses."""
         self._rng = torch.Generator().manual_seed(seed)
@@ -114,13 +116,15 @@ class Agent(StackedAgent):
             torch = self._torch
             shown = torch.from_numpy(np.ascontiguousarray(observation))
             self._pressed.begin(shown[None], torch.ones(1, dtype=torch.bool))
+        self._newest = observation
         super().begin(observation)
 
     def see(self, observation: np.ndarray) -> None:
         if self._pressed is not None:
             if self._chosen is not None:
                 self._pressed.press(self._torch.tensor([self._chosen]))
-            observation = observation.copy()
+            self._stack[-1] = self._newest  # of the pictures that are stacked, the newest alone has marks
+            self._newest, observation = observation, observation.copy()
             self._pressed.show(self._torch.from_numpy(observation)[None])
         self._chosen = None
         super().see(observation)

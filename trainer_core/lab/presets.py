@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +116,12 @@ def wishes_of(task: str, config: RunConfig, home: HomePaths) -> dict[str, Any]:
         if most != usual and not (field == "stack_k" and config.warm_start):
             found[field] = most
     return found
+
+
+def default_config(task: str, device: str, home: HomePaths, warm_start: str = "") -> RunConfig:
+    """Return what a run has where nobody names another value: the device's preset, then the task's own."""
+    preset = dataclasses.replace(preset_config(suggest_preset(device)), task=task, device=device, warm_start=warm_start)
+    return dataclasses.replace(preset, **wishes_of(task, preset, home))
 
 
 def suggest_preset(device: str) -> str:
