@@ -2,7 +2,7 @@
 
 config.json is a wire.playing.PlayerConfig: a person plays, or a policy, whose checkpoints the agent
 of AGENT_MODULE opens (ours without it). Every frame's picture goes to frames.bin. Commands come in
-on standard input, events go out on the old standard output: docs/protocol.md.
+on standard input, events go out on the old standard output: docs/reference/protocol.md.
 """
 
 from __future__ import annotations

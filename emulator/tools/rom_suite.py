@@ -325,7 +325,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
-    """Table of groups, then every ROM that did not pass, for docs/accuracy.md."""
+    """Table of groups, then every ROM that did not pass, for docs/notebook/accuracy.md."""
     lines = ["| suite | run | pass | fail | no verdict | not for a DMG |", "|---|---|---|---|---|---|"]
     for group, row in totals(verdicts).items():
         run = row[PASS] + row[FAIL] + row[NONE]

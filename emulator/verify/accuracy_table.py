@@ -1,4 +1,4 @@
-"""Refresh the verdict table of docs/accuracy.md: `python -m emulator.verify.accuracy_table FOLDER
+"""Refresh the verdict table of docs/notebook/accuracy.md: `python -m emulator.verify.accuracy_table FOLDER
 DOCUMENT`.
 
 Runs every test ROM below FOLDER and replaces what stands between the two markers of DOCUMENT.

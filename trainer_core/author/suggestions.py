@@ -12,7 +12,7 @@ from trainer_core.lab.tasks import Reward
 STEP_COST = 0.005
 NOVELTY = 0.004
 """Below STEP_COST: where sprites or menus move every picture is new, and a bonus above the cost of
-a step would pay for staying there (docs/tasks.md)."""
+a step would pay for staying there (docs/notebook/tasks.md)."""
 LEAST_CORRELATION = -0.3
 """Below it the distance clearly rises on the way. New minima are paid once and a detour costs
 nothing, so a distance that says nothing does no harm, and one that says a little helps."""
@@ -20,7 +20,7 @@ SHORTEST_HORIZON, HORIZON_PER_STEP = 128, 4
 SHORT_STEP, AMBIGUOUS = 8, 0.2
 """A step of so few frames, or a way whose pictures leave so many presses open, wants two pictures:
 one does not tell what rises from what falls. A platformer of 8-frame steps and 34 % was learned in
-0.4 times the steps with two (docs/learning.md)."""
+0.4 times the steps with two (docs/notebook/learning.md)."""
 LEAST_TAU = 0.002
 """Below it a letter more on the same page, or a pixel of scrolling, is no goal."""
 LEAST_GAMMA, MOST_GAMMA = 0.97, 0.998

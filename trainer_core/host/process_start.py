@@ -1,4 +1,4 @@
-"""What a process of ours does first, and while it loads torch (ADR 25, docs/learning.md).
+"""What a process of ours does first, and while it loads torch (ADR 25, docs/notebook/learning.md).
 
 While Python imports the emulator's kernels, threads that need no Python map torch's libraries and,
 where there is a GPU, open CUDA's context.

@@ -3,7 +3,7 @@
 TRAINEE_MODULE is a library's, run by that library's interpreter: its `make_trainee(host)` returns
 what is trained. Ours is trained without it.
 Events go out on a private duplicate of file descriptor 1, stray prints to standard error; commands
-come in on standard input, whose end means that the parent is gone. See docs/protocol.md.
+come in on standard input, whose end means that the parent is gone. See docs/reference/protocol.md.
 """
 
 from __future__ import annotations

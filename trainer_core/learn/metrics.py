@@ -1,7 +1,7 @@
 """From rollouts to one record: reduced on the device, read by the host once.
 
 What is measured is in `measures.py`, how each metric is reduced in its row of wire/metric_names.py;
-docs/rl_observability.md repeats both in words, and a test recomputes each scalar from a full trace.
+docs/reference/records.md repeats both in words, and a test recomputes each scalar from a full trace.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ What a minibatch costs is its different pictures (`distinct.py`), and of the net
 different patches (`tiles.py`): little work, done on one thread while another sorts the next one's.
 Other networks, and pictures without tiles, are learned from in as many parts as there are threads,
 side by side. torch's own threads share out every product and meet after each, hundreds of times a
-step, which costs dearly as soon as somebody else needs a core (docs/learning.md, notebook 7). Parts
+step, which costs dearly as soon as somebody else needs a core (docs/notebook/learning.md, notebook 7). Parts
 of a minibatch meet once a step. The gradient is the same sum in another order; the order is fixed,
 so runs repeat bit for bit with as many threads.
 """

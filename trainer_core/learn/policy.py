@@ -76,7 +76,7 @@ class PatchConv2d(nn.Conv2d):
 
     The same function with the same parameters as nn.Conv2d(planes, width, size, stride=size).
     oneDNN's gradient of such a convolution takes more than half of a step of the small network
-    where there is no AVX-512 (docs/learning.md, notebook 6).
+    where there is no AVX-512 (docs/notebook/learning.md, notebook 6).
     """
 
     def __init__(self, planes: int, width: int, size: int) -> None:

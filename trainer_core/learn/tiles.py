@@ -5,7 +5,7 @@ the 11,520 patches in a minibatch of `leave_bedroom` 150 differ, of `nectar_run`
 layer is a product of the different patches with the weights, and so is the second, once for each of
 the nine places that a patch can have under it; what is left of both for each picture is to add up
 nine rows. The same function of the same parameters as `policy.PixelActorCritic`, sums in another
-order (docs/learning.md, notebook 12).
+order (docs/notebook/learning.md, notebook 12).
 """
 
 from __future__ import annotations

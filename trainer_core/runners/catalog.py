@@ -1,7 +1,7 @@
 """Find every runner that app and command line can start: ours, and those of plug-ins.
 
 A plug-in is an installed distribution with an entry point of the group `dmglab.runners`, whose name
-is the runner's id and whose object is an AgentRunner (docs/write_a_runner.md). Ours stand in
+is the runner's id and whose object is an AgentRunner (docs/reference/write_a_runner.md). Ours stand in
 pyproject.toml too, but are read from here: a checkout has no metadata, and those of an editable
 install may be older than the code. A module is imported when its runner is first asked for.
 """

@@ -2,7 +2,7 @@
 
 Whoever keeps the run (an app, `dmglab train`, the detached host) looks into `mail/` a few times a
 second, takes what is there and answers. Plain files: they need no socket, work on any path and file
-system, and are gone with the run's directory. The lines are those of docs/protocol.md.
+system, and are gone with the run's directory. The lines are those of docs/reference/protocol.md.
 """
 
 from __future__ import annotations

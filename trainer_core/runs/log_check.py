@@ -1,4 +1,4 @@
-"""Is a train_log.jsonl what docs/rl_observability.md promises? Findings, never an exception.
+"""Is a train_log.jsonl what docs/reference/records.md promises? Findings, never an exception.
 
 `record_check` judges each record by itself; here is what one record says of those before it. A log
 is read line by line and kept nowhere, so its length costs no memory.

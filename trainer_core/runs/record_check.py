@@ -1,4 +1,4 @@
-"""What docs/rl_observability.md promises of one record by itself, whatever stands around it."""
+"""What docs/reference/records.md promises of one record by itself, whatever stands around it."""
 
 from __future__ import annotations
 

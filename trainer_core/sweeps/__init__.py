@@ -1,1 +1,1 @@
-"""Sweeps: many runs of one question, side by side, the hopeless ended early (docs/sweeps.md)."""
+"""Sweeps: many runs of one question, side by side, the hopeless ended early (docs/notebook/sweeps.md)."""

@@ -1,5 +1,5 @@
 """The whole contract between processes: records, messages, paths, frames, tasks.
 
 Import-light by rule (standard library and msgspec): the app, the service and the command line
-read these types without paying for torch or warp. docs/protocol.md is the prose beside them.
+read these types without paying for torch or warp. docs/reference/protocol.md is the prose beside them.
 """

@@ -80,7 +80,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             implementation="trainer_core.learn.a2c:A2C",
             fields=("num_minibatches", "gae_lambda", "ent_coef", "vf_coef", "normalize_advantage"),
             caution="A2C does not learn Pocket Quest's first stage: 19 % after 186,000 steps, "
-            "where PPO has 100 % after 31,000 (docs/learning.md)",
+            "where PPO has 100 % after 31,000 (docs/notebook/learning.md)",
         ),
     )
 }

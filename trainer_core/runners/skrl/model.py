@@ -86,7 +86,7 @@ class PictureMemory(RandomMemory):
     """skrl's memory with pictures as bytes, and minibatches that are drawn anew in each epoch.
 
     skrl's own `sample_all` cuts the rollout into the same consecutive steps of all envs every time:
-    such samples are alike, and PPO then needs more of them (docs/runners.md has how many).
+    such samples are alike, and PPO then needs more of them (docs/notebook/runners.md has how many).
     """
 
     def create_tensor(self, name: str, *, dtype: torch.dtype | None = None, **options: Any) -> bool:

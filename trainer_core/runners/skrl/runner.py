@@ -19,7 +19,7 @@ POLICIES = ("small", "nature", "impala")
 CPU_ENVS, CPU_PARTS = 32, 8
 """As our preset `laptop`."""
 GPU_ENVS, GPU_PARTS = 1024, 32
-"""Half the parts of our preset `gpu`: a minibatch costs skrl more (docs/learning.md)."""
+"""Half the parts of our preset `gpu`: a minibatch costs skrl more (docs/notebook/learning.md)."""
 EVAL_UPDATES, CHECKPOINT_UPDATES = 20, 100
 
 

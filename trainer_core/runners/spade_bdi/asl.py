@@ -83,7 +83,7 @@ def parse(path: Path, actions: Any) -> tuple[Any, Any]:
     # To agentspeak that is a belief nobody has: a plan that can never go on.
     unknown = [line for line in found.warnings if UNKNOWN_ACTION in line]
     if unknown:
-        raise ConfigError(f"{unknown[0]}; docs/runners.md lists what plans can do")
+        raise ConfigError(f"{unknown[0]}; docs/notebook/runners.md lists what plans can do")
     return tree, agent
 
 

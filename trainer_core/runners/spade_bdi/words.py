@@ -14,7 +14,7 @@ ACTION_ARITIES = (
     (".choose", 3),
     (".credit", 3),
 )
-"""What plans may do beside AgentSpeak's own actions; docs/runners.md says what each does."""
+"""What plans may do beside AgentSpeak's own actions; docs/notebook/runners.md says what each does."""
 PERCEPTS = ("episode", "step", "still", "seen", "ended", "coach")
 """Beliefs that the lab keeps: they follow from pictures, from an episode's end, and
 `coach("JID")` says whom to send a message."""
