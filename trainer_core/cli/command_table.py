@@ -94,6 +94,9 @@ _ROWS = (
     Command("replay", "press a recording's buttons again and compare the pictures", "replay.run"),
     Command("sound", "what a game sounds like, as a WAV file", "sound.run"),
     Command("bench", "measure training, the consoles alone, or the consoles beside PyBoy", "bench.command.run"),
+    Command(
+        "verify-claims", "measure the figures of docs/results again, where this machine can", "verify_claims.run", True
+    ),
     Command("doctor", "device, driver, versions, compiled kernels and caches of this machine", "doctor.run"),
     Command("sweep", "many runs side by side: grid or random, on this computer or a Ray cluster", "sweep.run"),
     Command("demo", "train Pocket Quest's first stage and leave plot, checkpoint and GIF", "demo.run"),
