@@ -1,4 +1,4 @@
-"""Hooks of `mkdocs build` (mkdocs.yml): links that leave docs/ become plain text, the notebook stays out of the search."""
+"""Hooks of `mkdocs build` (mkdocs.yml): links out of docs/ become text, the notebook stays out of the search."""
 
 from __future__ import annotations
 

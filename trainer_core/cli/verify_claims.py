@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -160,12 +161,11 @@ def verify(name: str, claim: Claim, devices: Sequence[str], minutes: float = 0.0
 
 
 def _measure(check: Check, seed: int) -> float:
-    """Run the command once and return the value. Raises ConfigError where it prints no such value."""
-    words = [word.replace("{seed}", str(seed)) for word in check.command]
-    begun = time.monotonic()
-    done = subprocess.run(_argv(words), cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    """Return the value of one run of the command. Raises ConfigError where it prints no such value."""
+    words = tuple(word.replace("{seed}", str(seed)) for word in check.command)
+    done, wall_s = _run_once(words)
     if check.read == WALL and not done.returncode:
-        return time.monotonic() - begun
+        return wall_s
     try:
         found: Any = json.loads(_last_object(done.stdout))
         for key in check.read.split("."):
@@ -174,6 +174,14 @@ def _measure(check: Check, seed: int) -> float:
     except (KeyError, TypeError, ValueError):
         last = (done.stderr.strip().splitlines() or ["nothing on standard error"])[-1]
         raise ConfigError(f"{' '.join(words)}: status {done.returncode}, no {check.read} printed: {last}") from None
+
+
+@cache  # two figures may come from one command
+def _run_once(words: tuple[str, ...]) -> tuple[subprocess.CompletedProcess[str], float]:
+    """Run a command and return what came of it, and the seconds that it took."""
+    begun = time.monotonic()
+    done = subprocess.run(_argv(words), cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    return done, time.monotonic() - begun
 
 
 def _argv(words: Sequence[str]) -> list[str]:
