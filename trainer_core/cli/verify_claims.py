@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -157,7 +158,8 @@ def verify(name: str, claim: Claim, devices: Sequence[str], minutes: float = 0.0
         holds = measured >= check.expect * (1 - tolerance)
     else:
         holds = measured <= check.expect * (1 + tolerance)
-    return Verdict(name, claim, "holds" if holds else "missed", measured, f"wanted {check.expect:,.4g}")
+    busy = "" if holds else f", at a load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    return Verdict(name, claim, "holds" if holds else "missed", measured, f"wanted {check.expect:,.4g}{busy}")
 
 
 def _measure(check: Check, seed: int) -> float:
