@@ -107,6 +107,20 @@ def test_pages_that_code_names_are_there() -> None:
     assert [(str(path), page) for path, page in named if not (CHECKOUT / page).exists()] == []
 
 
+def test_every_environment_variable_is_explained() -> None:
+    page = text_of(DOCS / "reference" / "environment.md")
+    sources = [
+        path for folder in ("dmglab", "emulator", "trainer_core", "gui") for path in (CHECKOUT / folder).rglob("*.py")
+    ]
+    named = {
+        name
+        for path in [*sources, *(CHECKOUT / "scripts").glob("*.*"), *(CHECKOUT / "tests").rglob("*.py")]
+        for name in re.findall(r"\bDMGLAB_[A-Z_]*[A-Z]\b", text_of(path))
+    }
+    assert "DMGLAB_HOME" in named
+    assert {name for name in named if name not in page} == set()
+
+
 def test_every_page_of_the_guide_is_on_the_site_and_in_the_index() -> None:
     site, index = text_of(CHECKOUT / "mkdocs.yml"), text_of(DOCS / "README.md")
     for page in GUIDE:
