@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 export QT_QPA_PLATFORM ?= offscreen
 
-.PHONY: check lint types quick test fix
+.PHONY: check lint types quick test fix docs
 
 check: lint  ## format, lint, types, layers and every test without a Warp compile; writes nothing
 	@$(MAKE) --no-print-directory -j2 --output-sync=target types quick
@@ -23,3 +23,11 @@ test:  ## everything that needs no GPU
 fix:  ## format and repair what can be repaired
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
+
+docs: .venv-docs/installed  ## the site, in build/site; only the first time needs a network
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict --quiet
+
+.venv-docs/installed: docs/requirements.txt
+	python3 -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --require-hashes -r docs/requirements.txt
+	touch $@

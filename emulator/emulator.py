@@ -62,8 +62,9 @@ class Emulator:
 
     `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM; `rom_of_env`
     (int[N]) is the number of each env's cartridge (default: round robin). All arrays handed out live on `device` and
-    keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: the
-    spread of launches over a GPU (default: the measured one); it may be changed between them.
+    keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of that device,
+    and `run` allocates nothing. `shape`: the spread of launches over a GPU (default: the measured one); it may be
+    changed between them.
     `cuda_graphs`: replay repeated launches, which is faster for short ones; nothing on a CPU.
     `hot_code`: where threaded code runs, also only for the tail of launches, and on a CPU, let another process find
     and compile the most executed code of the ROMs, and run that once it is there (ADR 17, 23); a number: begin in so

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The figures of docs/learning.md on a host with two GPUs, in one visit of at most five minutes.
+# The figures of docs/notebook/learning.md on a host with two GPUs, in one visit of at most five minutes.
 #
 #   OUT=FOLDER [CORES=28-31] [GPUS=2] [SIZES="8192 16384"] [SEEDS="1 2 3 4 5"] scripts/gpu_visit.sh
 #

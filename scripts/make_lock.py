@@ -1,4 +1,4 @@
-"""Pin what ./run and ./test install beside torch: write scripts/lock.txt and scripts/lock-dev.txt.
+"""Pin what ./run, ./test and `make docs` install: write scripts/lock.txt, scripts/lock-dev.txt, docs/requirements.txt.
 
     python3 scripts/make_lock.py            keep the pins that pyproject.toml still allows
     python3 scripts/make_lock.py --upgrade  take the newest releases
@@ -22,27 +22,31 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 SCRIPTS = CHECKOUT / "scripts"
 RUN, DEV = SCRIPTS / "lock.txt", SCRIPTS / "lock-dev.txt"
+DOCS = CHECKOUT / "docs" / "requirements.txt"
 UV = "uv==0.13.9"
 TORCH_BRINGS = re.compile(r"(torch|triton|cuda-[a-z-]+|nvidia-[a-z0-9-]+)==")
 """What the installed torch asks for by exact versions of its own."""
-HEAD = """# {what} Beside it: torch by scripts/constraints.txt.
+HEAD = """# {what}
 # Made by `python3 scripts/make_lock.py`; do not edit.
 """
 
 
-def resolve(uv: Path, folder: Path, name: str, *what: str, upgrade: bool) -> list[str]:
-    """Return the pins, each with its marker and hashes, that satisfy `what` of pyproject.toml."""
+def resolve(uv: Path, folder: Path, name: str, *what: str, upgrade: bool, alone: bool = False) -> list[str]:
+    """Return the pins, each with its marker and hashes, that satisfy `what` of pyproject.toml.
+
+    Unless it is `alone`, the package itself, its build and torch are resolved with it.
+    """
     pyproject = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
     more = folder / "more.in"
     torch = (SCRIPTS / "constraints.txt").read_text(encoding="utf-8")
     more.write_text("\n".join([*pyproject["build-system"]["requires"], torch]), encoding="utf-8")
     out = folder / name
-    old = [path.read_text(encoding="utf-8") for path in (RUN, DEV) if path.exists()]
+    old = [path.read_text(encoding="utf-8") for path in (RUN, DEV, DOCS) if path.exists()]
     out.write_text("" if upgrade else "".join(old), encoding="utf-8")
     command = [
         uv, "pip", "compile", "--quiet", "--no-config", "--universal", "--python-version", "3.11",
         "--generate-hashes", "--no-header", "--no-annotate", "--output-file", out, *what,
-        CHECKOUT / "pyproject.toml", more,
+        *(() if alone else (CHECKOUT / "pyproject.toml", more)),
     ]  # fmt: skip
     environment = {key: text for key, text in os.environ.items() if not key.startswith("UV_")}
     subprocess.run(command, check=True, cwd=CHECKOUT, env=environment)
@@ -51,7 +55,7 @@ def resolve(uv: Path, folder: Path, name: str, *what: str, upgrade: bool) -> lis
 
 
 def main() -> None:
-    """Write both lists."""
+    """Write the lists."""
     upgrade = sys.argv[1:] == ["--upgrade"]
     if sys.argv[1:] and not upgrade:
         sys.exit(__doc__)
@@ -63,15 +67,18 @@ def main() -> None:
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, UV], check=True)
         uv = python.with_name("uv")
-        dev = resolve(uv, folder, "dev.txt", *extras, "--group", f"{CHECKOUT / 'pyproject.toml'}:dev", upgrade=upgrade)
+        group = f"{CHECKOUT / 'pyproject.toml'}:"
+        dev = resolve(uv, folder, "dev.txt", *extras, "--group", f"{group}dev", upgrade=upgrade)
+        docs = resolve(uv, folder, "docs.txt", "--group", f"{group}docs", upgrade=upgrade, alone=True)
         needed = resolve(uv, folder, "run.txt", *extras, upgrade=upgrade)
     # One resolution gives the pins of both, so that ./run and ./test never undo each other's.
     names = {pin.split("==")[0] for pin in needed}
     run = [pin for pin in dev if pin.split("==")[0] in names]
     rest = [pin for pin in dev if pin not in run]
     for path, pins, what in (
-        (RUN, run, "What ./run installs."),
-        (DEV, rest, "What ./test installs beside scripts/lock.txt."),
+        (RUN, run, "What ./run installs. Beside it: torch by scripts/constraints.txt."),
+        (DEV, rest, "What ./test installs beside scripts/lock.txt. Beside it: torch by scripts/constraints.txt."),
+        (DOCS, docs, "What `make docs` installs in an environment of its own."),
     ):
         path.write_text(HEAD.format(what=what) + "\n".join(pins) + "\n", encoding="utf-8")
         print(f"{path.relative_to(CHECKOUT)}: {len(pins)} pins")

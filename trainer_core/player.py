@@ -2,7 +2,7 @@
 
 config.json is a wire.playing.PlayerConfig: a person plays, or a policy, whose checkpoints are opened by AGENT_MODULE's
 agent (ours without it). Every frame's picture goes to frames.bin. Commands come on standard input, events go to the old
-standard output: docs/protocol.md.
+standard output: docs/reference/protocol.md.
 """
 
 from __future__ import annotations

@@ -324,7 +324,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
-    """Return a table of groups, then every ROM that did not pass, for docs/accuracy.md."""
+    """Return a table of groups, then every ROM that did not pass, for docs/notebook/accuracy.md."""
     lines = ["| suite | run | pass | fail | no verdict | not for a DMG |", "|---|---|---|---|---|---|"]
     for group, row in totals(verdicts).items():
         run = row[PASS] + row[FAIL] + row[NONE]

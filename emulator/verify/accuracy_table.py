@@ -1,4 +1,4 @@
-"""Refresh the verdict table of docs/accuracy.md: `python -m emulator.verify.accuracy_table FOLDER DOCUMENT`.
+"""Refresh the verdict table of docs/notebook/accuracy.md: `python -m emulator.verify.accuracy_table FOLDER DOCUMENT`.
 
 Runs every test ROM below FOLDER and replaces the text between the two markers of DOCUMENT.
 """

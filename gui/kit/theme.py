@@ -77,7 +77,7 @@ def apply_theme(app: QApplication, name: str) -> Colors:
 
     The sheet names colours by their role, but Qt keeps what it resolved for a widget until that is polished again. To
     polish all at once takes 0.1 s for a thousand widgets, of which five in six are hidden, scrolled away or covered
-    (docs/app.md).
+    (docs/notebook/app.md).
     """
     global _current, _switch
     _current = colors(name)

@@ -4,7 +4,7 @@
     python -m scripts.endurance --kills 3 --minutes 2   a short one
     python -m scripts.endurance --only archive --minutes 0
 
-docs/robustness.md has the tables that it prints. The last line is one JSON object; exit status 0
+docs/notebook/robustness.md has the tables that it prints. The last line is one JSON object; exit status 0
 when every kill held and memory, descriptors and threads stayed flat.
 """
 

@@ -1,7 +1,7 @@
 """Files from outside: whatever they hold, they are read or refused in one line, soon.
 
 The long run is `python -m emulator.verify.fuzz_files`; for states that pass every check
-`python -m emulator.verify.fuzz_states` (docs/robustness.md has their figures).
+`python -m emulator.verify.fuzz_states` (docs/notebook/robustness.md has their figures).
 """
 
 from __future__ import annotations

@@ -213,8 +213,8 @@ def test_trace_prints_one_line_an_instruction(roms: Path, capsys: pytest.Capture
 
 def test_the_example_of_the_docs_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     checkout = Path(__file__).resolve().parents[2]
-    text = (checkout / "docs" / "python.md").read_text(encoding="utf-8")
+    text = (checkout / "docs" / "notebook" / "python.md").read_text(encoding="utf-8")
     code = text.split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(checkout)
-    exec(compile(code, "docs/python.md", "exec"), {})
+    exec(compile(code, "docs/notebook/python.md", "exec"), {})
     assert capsys.readouterr().out.startswith("(2, 144, 160) [0 1 2 3]")

@@ -1,6 +1,6 @@
 """Random bytes as ROMs, with memory fenced in; and proof that the fence holds.
 
-The full size is `python -m emulator fuzz` (docs/accuracy.md has its figures).
+The full size is `python -m emulator fuzz` (docs/notebook/accuracy.md has its figures).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 The picture's row 0 tells what it knows: the mask's bits, who plays, the frame's low bits; while a
 button is held the rows below are inverted. A
 checkpoint folder that does not exist cannot be loaded. Lines and files are written here in full, as
-docs/protocol.md and the modules' pictures of their layouts have them, by no code of the product.
+docs/reference/protocol.md and the modules' pictures of their layouts have them, by no code of the product.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ writes fits on the disk any more (a worker ends of itself then, others by KILL).
 - a run that was lost or stopped goes on from its last checkpoint to the same end as one left alone,
 - two services opened then say of every run what is true, and the same.
 
-docs/service.md has the table that this prints.
+docs/notebook/service.md has the table that this prints.
 """
 
 from __future__ import annotations

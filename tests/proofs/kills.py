@@ -10,7 +10,7 @@ k-th write on. Afterwards
 - the index says what became of the run and no less than what was announced,
 - the run resumes from its last announced checkpoint, or a newer one, and finishes.
 
-docs/robustness.md has the table that this prints. All roles are forked from this process, which has
+docs/notebook/robustness.md has the table that this prints. All roles are forked from this process, which has
 loaded torch once; those named "own" load it themselves and may be ended meanwhile.
 """
 

@@ -2,7 +2,7 @@
 
 One run is left alone. Each other run, with the same seed, is killed at a random instant and
 resumed: its next update records must equal the first run's bit for bit (clocks apart), and every
-line that was whole before the kill must still be there. docs/resume.md has figures.
+line that was whole before the kill must still be there. docs/notebook/resume.md has figures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/write_a_runner.md, typed from the page alone: a plug-in of 60 lines that really runs."""
+"""docs/reference/write_a_runner.md, typed from the page alone: a plug-in of 60 lines that really runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trainer_core.wire import records
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
 
-PAGE = CHECKOUT / "docs" / "write_a_runner.md"
+PAGE = CHECKOUT / "docs" / "reference" / "write_a_runner.md"
 FILE = re.compile(r"^`([\w/.]+)`[^\n]*:\n\n```\w+\n(.*?)```", re.MULTILINE | re.DOTALL)
 """A file of the page: its name, what it is for and a colon; then its text."""
 FOREVER = 10**12

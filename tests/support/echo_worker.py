@@ -4,7 +4,7 @@
 
 Writes a meta record, then update records whose values follow simple formulas, announces one
 checkpoint, answers commands, ends on stop or when stdin closes. It says all of it in its own words,
-as docs/protocol.md has them: what it shared with the code under test, no test could find wrong.
+as docs/reference/protocol.md has them: what it shared with the code under test, no test could find wrong.
 OPTIONS, or config.json's key `echo`, is JSON: {"updates", "interval_s", "ignore_stop",
 "ignore_term", "unsent" (updates that are in the log alone), "child", "child_session", "crash_at",
 "garbage", "compiles" (it says so until somebody makes the file `compiled`), "validates" (it says

@@ -1,6 +1,6 @@
 """How long hypothesis looks for damage that is not refused, and how a damaged checkpoint is made.
 
-`DMGLAB_FUZZ_EXAMPLES=20000` makes the longer runs that docs/robustness.md reports.
+`DMGLAB_FUZZ_EXAMPLES=20000` makes the longer runs that docs/notebook/robustness.md reports.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def test_rubbish_is_one_line_and_status_2(
         assert main([*command.split(), rubbish]) == 2, rubbish
         told = capsys.readouterr()
         assert json.loads(told.out)["error"], "one JSON object"
-        assert re.fullmatch(r"dmglab \w+: [^\n]+\n", told.err), told.err
+        assert re.fullmatch(r"dmglab [\w-]+: [^\n]+\n", told.err), told.err
         assert not list(tmp_path.iterdir()), "nothing was begun"
 
 

@@ -1,7 +1,7 @@
 """Whatever a file holds: each decoder reads it, or refuses it in one short line, soon and small.
 
 The decoders stand in `tests/support/decoders.py`. `DMGLAB_FUZZ_EXAMPLES=20000` makes the longer run
-that docs/robustness.md reports.
+that docs/notebook/robustness.md reports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/extending.md as tests: an algorithm is file and row, a metric is row and measure."""
+"""docs/reference/extending.md as tests: an algorithm is file and row, a metric is row and measure."""
 
 from __future__ import annotations
 

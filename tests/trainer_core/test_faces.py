@@ -271,10 +271,10 @@ def test_sb3_sees_ends_truncations_and_returns() -> None:
 @pytest.mark.slow
 def test_the_docs_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("stable_baselines3")
-    text = (CHECKOUT / "docs" / "faces.md").read_text(encoding="utf-8")
+    text = (CHECKOUT / "docs" / "notebook" / "faces.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
     assert len(code.strip().splitlines()) <= 22
-    exec(compile(code, "docs/faces.md", "exec"), {})
+    exec(compile(code, "docs/notebook/faces.md", "exec"), {})
     assert float(capsys.readouterr().out.rsplit(":", 1)[1]) >= 0.9
 
 

@@ -1,11 +1,13 @@
-"""`dmglab train --runner` tells how its own run goes, and not another one's of the same home."""
+"""`dmglab train --runner` reports its own run alone, and takes folders from where the user stands."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from trainer_core.cli.train_guest import Narrator
+from trainer_core.cli.train_guest import Manner, Narrator, order
 from trainer_core.service import EventReceived, RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.run_record import RunRecord, RunState
@@ -39,3 +41,13 @@ def test_only_its_own_run_is_told_of(capsys: pytest.CaptureFixture[str]) -> None
         told(EventReceived(run_id, event))
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[-1] for line in lines] == ["mine", "(periodic)"]
+
+
+def test_a_folder_is_named_from_where_the_user_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "recordings").mkdir()
+    monkeypatch.chdir(tmp_path)
+    argv = ["--data", "recordings", "--home", str(tmp_path)]
+    _, asked = order("d3rlpy", "train", argv, Manner)
+    assert asked.spec.options["data"] == str(tmp_path / "recordings")
+    _, asked = order("d3rlpy", "train", [*argv, "--data", "minari/elsewhere-v0"], Manner)
+    assert asked.spec.options["data"] == "minari/elsewhere-v0"

@@ -404,7 +404,7 @@ def test_the_command_says_ok(good: Lines, tmp_path: Path, capsys: pytest.Capture
 
 
 def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
-    text = (CHECKOUT / "docs" / "rl_observability.md").read_text()
+    text = (CHECKOUT / "docs" / "reference" / "records.md").read_text()
     block = re.search(r"```jsonl\n(.*?)```", text, re.DOTALL)
     assert block is not None
     log = tmp_path / "train_log.jsonl"

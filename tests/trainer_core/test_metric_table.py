@@ -32,7 +32,7 @@ def test_a_curve_beside_another_names_one_that_has_a_plot_of_its_own() -> None:
 
 
 def test_every_row_is_explained_in_the_documentation() -> None:
-    text = (CHECKOUT / "docs" / "rl_observability.md").read_text(encoding="utf-8")
+    text = (CHECKOUT / "docs" / "reference" / "records.md").read_text(encoding="utf-8")
     assert [row.name for row in METRICS if f"`{row.name}`" not in text] == []
 
 

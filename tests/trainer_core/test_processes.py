@@ -31,7 +31,7 @@ warm = pytest.mark.usefixtures("warm")
 
 
 class Child:
-    """A process that speaks docs/protocol.md."""
+    """A process that speaks docs/reference/protocol.md."""
 
     def __init__(self, module: str, folder: Path) -> None:
         self.process = subprocess.Popen(

@@ -88,7 +88,7 @@ cases = st.builds(
 
 
 class Statement:
-    """What docs/tasks.md says, in exact numbers and no shared line."""
+    """What docs/notebook/tasks.md says, in exact numbers and no shared line."""
 
     def __init__(self, case: Case) -> None:
         self.case = case

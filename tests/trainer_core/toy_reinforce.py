@@ -1,4 +1,4 @@
-"""An algorithm as docs/extending.md walks through it: REINFORCE, with a storage of its own.
+"""An algorithm as docs/reference/extending.md walks through it: REINFORCE, with a storage of its own.
 
 Williams 1992, doi:10.1007/BF00992696: no critic, no bootstrapping, one step per rollout. The row
 that names it is in test_extending.py.

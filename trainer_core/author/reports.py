@@ -34,7 +34,7 @@ LEAST_STARTS, SHORTEST_WAY, RANDOM_ALLOWED, ALIASING_ALLOWED = 32, 12, 0.05, 0.0
 LOOKED_AT, LOOKED_STEPS, HIDDEN_ALLOWED = 32, 48, 0.05
 """Consoles and steps whose whole screens `check` compares, and the share of them that may look like another one in the
 agent's picture. Of eleven homebrew tasks two went beyond it (0.14 and 0.35), which greedy play does not learn; the
-others lay below 0.013 (docs/learning.md)."""
+others lay below 0.013 (docs/notebook/learning.md)."""
 
 
 def check_task(

@@ -12,7 +12,7 @@ from trainer_core.lab.tasks import Reward
 STEP_COST = 0.005
 NOVELTY = 0.004
 """Below STEP_COST: where sprites or menus move, every picture is new, and a bonus above the cost of a step would pay
-for staying there (docs/tasks.md)."""
+for staying there (docs/notebook/tasks.md)."""
 LEAST_CORRELATION = -0.3
 """Below it the distance clearly rises on the way. Only new minima are paid and a detour costs nothing, so an
 uninformative distance does no harm, and a slightly informative one helps."""
@@ -20,7 +20,7 @@ SHORTEST_HORIZON, HORIZON_PER_STEP = 128, 4
 SHORT_STEP, AMBIGUOUS = 8, 0.2
 """Steps of at most so many frames, or a larger share of ambiguous pictures, call for two stacked pictures: one does not
 show what rises and what falls. A platformer of 8-frame steps and 34 % was learned in 0.4 times the steps with two
-(docs/learning.md)."""
+(docs/notebook/learning.md)."""
 LEAST_TAU = 0.002
 """Below it one more letter on a page, or a pixel of scrolling, separates goal and other pictures."""
 LEAST_GAMMA, MOST_GAMMA = 0.97, 0.998

@@ -196,6 +196,9 @@ bench cycles | bench.cycles.run | - | open and close an environment many times a
 bench peers | bench.peers.run | - | measure the consoles and PyBoy on the same work
     bench peers --rom game.gb
     bench peers --rom game.gb --device cuda:0
+verify-claims | verify_claims.run | - | repeat the measurements of docs/results that are possible on this machine
+    verify-claims
+    verify-claims --only kills first_stage_steps
 doctor | doctor.run | - | report device, driver, versions, compiled kernels and caches of this machine
     doctor
     doctor --compile

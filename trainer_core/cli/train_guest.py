@@ -58,8 +58,18 @@ def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[
     runner = find_runner(runner_id)
     options = parse(_options(runner, manner), f"{command} --runner {runner_id}", argv)
     neutral = {name: getattr(options, name) for name in NEUTRAL if hasattr(options, name)}
-    spec = RunSpec.from_dict(runner_id, neutral | dataclasses.asdict(options.run))
+    spec = RunSpec.from_dict(runner_id, neutral | dataclasses.asdict(options.run) | _absolute_folders(options.run))
     return options, Order(runner, spec, home_paths(options.home), options.name)
+
+
+def _absolute_folders(chosen: Any) -> dict[str, str]:
+    """Return the folders that are named from where the user stands: the trainer's process runs elsewhere."""
+    named = {
+        field.name: getattr(chosen, field.name)
+        for field in dataclasses.fields(chosen)
+        if field.metadata.get("is_folder")
+    }
+    return {name: str(Path(text).absolute()) for name, text in named.items() if text and Path(text).exists()}
 
 
 def detach(asked: Order) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """N Game Boys as a Stable-Baselines3 VecEnv; SB3 itself is not a dependency of DMG Lab.
 
-docs/faces.md has the twenty lines that learn with it.
+docs/notebook/faces.md has the twenty lines that learn with it.
 """
 
 from __future__ import annotations

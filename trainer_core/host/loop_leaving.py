@@ -3,7 +3,7 @@
 A deterministic policy on a deterministic console repeats itself for ever once a picture recurs: it walks into a wall
 and sees the same picture. Here each picture of an episode is answered by the buttons in turn, the likeliest first, each
 as often as the others. That is a rotor-router walk (Priezzhev, Dhar, Dhar and Krishnamurthy 1996): without random
-numbers it visits everything that can be reached and left again. docs/tasks.md has figures.
+numbers it visits everything that can be reached and left again. docs/notebook/tasks.md has figures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""First steps of our processes, before and while torch loads (ADR 25, docs/learning.md).
+"""First steps of our processes, before and while torch loads (ADR 25, docs/notebook/learning.md).
 
 While Python imports the emulator's kernels, threads that need no Python map torch's libraries and, with a GPU, open
 CUDA's context.

@@ -26,5 +26,5 @@ class DawdlingWatch:
         return (
             f"warning: a step earns {scalars['reward_mean']:+.4f} on average and no goal was "
             f"reached in {PATIENCE} records: the reward may pay for dawdling; keep novelty_bonus "
-            "below step_cost in task.toml (docs/tasks.md)"
+            "below step_cost in task.toml (docs/reference/files.md)"
         )

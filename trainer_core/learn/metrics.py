@@ -1,6 +1,6 @@
 """Reduction of rollouts to one record, on the device, with one read by the host.
 
-`measures.py` has the measurements, wire/metric_names.py the reduction of each metric; docs/rl_observability.md
+`measures.py` has the measurements, wire/metric_names.py the reduction of each metric; docs/reference/records.md
 describes both in words, and a test recomputes each scalar from a full trace.
 """
 

@@ -78,7 +78,7 @@ class PatchConv2d(nn.Conv2d):
     """Convolution with adjacent windows: on a CPU one product of patches and weights.
 
     The same function with the same parameters as nn.Conv2d(planes, width, size, stride=size). oneDNN's gradient of such
-    a convolution takes more than half of a step of the small network on a CPU without AVX-512 (docs/learning.md,
+    a convolution takes more than half of a step of the small network on a CPU without AVX-512 (docs/notebook/learning.md,
     notebook 6).
     """
 

@@ -4,7 +4,7 @@ A Game Boy draws with tiles of 8x8 pixels, and the network's first layer reads p
 a minibatch of `leave_bedroom` 150 differ, of `nectar_run` 900. So the first layer is a product of the different patches
 with the weights, and so is the second, once for each of the nine positions of a patch in its window; for each picture
 it only remains to add nine rows. The same function of the same parameters as `policy.PixelActorCritic`, with sums in
-another order (docs/learning.md, notebook 12).
+another order (docs/notebook/learning.md, notebook 12).
 """
 
 from __future__ import annotations

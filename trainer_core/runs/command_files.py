@@ -2,7 +2,7 @@
 
 The host of the run (an app, `dmglab train`, the detached host) checks `mail/` a few times a second, takes the commands
 and writes answers. Plain files need no socket, work on any path and file system, and are deleted with the run's
-directory. Each holds one line of docs/protocol.md.
+directory. Each holds one line of docs/reference/protocol.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check of a train_log.jsonl against docs/rl_observability.md; it reports findings and raises none.
+"""Check of a train_log.jsonl against docs/reference/records.md; it reports findings and raises none.
 
 `record_check` judges each record by itself; this module compares it with the records before. A log is read line by line
 and not stored, so that its length costs no memory.

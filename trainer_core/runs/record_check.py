@@ -1,4 +1,4 @@
-"""Check of one record by itself against docs/rl_observability.md."""
+"""Check of one record by itself against docs/reference/records.md."""
 
 from __future__ import annotations
 

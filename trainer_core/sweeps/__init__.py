@@ -1,1 +1,1 @@
-"""Sweeps: many runs of one question, side by side, with early stopping (docs/sweeps.md)."""
+"""Sweeps: many runs of one question, side by side, with early stopping (docs/notebook/sweeps.md)."""

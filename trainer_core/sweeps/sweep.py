@@ -36,9 +36,9 @@ LEAST_FACTOR, MOST_FACTOR = 2, 100
 
 
 def check_metric(name: str) -> None:
-    """Raise ConfigError unless an update record may contain it (docs/rl_observability.md)."""
+    """Raise ConfigError unless an update record may contain it (docs/reference/records.md)."""
     if name != SUCCESS and name not in {row.name for row in METRICS}:
-        raise ConfigError(f"no metric '{shown(name)}': say success, or a name of docs/rl_observability.md")
+        raise ConfigError(f"no metric '{shown(name)}': say success, or a name of docs/reference/records.md")
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):

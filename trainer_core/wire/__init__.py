@@ -1,5 +1,5 @@
 """Types shared by all processes: records, commands, options, frames, paths.
 
 They import only the standard library and msgspec, so that the app, the service and the command line load neither torch
-nor Warp. docs/protocol.md describes the formats in prose.
+nor Warp. docs/reference/protocol.md describes the formats in prose.
 """

@@ -1,7 +1,7 @@
 """Table of our trainer's learning algorithms, one row each; reading it needs no torch.
 
 The rows give the choices of the command line and the form, the rules of the configuration, and the name of the
-implementation, which `trainer_core.learn.registry` imports when a run begins. docs/extending.md describes how to add
+implementation, which `trainer_core.learn.registry` imports when a run begins. docs/reference/extending.md describes how to add
 one.
 """
 
@@ -80,7 +80,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             implementation="trainer_core.learn.a2c:A2C",
             fields=("num_minibatches", "gae_lambda", "ent_coef", "vf_coef", "normalize_advantage"),
             caution="A2C does not learn Pocket Quest's first stage: 19 % after 186,000 steps, "
-            "where PPO has 100 % after 31,000 (docs/learning.md)",
+            "where PPO has 100 % after 31,000 (docs/notebook/learning.md)",
         ),
     )
 }

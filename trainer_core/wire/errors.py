@@ -73,7 +73,7 @@ class ConfigError(LabError):
 
 
 class ProtocolError(LabError):
-    """A line or file that does not follow docs/protocol.md."""
+    """A line or file that does not follow docs/reference/protocol.md."""
 
 
 class TaskError(LabError):

@@ -77,7 +77,7 @@ class CorlRunner(GuestRunner):
         yield judged(
             "Dataset",
             lambda: DatasetCache(home).find(config.data, config.data_sha256).words,
-            "Give a local Minari dataset as --data (docs/runners.md makes one)",
+            "Give a local Minari dataset as --data (docs/notebook/runners.md makes one)",
         )
 
 

@@ -86,7 +86,7 @@ class PictureMemory(RandomMemory):
     """skrl's memory with pictures as bytes, and minibatches drawn anew in each epoch.
 
     skrl's own `sample_all` always cuts the rollout into the same consecutive steps of all envs: such samples are alike,
-    and PPO then needs more of them (docs/runners.md has how many).
+    and PPO then needs more of them (docs/notebook/runners.md has how many).
     """
 
     def create_tensor(self, name: str, *, dtype: torch.dtype | None = None, **options: Any) -> bool:

@@ -19,7 +19,7 @@ POLICIES = ("small", "nature", "impala")
 CPU_ENVS, CPU_PARTS = 32, 8
 """Numbers of our preset `laptop`."""
 GPU_ENVS, GPU_PARTS = 1024, 32
-"""Half the minibatches of our preset `gpu`: one costs skrl more (docs/learning.md)."""
+"""Half the minibatches of our preset `gpu`: one costs skrl more (docs/notebook/learning.md)."""
 EVAL_UPDATES, CHECKPOINT_UPDATES = 20, 100
 
 

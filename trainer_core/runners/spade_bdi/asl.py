@@ -83,7 +83,7 @@ def parse(path: Path, actions: Any) -> tuple[Any, Any]:
     # agentspeak reads an unknown action as a belief that nobody has: the plan could never continue.
     unknown = [line for line in found.warnings if UNKNOWN_ACTION in line]
     if unknown:
-        raise ConfigError(f"{unknown[0]}; docs/runners.md lists what plans can do")
+        raise ConfigError(f"{unknown[0]}; docs/notebook/runners.md lists what plans can do")
     return tree, agent
 
 

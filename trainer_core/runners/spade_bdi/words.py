@@ -14,7 +14,7 @@ ACTION_ARITIES = (
     (".choose", 3),
     (".credit", 3),
 )
-"""Actions of plans beside AgentSpeak's own, with arities; docs/runners.md describes them."""
+"""Actions of plans beside AgentSpeak's own, with arities; docs/notebook/runners.md describes them."""
 PERCEPTS = ("episode", "step", "still", "seen", "ended", "coach")
 """Beliefs that the lab maintains: from pictures and from an episode's end; `coach("JID")` is the coach's address."""
 SUCCESS, TIMEOUT = "success", "timeout"
