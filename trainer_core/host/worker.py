@@ -2,7 +2,8 @@
 
 TRAINEE_MODULE belongs to a library and runs in that library's interpreter: its `make_trainee(host)` returns the
 trainee. Without it our own trainee is used. Events go to a private duplicate of file descriptor 1, stray prints to
-standard error; commands come on standard input, whose end means that the parent is gone. See docs/reference/protocol.md.
+standard error; commands come on standard input, whose end means that the parent is gone
+(docs/reference/protocol.md).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The cost of a minibatch is that of its different pictures (`distinct.py`), and w
 different patches (`tiles.py`): little work, done on one thread while another prepares the next minibatch. Other
 networks, and pictures without tiles, are processed in as many parallel parts as there are threads. torch's own threads
 split every product and synchronise after each, hundreds of times a step, which is slow as soon as another process needs
-a core (docs/notebook/learning.md, notebook 7). Parts of a minibatch synchronise once a step. The gradient is the same sum in
-another order; the order is fixed, so that runs with as many threads repeat bit for bit.
+a core (docs/notebook/learning.md, notebook 7). Parts of a minibatch synchronise once a step. The gradient is the same
+sum in another order; the order is fixed, so that runs with as many threads repeat bit for bit.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class PatchConv2d(nn.Conv2d):
     """Convolution with adjacent windows: on a CPU one product of patches and weights.
 
     The same function with the same parameters as nn.Conv2d(planes, width, size, stride=size). oneDNN's gradient of such
-    a convolution takes more than half of a step of the small network on a CPU without AVX-512 (docs/notebook/learning.md,
-    notebook 6).
+    a convolution takes more than half of a step of the small network on a CPU without AVX-512
+    (docs/notebook/learning.md, notebook 6).
     """
 
     def __init__(self, planes: int, width: int, size: int) -> None:

@@ -1,8 +1,8 @@
 """Table of our trainer's learning algorithms, one row each; reading it needs no torch.
 
 The rows give the choices of the command line and the form, the rules of the configuration, and the name of the
-implementation, which `trainer_core.learn.registry` imports when a run begins. docs/reference/extending.md describes how to add
-one.
+implementation, which `trainer_core.learn.registry` imports when a run begins. docs/reference/extending.md describes how
+to add one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Our networks as matrix products, and a minibatch of them as two captured CUDA graphs; for GPUs.
 
 cuDNN's libraries take three seconds to load, and a minibatch of a small network is hundreds of launches of microseconds
-each (docs/notebook/learning.md has both). Same parameters and function as `PixelActorCritic.forward`; skrl is not imported here.
+each (docs/notebook/learning.md has both). Same parameters and function as `PixelActorCritic.forward`; skrl is not
+imported here.
 """
 
 from __future__ import annotations
