@@ -10,6 +10,7 @@ from typing import Any
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.lab.roms import known_roms
 from trainer_core.lab.tasks import BUILT_IN_TASKS, list_tasks
+from trainer_core.wire.spec import from_fields
 
 
 def find_home(given: str | os.PathLike[str] | None) -> HomePaths:
@@ -45,7 +46,6 @@ def make_task(
     """
     from trainer_core.author.new_task import NewTask
     from trainer_core.author.new_task import make_task as write_task
-    from trainer_core.wire.spec import from_fields
 
     with tempfile.TemporaryDirectory() as folder:
         words = Path(folder) / f"{task.rsplit('/')[-1]}.txt"

@@ -275,7 +275,7 @@ class Emulator:
 
     def reset(
         self,
-        mask: wp.array[Any] | np.ndarray | None = None,
+        mask: wp.array[Any] | np.ndarray | OnDevice | None = None,
         states: StateCache | None = None,
         index: wp.array[Any] | np.ndarray | None = None,
     ) -> None:

@@ -21,7 +21,9 @@ HEAVY = {
         trainer_core/cli/bench/rig.py: torch trainer_core.envs.sharded_emulator trainer_core.host.provenance
         trainer_core/cli/bench/train_bench.py: torch trainer_core.cli.local_run trainer_core.envs.startable
             trainer_core.host.native trainer_core.host.provenance trainer_core.host.ranks
+        dmglab/library.py: trainer_core.author.new_task
         trainer_core/cli/demo.py: trainer_core.cli.local_run
+        trainer_core/cli/verify_claims.py: torch trainer_core.host.provenance
         trainer_core/cli/doctor.py: torch trainer_core.host.provenance
         trainer_core/cli/eval.py: torch trainer_core.envs.build trainer_core.envs.startable
             trainer_core.host.checkpoint trainer_core.host.evaluate trainer_core.host.loop_leaving
@@ -67,7 +69,14 @@ HEAVY = {
     # Warp reads the text of every kernel of it: 0.2 s and 0.6 s, and few searches end with code.
     "emulator.kernels.executors.uniform": "emulator/hot_code/adopt.py: emulator.hot_code.compile_gpu",
     "emulator.kernels.executors.native": "emulator/hot_code/adopt.py: emulator.hot_code.compile_cpu",
-    "msgspec": "trainer_core/wire/process_guard.py: trainer_core.wire.errors",  # a guard is forked before all else
+    "msgspec": """
+        dmglab/__init__.py: trainer_core.envs.compile_progress
+        dmglab/registration.py: trainer_core.lab.manifest_checks trainer_core.lab.tasks
+            trainer_core.wire.regular_files
+        trainer_core/wire/process_guard.py: trainer_core.wire.errors
+        """,  # a guard is forked before all else
+    "platformdirs": "dmglab/registration.py: trainer_core.lab.paths",
+    "torchrl": "dmglab/environments.py: dmglab.torchrl_env tests/packaging/test_public_face.py: torchrl.envs.utils",
     "numpy": """
         trainer_core/cli/importing.py: trainer_core.play.clips.opening
         trainer_core/cli/replay.py: trainer_core.envs.recording_writer
@@ -86,7 +95,6 @@ HEAVY = {
     "http.cookiejar": "trainer_core/envs/single_game.py: trainer_core.envs.arc.game",  # with urllib and ssl
     "importlib.metadata": """
         dmglab/__init__.py: importlib.metadata
-        trainer_core/cli/main.py: importlib.metadata
         trainer_core/runners/catalog.py: importlib.metadata
         trainer_core/service/bug_report.py: importlib.metadata
         """,  # with all of email
@@ -110,6 +118,7 @@ HEAVY = {
         """,
     "sdl2": "gui/features/play/gamepad.py: sdl2 trainer_core/play/sdl_output.py: sdl2",
     "stable_baselines3": """
+        dmglab/environments.py: trainer_core.envs.sb3_vec_env
         tests/trainer_core/test_faces.py: stable_baselines3.common.vec_env trainer_core.envs.sb3_vec_env
         """,
     "transformers": "trainer_core/runners/rllm/in_verl/dmglab_rollout.py: transformers",
@@ -117,6 +126,7 @@ HEAVY = {
 }
 """By what they load: `file: the modules that its functions import`."""
 WAITING = """
+    dmglab/__init__.py: trainer_core.wire.environment
     dmglab/programs.py: gui.__main__ trainer_core.cli.main
     trainer_core/runners/rllm/in_verl/dmglab_cpu.py: verl.workers verl.workers.engine.base
     scripts/compare_checkouts.py: emulator emulator.emulator

@@ -450,7 +450,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "gymnasium's": (lambda f: gymnasium.make("dmglab/tiny_gaol-v0"), NameNotFound, "mean: `tiny_goal`"),
     "env's device": (lambda f: dmglab.make("tiny_goal", device="cuda:63"), LAB, "cuda:63: "),
     "gymnasium's device": (lambda f: gymnasium.make("dmglab/tiny_goal-v0", device="cuda:63"), LAB, "cuda:63: "),
-    "closed env": (lambda f: closed_env().step([0]), ClosedEnvironmentError, "is closed; make it again"),
+    "closed env": (lambda f: closed_env().step(torch.tensor([0])), ClosedEnvironmentError, "is closed; make it again"),
     "closed env's reset": (lambda f: closed_env().reset(), ClosedEnvironmentError, "is closed; make it again"),
     "half an env": (lambda f: dmglab.make("tiny_goal", 2.5), LAB, "num_envs=2.5: give a whole"),  # type: ignore[arg-type]
     "actions' type": (act(torch.zeros(4)), ValueError, r"actions of type float32 and shape \(4,\): give 4 whole"),
