@@ -33,6 +33,7 @@ DAMAGED = settings(
 )
 OTHERS = {
     "emulator/verify/": "a tool of ours reads what it wrote itself",
+    "trainer_core/cli/verify_claims.py": "figures of the checkout, and what our own commands print",
     "trainer_core/cli/bench/": "a bench reads its own replays, by read_arrays",
     "emulator/__main__.py": "reads by job_files.read_json, which is tried",
     "emulator/tools/png.py": "reference pictures of test suites, for developers",
