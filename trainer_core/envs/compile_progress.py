@@ -11,8 +11,10 @@ from emulator.launch.compile_watch import CompileWatch
 from trainer_core.wire.records import COMPILING
 
 SECONDS = {"executors.native": 41.0, "ppu.render_parallel": 6.0}
-"""Seconds of the modules that a first native run on the CPU compiles, on two busy cores (docs/notebook/app.md); progress
-is computed from their ratio. The times of other modules are unknown."""
+"""Seconds of the modules that a first native run on the CPU compiles, on two busy cores (docs/notebook/app.md).
+
+Progress is computed from their ratio. The times of other modules are unknown.
+"""
 Tell = Callable[[str, float], None]
 """Type of a listener, which receives the detail, and the progress from 0 to 1 or -1."""
 
@@ -73,7 +75,7 @@ _story = _Story()
 
 
 def tell_on_stderr() -> None:
-    """Report long compiling on standard error from now on, unless there is another listener."""
+    """Report on standard error from now on when kernels compile for long, unless there is another listener."""
     _story.watch.install()
 
 
