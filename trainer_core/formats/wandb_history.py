@@ -2,8 +2,8 @@
 
 Three JSON files: `history.jsonl`, one object a record with W&B's `_step`, `_timestamp` and `_runtime` beside our
 metrics; `config.json`; `summary.json`, the last value of each metric. This is the form of W&B's history, not its
-client's undocumented binary file: docs/notebook/service.md has the six lines that log it with the `wandb` package, offline
-or not.
+client's undocumented binary file: docs/notebook/service.md has the six lines that log it with the `wandb` package,
+offline or not.
 """
 
 from __future__ import annotations

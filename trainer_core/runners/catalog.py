@@ -1,9 +1,9 @@
 """Catalog of the runners that app and command line can start: ours and plug-ins.
 
 A plug-in is an installed distribution with an entry point of the group `dmglab.runners`, whose name is the runner's id
-and whose object is an AgentRunner (docs/reference/write_a_runner.md). Ours are in pyproject.toml too, but are read from here:
-a checkout has no metadata, and that of an editable install may be older than the code. A runner's module is imported on
-first use.
+and whose object is an AgentRunner (docs/reference/write_a_runner.md). Ours are in pyproject.toml too, but are read from
+here: a checkout has no metadata, and that of an editable install may be older than the code. A runner's module is
+imported on first use.
 """
 
 from __future__ import annotations
