@@ -1,13 +1,13 @@
-"""DMG Lab from Python: Game Boys by the thousand, tasks as environments, trainings, policies.
+"""DMG Lab from Python: batches of thousands of Game Boys, tasks as environments, training, policies.
 
-This package is the public face; names below `emulator`, `trainer_core` and `gui` may change with
-any version. Importing it takes milliseconds: what a name needs (Warp, torch) is loaded when that
-name is first used. Gymnasium then knows every task as `dmglab/TASK-v0`, with dots for the slashes
-of TASK. docs/reference/python.md lists everything on one page.
+This package is the public API; names below `emulator`, `trainer_core` and `gui` may change with
+any version. Importing it takes milliseconds: the libraries of a name (Warp, torch) are loaded when
+the name is first used. It registers every task with Gymnasium as `dmglab/TASK-v0`, with dots for
+the slashes of TASK. docs/reference/python.md lists everything on one page.
 
-In a checkout `emulator`, `trainer_core` and `gui` lie beside this folder; in an installation they
-lie in a folder below it, so that they meet nobody else's packages of these names, and are found
-after all others (docs/adr/0026-one-package-and-plug-ins.md).
+In a checkout `emulator`, `trainer_core` and `gui` lie beside this folder. In an installation they
+lie in a folder below it, which is searched last, so that they hide no other packages of the same
+names (docs/adr/0026-one-package-and-plug-ins.md).
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ __version__: str
 
 _HERE = Path(__file__).resolve().parent
 _SHELF = _HERE / "own-packages"
-"""What setup.py makes in a wheel. With its dash it is no package: no module gets a second name."""
+"""Folder that setup.py makes in a wheel. Its dash keeps it from being a package with a second name for each module."""
 IS_INSTALLED = _SHELF.is_dir()
 PACKAGES = str(_SHELF if IS_INSTALLED else _HERE.parent)
-"""The folder that our packages lie in."""
+"""Folder of the packages `emulator`, `trainer_core` and `gui`."""
 _MODULE_OF = {
     "GameBoy": "dmglab.console",
     "Memory": "dmglab.console",
@@ -91,7 +91,7 @@ register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first asked for; it is the module's own from then on."""
+    """Load a public name at its first use and keep it in the module."""
     if name == "__version__":
         found: Any = _version()
     elif name in _MODULE_OF:
@@ -103,10 +103,10 @@ def __getattr__(name: str) -> Any:
 
 
 def _load(name: str) -> Any:
-    """Return what a public name stands for. Raises ImportError that says what to install."""
+    """Return the object of a public name. Raises ImportError naming the missing library to install."""
     from trainer_core.wire.environment import tell_libraries_unless_told
 
-    # Else the threads of torch, which may be loaded now, keep cores busy while they wait for each other.
+    # Without this, torch's threads (torch may be loaded now) keep cores busy while they wait for each other.
     tell_libraries_unless_told(OMP_WAIT_POLICY="PASSIVE")
     try:
         found = getattr(importlib.import_module(_MODULE_OF[name]), name)
@@ -128,7 +128,7 @@ def _version() -> str:
         from importlib.metadata import version
 
         return version("dmglab")
-    import tomllib  # a checkout's metadata may be older than it, or not there
+    import tomllib  # installed metadata may be absent or older than the checkout
 
     with (_HERE.parent / "pyproject.toml").open("rb") as file:
         return tomllib.load(file)["project"]["version"]

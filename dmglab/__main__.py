@@ -1,4 +1,4 @@
-"""`python -m dmglab` is the program `dmglab`."""
+"""Entry point of `python -m dmglab`, the same as the program `dmglab`."""
 
 from dmglab.programs import lab
 

@@ -1,4 +1,4 @@
-"""One Game Boy with a cartridge, driven by names: `GameBoy`."""
+"""One Game Boy with a cartridge, controlled by the names of its buttons: `GameBoy`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _ADDRESSES = 0x10000
 
 
 class GameBoy:
-    """One Game Boy, switched on with a cartridge in it.
+    """One Game Boy, switched on with a cartridge.
 
     `rom`: the path of a .gb file, its bytes, or a `Cartridge`. `device`: `cpu` or `cuda:N`. Raises
-    EmulatorError, one line, for a file that is no ROM and a device that is not there. Use it in a
-    `with` statement, or call `close`, to give its memory back early.
+    EmulatorError, one line, for a file that is no ROM and for a missing device. Use it in a `with`
+    statement, or call `close`, to free its memory early.
     """
 
     def __init__(self, rom: str | os.PathLike[str] | bytes | Cartridge, device: str = "cpu") -> None:
         self._open: Emulator | None = Emulator(rom, 1, device)
         self._held = 0
         self.frames = 0
-        """Frames that were run since this object was made."""
+        """Number of frames that this object has run."""
         self.memory = Memory(self)
         """Memory as the CPU sees it: `memory[0xC000]` is an int, `memory[0xC000:0xC010]` uint8[16]."""
 
@@ -47,32 +47,32 @@ class GameBoy:
         self.close()
 
     def close(self) -> None:
-        """Give the console's memory back; whatever is asked of it later is an error. A second call does nothing."""
+        """Free the console's memory; every later use is an error. A second call does nothing."""
         if self._open is not None:
             self._open.close()
             self._open = None
 
     @property
     def emulator(self) -> Emulator:
-        """The batch of one console behind this object. Raises EmulatorError once it is closed."""
+        """Batch of one console behind this object. Raises EmulatorError once it is closed."""
         if self._open is None:
             raise EmulatorError("this GameBoy is closed; open the ROM again with dmglab.GameBoy(...)")
         return self._open
 
     @property
     def title(self) -> str:
-        """The game's name in the cartridge's header, or that of its file."""
+        """Title in the cartridge's header, or the file's name if the header has none."""
         cartridge = self.emulator.cartridges[0]
         return cartridge.header.title or cartridge.name
 
     def run(self, frames: int = 1) -> None:
-        """Run so many frames of 1/59.7 s, 1 to 10,000, with the buttons down that `hold` pressed."""
+        """Run 1 to 10,000 frames of 1/59.7 s with the buttons of `hold` pressed."""
         self._run(self._held, frames)
 
     def press(self, buttons: Names, frames: int = 24, hold: int = 8) -> None:
-        """Press buttons, let them go after `hold` frames, and run `frames` frames in all.
+        """Press buttons, release them after `hold` frames, and run `frames` frames in total.
 
-        Buttons that `hold` pressed stay down. A `hold` of `frames` or more lets go at the end.
+        Buttons pressed by the method `hold` stay pressed. A `hold` of `frames` or more releases at the end.
         """
         hold, frames = whole_number("hold", hold, 1, 10_000), whole_number("frames", frames, 1, 10_000)
         pressed = self._held | button_mask(buttons)
@@ -81,11 +81,11 @@ class GameBoy:
             self._run(self._held, frames - hold)
 
     def hold(self, buttons: Names) -> None:
-        """Keep buttons down in every later `run` and `press`, until `release`."""
+        """Keep buttons pressed in every later `run` and `press`, until `release`."""
         self._held |= button_mask(buttons)
 
     def release(self, buttons: Names | None = None) -> None:
-        """Let buttons go that `hold` pressed; all of them without an argument."""
+        """Release buttons that `hold` pressed; without an argument all of them."""
         self._held &= 0 if buttons is None else ~button_mask(buttons)
 
     def screen(self, rgb: bool = False) -> NDArray[np.uint8]:
@@ -98,19 +98,19 @@ class GameBoy:
         return np.repeat(_GREYS[shades][..., None], 3, axis=2) if rgb else shades.copy()
 
     def observation(self) -> NDArray[np.uint8]:
-        """Return what an agent would see, uint8[72, 80]: means of 2 by 2 pixels, 0 the lightest to 255."""
+        """Return the observation of an agent, uint8[72, 80]: means of 2 by 2 pixels, 0 the lightest to 255."""
         return self.emulator.observations().numpy()[0] * np.uint8(255 // MAX_SHADE)
 
     def registers(self) -> dict[str, int]:
-        """Return the CPU's registers a f b c d e h l sp pc, and ime."""
+        """Return the CPU registers a f b c d e h l sp pc, and ime."""
         return self.emulator.registers()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole state of the console into a file. Raises OSError where that cannot be written."""
+        """Write the whole state of the console to a file. Raises OSError if the file cannot be written."""
         self.emulator.save_state(path)
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Go on from a state that `save` wrote. Raises EmulatorError for another ROM's, and for no state."""
+        """Continue from a file of `save`. Raises EmulatorError for another ROM's state, and for any other file."""
         self.emulator.load_state(path)
 
     def snapshot(self) -> Snapshot:
@@ -118,7 +118,7 @@ class GameBoy:
         return self.emulator.snapshot()
 
     def restore(self, state: Snapshot) -> None:
-        """Go on from a state of `snapshot`. Raises EmulatorError for another ROM's."""
+        """Continue from a state of `snapshot`. Raises EmulatorError for another ROM's state."""
         self.emulator.restore(state)
 
     def reset(self) -> None:
@@ -131,10 +131,10 @@ class GameBoy:
 
 
 class Memory:
-    """The 65,536 bytes that a console's CPU sees, banks as they are switched in now.
+    """The 65,536 bytes of a console's address space, with the banks that are mapped now.
 
-    Reading has no side effects. RAM alone can be written: 8000-FE9F and FF80-FFFE. Slices have no
-    step; an address that is not there is an EmulatorError.
+    Reading has no side effects. Only RAM can be written: 8000-FE9F and FF80-FFFE. Slices have no
+    step. Raises EmulatorError for an address outside the address space.
     """
 
     def __init__(self, console: GameBoy) -> None:
@@ -158,7 +158,7 @@ class Memory:
     def __setitem__(self, address: int | slice, value: int | bytes | Sequence[int] | NDArray[Any]) -> None:
         first, count = _span(address)
         given = 1 if isinstance(value, int) else len(value)
-        if isinstance(address, slice) and given == 1:  # one byte, everywhere
+        if isinstance(address, slice) and given == 1:  # one byte for all addresses
             value = [value if isinstance(value, int) else int(value[0])] * count
         elif given != count:
             raise EmulatorError(f"{given} bytes for {count} addresses from 0x{first:04X} on: give one, or {count}")
@@ -166,7 +166,7 @@ class Memory:
 
 
 def _span(address: int | slice) -> tuple[int, int]:
-    """Return the first address that is meant, and how many; EmulatorError names what is none."""
+    """Return the first address and the number of addresses. Raises EmulatorError for invalid ones."""
     if not isinstance(address, slice):
         return whole_number("address", address, 0, _ADDRESSES - 1), 1
     start = whole_number("address", 0 if address.start is None else address.start, 0, _ADDRESSES - 1)

@@ -1,4 +1,4 @@
-"""Tasks as batches of environments whose tensors stay on the device: `make`, `make_torchrl`."""
+"""Tasks as batches of environments: `make`, `make_sb3` and `make_torchrl`."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def make(
     render_mode: str | None = None,
     home: str | os.PathLike[str] | None = None,
 ) -> BatchedEnv:
-    """Open a task as `num_envs` environments in one batch; what it returns are torch tensors on `device`.
+    """Open a task as a batch of `num_envs` environments, whose values are torch tensors on `device`.
 
     `task`: an id of `dmglab.tasks()`, or a task's folder. `stack_k`: pictures in an observation.
-    `held_out`: begin where trainings never begin. `info_mode`: `full` columns of N, `stats` five
-    means, `none`. `home`: the data folder; default DMGLAB_HOME. Raises LabError, one line, for an
-    unknown task (with the nearest names), a device that is not there, an impossible number.
+    `held_out`: begin in start states that training does not use. `info_mode`: `full` columns of N,
+    `stats` five means, `none`. `home`: the data folder; default DMGLAB_HOME. Raises LabError, one
+    line, for an unknown task (with the nearest names), a missing device, an impossible number.
     """
     return BatchedEnv(
         task,
@@ -59,7 +59,7 @@ def make_sb3(
     held_out: bool = False,
     home: str | os.PathLike[str] | None = None,
 ) -> DmgLabSb3VecEnv:
-    """Open a task as Stable-Baselines3's `VecEnv`; arguments as `make`. Needs `stable-baselines3`."""
+    """Open a task as Stable-Baselines3's `VecEnv`; arguments as for `make`. Needs `stable-baselines3`."""
     with _named("stable_baselines3", "stable-baselines3"):
         from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
 
@@ -82,7 +82,7 @@ def make_torchrl(
     held_out: bool = False,
     home: str | os.PathLike[str] | None = None,
 ) -> TorchRLEnv:
-    """Open a task as TorchRL's `EnvBase` with batch size [num_envs]; arguments as `make`. Needs `torchrl`."""
+    """Open a task as TorchRL's `EnvBase` with batch size [num_envs]; arguments as for `make`. Needs `torchrl`."""
     with _named("torchrl", "torchrl"), _named("tensordict", "torchrl"):
         from dmglab.torchrl_env import TorchRLEnv
 
@@ -98,7 +98,7 @@ def _whole(num_envs: int) -> int:
 
 @contextlib.contextmanager
 def _named(module: str, package: str) -> Iterator[None]:
-    """Say in one line what to install where `module` is not."""
+    """Replace an ImportError of `module` by one line that names `package` to install."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -14,17 +14,17 @@ from trainer_core.wire.spec import from_fields
 
 
 def find_home(given: str | os.PathLike[str] | None) -> HomePaths:
-    """Return the paths of a data folder; None is DMGLAB_HOME or the usual one."""
+    """Return the paths of a data folder; None is DMGLAB_HOME or the default folder."""
     return HomePaths((Path(given) if given is not None else default_home()).expanduser().resolve())
 
 
 def tasks(home: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """Return id and title of each task: built-in and shipped ones, and those of the data folder `home`."""
+    """Return the title of each task by its id: built-in and shipped tasks, and tasks of the data folder `home`."""
     return BUILT_IN_TASKS | {task.id: task.manifest.title for task in list_tasks(find_home(home))}
 
 
 def roms(home: str | os.PathLike[str] | None = None) -> dict[str, Path]:
-    """Return name and path of each ROM: the games that come with DMG Lab, and those of `dmglab rom add`."""
+    """Return the path of each ROM by its name: the games of DMG Lab, and ROMs added by `dmglab rom add`."""
     return {rom.path.stem: rom.path for rom in reversed(known_roms(find_home(home)))}
 
 
@@ -37,12 +37,12 @@ def make_task(
     home: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> str:
-    """Make a task of a ROM from a text that says what to press until its goal is on the screen; return its id.
+    """Make a task from a ROM and a script of buttons that lead to the goal; return the task's id.
 
-    `task`: the new id, as `mine/first_door`. `script`: words as `wait 180 START 3 UP A begin 6 RIGHT B`:
+    `task`: the new id, like `mine/first_door`. `script`: words like `wait 180 START 3 UP A begin 6 RIGHT B`:
     frames without a button, then one button a step of 24 frames (a number before it repeats it);
-    `begin` is where episodes begin, the last picture is the goal. `options`: as `dmglab task new`
-    has them, as count, walk, mask, horizon. Raises LabError, one line, for what cannot be a task.
+    episodes begin at `begin`, the last picture is the goal. `options`: those of `dmglab task new`,
+    like count, walk, mask, horizon. Raises LabError, one line, for an unusable ROM, script or option.
     """
     from trainer_core.author.new_task import NewTask
     from trainer_core.author.new_task import make_task as write_task

@@ -1,4 +1,4 @@
-"""A trained policy that plays: `load_policy` and `Policy`."""
+"""Trained policies that play: `load_policy` and `Policy`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MODES = ("leave_loops", "greedy", "sample")
 REMEMBERED = 256
 """Steps of an episode that `leave_loops` keeps."""
 GREY_OR_SHADE = 84
-"""The rest of a division by this is the shade, 0 to 3, of both a grey 0, 85, 170, 255 and a shade."""
+"""Divisor whose remainder is the shade, 0 to 3, of both a grey 0, 85, 170, 255 and a shade."""
 
 
 def load_policy(
@@ -42,9 +42,9 @@ def load_policy(
     """Load the policy of a checkpoint, or of the best checkpoint of a run.
 
     `source`: a `Run`, a `Checkpoint`, a run's id, the folder of a run or checkpoint, or `latest`.
-    `mode`: `greedy` takes the likeliest action, `leave_loops` as well but the next likeliest where an
-    episode shows a picture again, `sample` draws by the probabilities. Raises LabError, one line,
-    where there is none, and for a policy of another library, which only that can load.
+    `mode`: `greedy` takes the likeliest action, `leave_loops` the same but the next likeliest where a
+    picture comes back within an episode, `sample` draws by the probabilities. Raises LabError, one
+    line, for a missing policy and for one of another library, which only that library can load.
     """
     if mode not in MODES:
         raise ConfigError(f"mode={mode!r:.60}: give {', '.join(MODES)}")
@@ -56,20 +56,20 @@ def load_policy(
 
 
 class Policy:
-    """A trained policy, with what it remembers of the episodes that it plays.
+    """A trained policy with its memory of the current episodes.
 
-    It may play one environment or a batch; `act` tells them apart by the shape of what it is given.
+    It plays one environment or a batch; `act` tells them apart by the shape of the observations.
     """
 
     def __init__(self, checkpoint: Path, mode: PolicyMode, device: str, seed: int) -> None:
-        """Raises LabError for a folder that holds no policy of ours."""
+        """Load a checkpoint. Raises LabError for a folder without a policy of DMG Lab's own trainer."""
         self._network, meta = load_network(checkpoint, device)
         self.checkpoint, self.mode, self.device = checkpoint, mode, device
         self.task = meta.task
         self.obs_shape = meta.obs_shape
         """(K, H, W) of one observation: K stacked pictures of H by W."""
         self.actions = ALL_ACTIONS[: meta.num_actions]
-        """Names of its actions, `A` or `A+UP`, in the order of their numbers: the buttons that each presses."""
+        """Buttons of each action, like `A` or `A+UP`, in the order of their numbers."""
         self._rng = torch.Generator(device).manual_seed(seed)
         self._count = 0
         self.reset()
@@ -78,17 +78,18 @@ class Policy:
         return f"<Policy for {self.task}, {self.mode}, of {self.checkpoint}>"
 
     def reset(self) -> None:
-        """Forget all episodes: what `act` sees next begins new ones."""
+        """Forget all episodes; the next observations of `act` begin new ones."""
         self._count = 0
 
     def act(self, obs: Tensor | NDArray[Any], episode_start: Tensor | NDArray[Any] | None = None) -> Any:
         """Return the action for one observation as an int, or an action for each of N as int64[N].
 
-        `obs`: what an environment of this package gives, or `GameBoy.observation()`: uint8[H, W] or
+        `obs`: observations of an environment of this package, or `GameBoy.observation()`: uint8[H, W] or
         [K, H, W] of one environment, [N, K, H, W] of a batch; greys or shades; a NumPy array or a
-        tensor, and so is the answer for a batch. One picture where the policy wants K: the policy
-        keeps the others. `episode_start`: bool[N], which observations begin an episode; default:
-        all in the first call and after `reset`, none later. Raises LabError for another shape.
+        tensor, which the result for a batch is too. If the policy needs K pictures and gets one, it
+        adds the earlier ones itself. `episode_start`: bool[N], True for observations that begin an
+        episode; default: all in the first call and after `reset`, none later. Raises LabError for
+        another shape.
         """
         pictures, is_one = self._pictures(obs)
         begins = self._begins(episode_start, len(pictures))
@@ -102,7 +103,7 @@ class Policy:
         return actions if isinstance(obs, Tensor) else actions.cpu().numpy()
 
     def _pictures(self, obs: Any) -> tuple[Tensor, bool]:
-        """Return shades u8[N, K or 1, H, W] on the device, and whether it was one environment's."""
+        """Return shades u8[N, K or 1, H, W] on the device, and True if `obs` is of a single environment."""
         given = obs if isinstance(obs, Tensor) else torch.from_numpy(np.ascontiguousarray(obs))
         stack, *size = self.obs_shape
         planes = 1 if given.ndim == 2 else given.shape[-3] if given.ndim > 2 else 0
@@ -114,7 +115,7 @@ class Policy:
         return given.to(self.device).reshape(-1, planes, *size) % GREY_OR_SHADE, given.ndim < 4
 
     def _begins(self, episode_start: Any, count: int) -> Tensor:
-        """Return bool[N], which episodes begin; make room for N episodes if there were others before."""
+        """Return bool[N], True for beginning episodes; allocate for N if the number of episodes changed."""
         if count != self._count:
             self._make_room(count)
             return torch.ones(count, dtype=torch.bool, device=self.device)
@@ -135,7 +136,7 @@ class Policy:
         self._leave = leaving_loops(self._network, lambda: self._steps, REMEMBERED)
 
     def _seen(self, pictures: Tensor, begins: Tensor) -> Tensor:
-        """Return what the network sees, u8[N, K, H, W]: stacked, and with marks where it learned from such."""
+        """Return the network's input, u8[N, K, H, W]: stacked, with press marks if it was trained with them."""
         everywhere = begins[:, None, None, None]
         if pictures.shape[1] < self._stack.shape[1]:
             later = torch.cat([self._stack[:, 1:], pictures], 1)

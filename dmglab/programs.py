@@ -1,4 +1,4 @@
-"""Programs `dmglab` and `dmglab-app`, which put this distribution's packages first on `sys.path`."""
+"""Entry points of `dmglab` and `dmglab-app`, which put this distribution's packages first on `sys.path`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tell Gymnasium of our environments once it is loaded, whether before or after `import dmglab`.
+"""Registration of the environments with Gymnasium, whether it is imported before or after dmglab.
 
-`gymnasium.make("dmglab:dmglab/TASK-v0")` imports dmglab by itself; Gymnasium 1.0 gave up entry
-points of plug-ins. Importing it here instead would cost every command a fifth of a second.
+`gymnasium.make("dmglab:dmglab/TASK-v0")` imports dmglab by itself; Gymnasium 1.0 removed entry
+points of plug-ins. Importing Gymnasium here would delay every command by a fifth of a second.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ def register_with_gymnasium() -> None:
 
 
 def env_id(task: str) -> str:
-    """Return the name that Gymnasium knows a task by: `dmglab/pocket_quest.leave_bedroom-v0`."""
+    """Return the Gymnasium id of a task, like `dmglab/pocket_quest.leave_bedroom-v0`."""
     return f"dmglab/{task.replace('/', '.')}-v0"
 
 
 def _register(gymnasium: ModuleType) -> None:
-    """Register `DMGLab-v0`, which takes any task as an argument, and one name for each task there is."""
+    """Register `DMGLab-v0`, which takes any task as an argument, and one id for each existing task."""
     gymnasium.register(id="DMGLab-v0", entry_point=ENV, vector_entry_point=VECTOR_ENV)
     for task in _task_ids():
         gymnasium.register(id=env_id(task), entry_point=ENV, vector_entry_point=VECTOR_ENV, kwargs={"task": task})
 
 
 def _task_ids() -> list[str]:
-    """Return the ids of shipped tasks and of those in the data folder, by their folders; no file is read."""
+    """Return the ids of the shipped tasks and the data folder's tasks from folder names, without reading files."""
     from trainer_core.lab.manifest_checks import is_task_id
     from trainer_core.lab.paths import HomePaths, default_home
     from trainer_core.lab.tasks import BUILT_IN_TASKS, task_roots
@@ -49,7 +49,7 @@ def _task_ids() -> list[str]:
 
 
 class _WaitForGymnasium:
-    """A finder that stands in front of all others until gymnasium is looked for."""
+    """First finder of `sys.meta_path` until gymnasium is imported; it then registers the environments."""
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "gymnasium":

@@ -17,9 +17,9 @@ from trainer_core.envs.gymnasium_tensors import BatchedEnv
 class TorchRLEnv(EnvBase):
     """N environments, batch size [N]; `observation` uint8[N, K, 72, 80], `action` int64[N].
 
-    `step` gives the picture that an episode ended with, and `reset` with TorchRL's mask the one that
-    the next episode begins with. Consoles begin anew by themselves where an episode ends, so a mask
-    may name such environments alone; without a mask all begin anew.
+    `step` returns the last picture of an ended episode, and `reset` with TorchRL's mask the first
+    picture of the next one. Consoles reset themselves when an episode ends, so a mask may name ended
+    environments only; without a mask all environments are reset.
     """
 
     def __init__(self, env: BatchedEnv) -> None:
@@ -37,7 +37,7 @@ class TorchRLEnv(EnvBase):
         )
         self._seed: int | None = None
         self._next: Tensor | None = None
-        """Shades that each env goes on with; None before the first reset."""
+        """Current observation of each env in shades; None before the first reset."""
         self._ended = torch.zeros(env.num_envs, dtype=torch.bool, device=device)
 
     def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:
@@ -67,7 +67,7 @@ class TorchRLEnv(EnvBase):
         self._seed = seed
 
     def close(self, *, raise_if_closed: bool = True) -> None:
-        """Give the consoles up."""
+        """Free the consoles."""
         if not self.is_closed:
             self._env.close()
         super().close(raise_if_closed=raise_if_closed)

@@ -1,4 +1,4 @@
-"""Trainings in worker processes, and all runs of a data folder: `train`, `runs`, `Run`."""
+"""Training in worker processes, and all runs of a data folder: `train`, `runs`, `Run`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from trainer_core.wire.spec import NATIVE_ID, RunSpec
 T = TypeVar("T")
 LOOK_S = 0.1
 TELL_S = 2.0
-"""Between two lines of progress."""
+"""Seconds between two lines of progress."""
 USUAL_TARGET = 0.98
-"""Success at which a run without any limit ends."""
+"""Success rate that ends a run without any limit."""
 
 
 def runs(home: str | os.PathLike[str] | None = None) -> list[Run]:
@@ -62,15 +62,16 @@ def train(
     home: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Run:
-    """Train a policy on a task in a process of its own, and return the run.
+    """Train a policy on a task in a separate process and return the run.
 
-    `seconds`: end after so long; `total_env_steps` and `target_success` are other limits, and without
-    any it ends at 0.98 success. `wait`: return at the end of the training; else at once, and the run
-    is followed by `curves`, `wait` and `stop`. `progress`: tell on standard error how it goes.
-    A training ends, and saves, with the Python program that started it; `detach` hands it to a
-    process that outlives the program. `options`: those of `dmglab train --help`, as device, num_envs,
-    seed, learning_rate; of another library with `runner`, as `sb3`. `home`: the data folder. Raises
-    LabError, one line, for an unknown task or option, and for a run that fails.
+    `seconds`: time limit; `total_env_steps` and `target_success` are other limits, and without any
+    limit the training ends at 0.98 success. `wait`: return at the end of the training; else at once,
+    and `curves`, `wait` and `stop` of the run follow and end it. `progress`: print progress on standard
+    error. When the Python program ends, the training saves and ends too, unless `detach` hands it to a
+    process that outlives the program. `runner`: another library, like `sb3`. `options`: those of
+    `dmglab train --help` (with `--runner` for another library), like device, num_envs, seed,
+    learning_rate. `home`: the data folder. Raises LabError, one line, for an unknown task or option,
+    and for a run that fails.
     """
     paths, chosen = find_home(home), {"task": task, "seconds": seconds, **options}
     spec = _native_spec(chosen, paths) if runner == NATIVE_ID else RunSpec.from_dict(runner, chosen)
@@ -79,7 +80,7 @@ def train(
 
 
 def _native_spec(chosen: dict[str, Any], home: HomePaths) -> RunSpec:
-    """Return the order of our own trainer, with the preset's values where nothing is chosen."""
+    """Return the order for DMG Lab's own trainer, with the preset's values as defaults."""
     known = [field.name for field in dataclasses.fields(RunConfig)]
     for name in chosen.keys() - set(known):
         near = difflib.get_close_matches(name, known, 3) or known
@@ -93,7 +94,7 @@ def _native_spec(chosen: dict[str, Any], home: HomePaths) -> RunSpec:
 
 
 async def _start(home: HomePaths, spec: RunSpec, name: str, detach: bool) -> str:
-    """Check the order as the app does, start its process; return the run's id. Raises LabError."""
+    """Check the order as the app does and start its process; return the run's id. Raises LabError."""
     service = _Host.of(home).service
     plan = service.plan(spec, name)
     async for check in run_checks(plan.spec, home, find_runner(spec.runner)):
@@ -103,21 +104,21 @@ async def _start(home: HomePaths, spec: RunSpec, name: str, detach: bool) -> str
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A saved policy of a run. `load_policy` and everything that wants a path take it."""
+    """A saved policy of a run, accepted by `load_policy` and wherever a path is."""
 
     path: Path
     env_steps: int
     success_rate: float
-    """Of greedy play from starts that training never sees, in the validation before it was saved."""
+    """Success of greedy play from starts that training never uses, in the validation before the save."""
     leaving_success_rate: float
-    """The same of play that leaves loops."""
+    """Success of play in mode `leave_loops` in the same validation."""
 
     def __fspath__(self) -> str:
         return str(self.path)
 
 
 class Run:
-    """One training, going on or ended."""
+    """One training, active or ended."""
 
     def __init__(self, run_id: str, home: HomePaths) -> None:
         self.id, self.home = run_id, home
@@ -130,7 +131,7 @@ class Run:
 
     @property
     def _record(self) -> RunRecord:
-        """Its record in the index, brought up to date. Raises LabError for a run that is gone."""
+        """Current record of the run in the index. Raises LabError for a deleted run."""
         kept = _Host.of_run(self)
         record = kept or RunRegistry(self.home).load().get(self.id)
         if record is None:
@@ -139,61 +140,61 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie: config.json, train_log.jsonl, checkpoints."""
+        """Folder of the run's files: config.json, train_log.jsonl, checkpoints."""
         return self.home.run(self.id).root
 
     @property
     def task(self) -> str:
-        """The task that it learns."""
+        """Task id."""
         return self._record.task
 
     @property
     def name(self) -> str:
-        """Its name for people; may be empty."""
+        """Display name; may be empty."""
         return self._record.name
 
     @property
     def state(self) -> str:
-        """queued, preflight, starting, running, pausing, paused, stopping; finished, stopped, failed or lost."""
+        """One of queued, preflight, starting, running, pausing, paused, stopping, finished, stopped, failed, lost."""
         return self._record.state.value
 
     @property
     def reason(self) -> str:
-        """Why it ended, or what it does; may be empty."""
+        """Reason for the end of the run, or its current activity; may be empty."""
         return self._record.reason
 
     @property
     def env_steps(self) -> int:
-        """Steps of all its environments together."""
+        """Steps of all environments together."""
         return self._record.env_steps
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing trains it any more."""
+        """True once no process trains the run."""
         return self._record.state.is_end
 
     @property
     def curves(self) -> dict[str, NDArray[np.float64]]:
-        """Each curve by its name, as `success_rate`, `episode_return`, `loss`: float64[P, 2], a row for each
-        point: environment steps, value. Read from the log anew at each call, while it trains too."""
+        """Curves by name, like `success_rate`, `episode_return`, `loss`: float64[P, 2], a row for each point:
+        environment steps, value. Every access reads the log on, also during the training."""
         self._read_on()
         return {name: np.array(points) for name, points in self._points.items()}
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
-        """Its saved policies, the newest last."""
+        """Saved policies, the newest last."""
         return [_checkpoint(path, meta) for path, meta in self._metas()]
 
     @property
     def best(self) -> Checkpoint | None:
-        """The saved policy that did best in validation; None before the first is saved."""
+        """Saved policy with the best validation; None before the first is saved."""
         found = self._metas()
         return _checkpoint(*max(found, key=lambda pair: (merit(pair[1]), pair[0].name))) if found else None
 
     def wait(self, timeout: float | None = None, progress: bool = False) -> Self:
         """Return this run once it has ended, or after `timeout` seconds.
 
-        Raises LabError with the reason where it failed. An interrupt (Ctrl-C) stops the run first.
+        Raises LabError with the reason if the run failed. Ctrl-C stops the run first.
         """
         began = told = time.monotonic()
         try:
@@ -212,7 +213,7 @@ class Run:
         return self
 
     def stop(self) -> Self:
-        """Have it finish its update, save and end; return this run then."""
+        """Stop the run after its current update, once it has saved; return it then."""
         if not self.has_ended:
             host = _Host.of(self.home)
             host.call(host.service.stop(self.id, "stopped from Python"))
@@ -222,7 +223,7 @@ class Run:
         return [(path, read_meta(path)) for path in list_checkpoints(self.home.run(self.id))]
 
     def _read_on(self) -> None:
-        """Add what the log says since the last call."""
+        """Add the new records of the log to the curves."""
         past = read_history(self.folder / "train_log.jsonl", self._offset)
         self._offset = past.offset
         for event in past.events:
@@ -244,10 +245,10 @@ def _checkpoint(path: Path, meta: CheckpointMeta) -> Checkpoint:
 
 
 class _Host:
-    """Keeps the runs of one home that this program started: the service, on a thread with a loop of its own.
+    """Service for the runs of one data folder that this program starts, on a thread with its own event loop.
 
-    A notebook's own loop is left alone. The kernel ends workers with the thread that started them,
-    which lives as long as the program; at its end they are asked to save first.
+    A notebook's own loop is not used. The kernel ends workers with the thread that started them, which
+    runs until the program ends; workers are asked to save before that.
     """
 
     _all: dict[Path, _Host] = {}  # noqa: RUF012
@@ -262,7 +263,7 @@ class _Host:
 
     @classmethod
     def of(cls, home: HomePaths) -> _Host:
-        """Return that of a home, which is made at the first call."""
+        """Return the host of a data folder, made at the first call."""
         with cls._making:
             if home.root not in cls._all:
                 cls._all[home.root] = cls(home)
@@ -270,12 +271,12 @@ class _Host:
 
     @classmethod
     def of_run(cls, run: Run) -> RunRecord | None:
-        """Return what a host that is there already knows of a run."""
+        """Return the record of a run from an existing host, None without one."""
         host = cls._all.get(run.home.root)
         return host.service.runs.get(run.id) if host else None
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something on the loop and wait for its result."""
+        """Run a coroutine on the loop and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _open(self) -> None:

@@ -111,7 +111,7 @@ def _beat(events: Events) -> None:
 
 
 def _tell_compiling(events: Events) -> None:
-    """Report kernel compilation, for which the first picture waits a minute on a fresh computer."""
+    """Report the compilation of kernels, which delays the first picture by a minute on a new computer."""
 
     def tell(detail: str, progress: float) -> None:
         events.tell(records.StateEvent, state="starting", detail=detail, progress=progress)

@@ -1,1 +1,1 @@
-"""`dmglab`: thin shells. Parse, call one function, print one JSON object, return 0 or 1."""
+"""The command line `dmglab`: each command parses its options, calls the trainer and prints one result."""

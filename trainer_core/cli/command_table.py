@@ -1,4 +1,4 @@
-"""Every command and verb of `dmglab`: its name, group, summary, examples and the function that does it.
+"""Every command and verb of `dmglab`: its name, group, summary, examples and function.
 
 Help, dispatch, shell completion and the text above a command's options are read from this table.
 """
@@ -217,7 +217,7 @@ class Command(NamedTuple):
     """A row of the table."""
 
     name: str
-    """As it is typed: "train", or with its verb "queue add"."""
+    """Words of the command: "train", or with its verb "queue add"."""
     group: str
     summary: str
     """In lower case, without a full stop."""
@@ -229,17 +229,17 @@ class Command(NamedTuple):
 
     @property
     def verbs(self) -> list[Command]:
-        """Return the commands whose names begin with this one's."""
+        """Commands whose names begin with this one's."""
         return [row for row in COMMANDS.values() if row.name.startswith(f"{self.name} ")]
 
     def load(self) -> Callable[[list[str]], dict[str, Any]]:
-        """Import the function's module, and no other command's."""
+        """Return the command's function, importing its module only."""
         module, _, name = self.function.rpartition(".")
         return getattr(importlib.import_module(f"trainer_core.cli.{module}"), name)
 
 
 def _rows() -> Iterator[Command]:
-    """Read TABLE."""
+    """Yield the rows of TABLE."""
     group = ""
     lines = [line for line in TABLE.splitlines() if line]
     for number, line in enumerate(lines):
@@ -261,7 +261,7 @@ RENAMED = {
     "disk": ("runs", "--disk"),
     "clip": ("import",),
 }
-"""Former commands, and the words that do the same; they still work, with a note."""
+"""Former commands and their replacements; the former ones still work, with a note."""
 
 NOTES = """\
 On a terminal a command prints sentences and tables. Elsewhere, or with --json, it prints one JSON

@@ -21,7 +21,7 @@ from trainer_core.runs.names import find_checkpoint
 
 
 def dmglab_command() -> str:
-    """What to type for `dmglab` of this installation, quoted for a shell.
+    """Return the command that starts this installation's `dmglab`, quoted for a shell.
 
     The bare word if PATH leads to this installation, else the program beside the interpreter,
     else the module (not installed).
@@ -81,7 +81,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     plot_logs([paths.train_log], paths.root / "train.png", smoothing=0.6)
     rollout = write_rollout(paths.videos, checkpoint, home, mode="greedy", steps=0, start=-1, gif_every=2, seed=1)
     dmglab = dmglab_command()
-    # With the target that it has reached it would end at once.
+    # With its old target, which it has reached, the resumed run would end at once.
     beyond = " --target-success 0" if trained["reason"].startswith("validation") else ""
     solved = round(100 * trained["success_rate"])
     text = (

@@ -17,7 +17,7 @@ ICONS = {"dmglab.svg": "scalable", "dmglab.png": "256x256"}
 
 
 def install_desktop_file() -> list[str]:
-    """Write the menu entry and its icons for this user; the files written.
+    """Write the menu entry and its icons for this user; return the paths of the files.
 
     The entry names this installation's `dmglab-app` by its path, so it works outside PATH.
     Raises LabError where there is no such menu or no such program.
@@ -43,7 +43,7 @@ def install_desktop_file() -> list[str]:
 
 
 def remove_desktop_file() -> list[str]:
-    """Remove what `install_desktop_file` writes for this user; the files removed."""
+    """Remove the files of `install_desktop_file` for this user; return their paths."""
     data = platformdirs.user_data_path()
     places = [data / "applications" / "dmglab.desktop"]
     places += [data / "icons" / "hicolor" / size / "apps" / name for name, size in ICONS.items()]
@@ -54,6 +54,6 @@ def remove_desktop_file() -> list[str]:
 
 
 def _exec_word(program: Path) -> str:
-    """Quoted as the Desktop Entry Specification wants: the string rule comes on top of Exec's."""
+    """Quote a path for the Exec key of the Desktop Entry Specification, then escape it as a string value."""
     quoted = re.sub(r'(["`$\\])', r"\\\1", str(program)).replace("%", "%%")
     return '"' + quoted.replace("\\", "\\\\") + '"'

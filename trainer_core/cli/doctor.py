@@ -156,7 +156,7 @@ def _devices(problems: list[str]) -> list[dict[str, Any]]:
 
 
 def _kernels(problems: list[str]) -> dict[str, Any]:
-    """Return Warp's cache of compiled kernels and our modules in it."""
+    """Return the state of Warp's cache of compiled kernels and of DMG Lab's modules in it."""
     try:
         import warp as wp
 

@@ -201,7 +201,7 @@ def _evaluate(options: Options, config: RunConfig, folder: Path | None, home: Ho
         policy.to(env.device)
         act = greedy(policy) if mode == "greedy" else sampled(policy, rng)
         if mode == "leave_loops":
-            # Made of random pictures an env has no pictures that come back, and no episodes.
+            # With noise as observations no picture comes back.
             if config.obs_source == "noise":
                 raise ConfigError("leave_loops looks at pictures; noise has none that come back")
             act = leaving_loops(policy, lambda: env.episode_steps, env.horizon)

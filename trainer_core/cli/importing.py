@@ -1,4 +1,4 @@
-"""`dmglab import PATH`: bring files of another program or computer into a home.
+"""`dmglab import PATH`: read files of another program or computer into the data folder.
 
 Curves (a `run-ID.wandb` or `history.jsonl` of W&B, event files of TensorBoard) become runs, as does
 the folder of a checkpoint. With `--out FOLDER` a rollout, GIF, movie, receipt or recording of the

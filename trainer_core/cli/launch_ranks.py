@@ -1,8 +1,8 @@
-"""Start several processes that train one policy, wait for them, end them together.
+"""Start several processes (ranks) that train one policy, wait for them, end them together.
 
-On one computer they meet through a file in a private folder: no port is opened for that, and what
-gloo and NCCL open for their own traffic is bound to the loopback interface. On several (`--nodes`)
-they meet at the port that was named, and their traffic takes the interface that leads there.
+On one computer the ranks meet through a file in a private folder, without a port, and gloo and NCCL
+bind their ports to the loopback interface. On several computers (`--nodes`) they meet at the port of
+`--rendezvous`, and their traffic takes the network interface that leads there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MEETINGS = "dmglab-ranks-"
 """Prefix of the folders in which ranks meet; the launcher's process number follows."""
 MEETING_KEPT_S = 3600.0
 PATIENCE_S = 5.0
-"""Time for the other ranks to end after one has failed; they wait for it in a collective."""
+"""Seconds for the other ranks to end after one has failed, while they wait for it in a collective."""
 _INTERFACE = "lo" if sys.platform.startswith("linux") else "lo0"
 LOOPBACK = {"GLOO_SOCKET_IFNAME": _INTERFACE, "NCCL_SOCKET_IFNAME": _INTERFACE}
 
@@ -48,7 +48,7 @@ class Rank(Protocol):
 
 @dataclass(frozen=True)
 class Nodes:
-    """This computer's place among those that train one policy together."""
+    """Number of computers that train one policy, number of this one, and their meeting point."""
 
     nodes: int = field(default=1, metadata=limits(1, 1024))
     """Number of computers that train one policy; the same command is started on each, with its own --node-rank."""
@@ -75,9 +75,9 @@ ONE_NODE = Nodes()
 
 
 def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dict[str, Any]:
-    """Run `dmglab ARGUMENTS` in `count` processes here to their end; rank 0 prints the result.
+    """Run `dmglab ARGUMENTS` in `count` local processes to their end; rank 0 prints the result.
 
-    SIGTERM, SIGHUP and Ctrl-C let all of them finish their update and save.
+    After SIGTERM, SIGHUP or Ctrl-C all ranks finish their update and save.
     """
     command = [sys.executable, "-m", "trainer_core.cli.main", *arguments]
 
@@ -105,7 +105,7 @@ def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dic
 
 
 def remove_left_meetings() -> None:
-    """Remove the folders in which ranks met whose launcher was killed, an hour ago or before."""
+    """Remove the meeting folders of killed launchers that are older than MEETING_KEPT_S."""
     for folder in Path(tempfile.gettempdir()).glob(f"{MEETINGS}*"):
         launcher = folder.name.removeprefix(MEETINGS).partition("-")[0]
         with contextlib.suppress(OSError):  # another user's, or removed by another launcher
@@ -117,7 +117,7 @@ def remove_left_meetings() -> None:
 def start_ranks(
     start: Callable[[dict[str, str]], Rank], count: int, meeting: Path, nodes: Nodes = ONE_NODE
 ) -> list[Rank]:
-    """Start each rank with its number, the place where all meet, and this process as its parent."""
+    """Start each rank with its number, the meeting place and this process as its parent."""
     shared = {**LOOPBACK, **child_environment(), MEETING: str(meeting)}
     if nodes.nodes > 1:
         interface = interface_towards(nodes.rendezvous.rpartition(":")[0].strip("[]"))
@@ -129,9 +129,9 @@ def start_ranks(
 
 
 def interface_towards(host: str) -> str:
-    """Return the network interface by which `host` is reached, "" if it is unknown.
+    """Return the network interface that leads to `host`, "" if it is unknown.
 
-    gloo and NCCL would look a name of this computer up, which often is 127.0.1.1.
+    By default gloo and NCCL resolve the name of this computer, which often gives 127.0.1.1.
     """
     try:
         family = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0][0]
@@ -149,7 +149,7 @@ def interface_towards(host: str) -> str:
 
 
 def supervise(ranks: list[Rank]) -> int:
-    """Wait for all; when one fails the others get SIGTERM, then SIGKILL."""
+    """Wait for all ranks; return the exit status. When one fails the others get SIGTERM, then SIGKILL."""
     failed, deadline = 0, 0.0
     while any(rank.poll() is None for rank in ranks):
         failed = failed or _first_failure(ranks)
@@ -168,7 +168,7 @@ def _first_failure(ranks: list[Rank]) -> int:
 
 
 def tell(ranks: list[Rank], number: int) -> None:
-    """Send a signal to the ranks that still run."""
+    """Send the signal `number` to the ranks that still run."""
     for rank in ranks:
         if rank.poll() is None:
             rank.send_signal(number)

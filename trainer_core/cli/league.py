@@ -80,7 +80,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     if options.record:
         players = settings.home.players
         players.mkdir(parents=True, exist_ok=True)
-        stamp = time.strftime("league-%Y%m%d-%H%M%S-")  # two may begin within a second
+        stamp = time.strftime("league-%Y%m%d-%H%M%S-")  # two leagues may begin within a second
         keep = Path(tempfile.mkdtemp(prefix=stamp, dir=players)) / "recordings"
     rows: list[Row] = []
     for number, task in enumerate(tasks):

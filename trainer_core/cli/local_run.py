@@ -1,4 +1,4 @@
-"""Train a run in this process for `train`, `resume` and `demo`; it is indexed like the app's runs."""
+"""Train a run in this process for `train`, `resume` and `demo`; the index lists it like the app's runs."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
 
 PROGRESS_S = 2.0
-"""Between two lines about the same thing."""
+"""Seconds between two lines about the same thing."""
 
 
 STARTING_S = 5.0
-"""Between two lines about a run that starts."""
+"""Seconds between two lines about a run that starts."""
 OFTEN = (records.VALIDATING, records.FINISHING, records.PREPARING)
 """Beginnings of details that are sent every second."""
 
 
 class Narrator:
-    """Tell a person on standard error how a run goes, and pass its events to the run's record."""
+    """Listener that reports a run's progress on standard error and passes its events to its record."""
 
     def __init__(self, life: RunLife, limits: Limits | None = None) -> None:
         self.life, self._limits = life, limits or Limits()
         self._next = 0.0
         self._began = time.monotonic()
         self._waits_for = ""
-        """Long step of the start that is under way."""
+        """Current long step of the start."""
         threading.Thread(target=self._keep_telling, daemon=True).start()
 
     def __call__(self, line: bytes) -> None:
@@ -85,7 +85,7 @@ class Narrator:
                 self._say(words)
 
     def _keep_telling(self) -> None:
-        """Repeat the step of a long start while nothing else is said."""
+        """Repeat the current step of a long start while there is no other message."""
         while self.life.record.state is RunState.STARTING:
             time.sleep(STARTING_S)
             words = self._waits_for
@@ -98,7 +98,7 @@ class Narrator:
 
 
 class SilentWriter(RunWriter):
-    """The writer of ranks that write nothing; `seq` says whether the run is a resumed one."""
+    """Log writer without output, for all ranks but the first; `seq` is above 0 in a resumed run."""
 
     def __init__(self, paths: RunPaths) -> None:
         self.paths = paths
@@ -108,23 +108,23 @@ class SilentWriter(RunWriter):
         return kind(run_id=self.paths.run_id, seq=0, time=0.0, **fields)
 
     def tell(self, kind: type[records.Record], /, **fields: Any) -> None:
-        """Nobody listens."""
+        """Send nothing."""
 
     def check_place(self) -> None:
-        """Nothing is written."""
+        """Accept every place: nothing is written."""
 
     checkpoints_in_place = check_place
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 def train_new(
     config: RunConfig, home: HomePaths, *, name: str = "", beside: ValidationProcess | None = None
 ) -> dict[str, Any]:
-    """A new run in this process, to its end; returns the result object. `beside` validates it.
+    """Train a new run to its end in this process; return the result object. `beside` validates it.
 
-    Raises LabError when the run cannot start, then leaving nothing behind, or fails.
+    Raises LabError when the run fails or cannot start; then no files are left.
     """
     ranks, control = _begin_process()
     ranks.require_same(repr(config))
@@ -138,9 +138,9 @@ def train_new(
 
 
 def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any], lock: RunLock | None) -> dict[str, Any]:
-    """Go on with a run in this process, with other `limits` than its own; as `train_new`.
+    """Continue a run in this process with new `limits`; results and errors as in `train_new`.
 
-    The first rank brings the run's `lock`.
+    The first rank passes the run's `lock`, the others None.
     """
     ranks, control = _begin_process()
     config = dataclasses.replace(read_run_config(paths), **limits)
@@ -156,7 +156,7 @@ def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any], lock: 
 
 
 def _begin_process() -> tuple[Ranks, Control]:
-    """This process among its ranks, and its signals as wishes."""
+    """Return the ranks of this process, and a Control that its signals set."""
     control, ranks = Control(), Ranks()
     alone = ranks.world == 1  # a terminal sends its Ctrl-C to every rank
     signal.signal(signal.SIGINT, lambda *_: _interrupt(control) if alone else control.stop("interrupted"))
@@ -167,7 +167,7 @@ def _begin_process() -> tuple[Ranks, Control]:
 
 
 def own_device(config: RunConfig, ranks: Ranks) -> RunConfig:
-    """Return the configuration with the GPU of this rank instead of the one that was named for all."""
+    """Return the configuration with the GPU of this rank in place of the common one."""
     if ranks.world == 1 or not config.device.startswith("cuda"):
         return config
     torch.cuda.set_device(ranks.local_rank)
@@ -183,10 +183,10 @@ def _run_first(
     life: RunLife,
     beside: ValidationProcess | None = None,
 ) -> dict[str, Any]:
-    """Train; this process keeps the run's life and its log."""
+    """Train as the first rank, which writes the run's record and log."""
     paths = life.paths
     say(f"run {paths.run_id} in {paths.root}")
-    devices: list[DeviceLock] = []  # the kernel frees them with this process
+    devices: list[DeviceLock] = []  # the kernel releases them when this process ends
     try:
         devices = _take_devices(config, home, ranks, paths.run_id)
         with contextlib.closing(
@@ -203,7 +203,7 @@ def _run_first(
                 life.end(RunState.STOPPED, NOTHING_YET)
         raise
     except BaseException as error:
-        with contextlib.suppress(DiskError):  # the error that is raised has said enough
+        with contextlib.suppress(DiskError):  # the raised error is reported anyway
             life.end(RunState.FAILED, str(error) or type(error).__name__)
         raise
     try:
@@ -218,7 +218,7 @@ def _run_first(
 
 
 def _take_devices(config: RunConfig, home: HomePaths, ranks: Ranks, run_id: str) -> list[DeviceLock]:
-    """Lock the devices, so that the queue starts nothing beside this run. A busy device is only reported."""
+    """Lock the devices, so that the queue starts no other run on them. A busy device is only reported."""
     names = [config.device]
     if ranks.world > 1 and config.device.startswith("cuda"):
         names = [f"cuda:{index}" for index in range(ranks.world)]
@@ -233,7 +233,7 @@ def _take_devices(config: RunConfig, home: HomePaths, ranks: Ranks, run_id: str)
 
 
 def _read_mail(paths: RunPaths, control: Control, writer: RunWriter) -> None:
-    """Do what other processes ask of this run; the thread ends with the process."""
+    """Carry out requests of other processes to this run; the thread ends with the process."""
     box = Mailbox(paths)
     while True:
         for letter in box.take():
@@ -247,7 +247,7 @@ def _read_mail(paths: RunPaths, control: Control, writer: RunWriter) -> None:
 def _run_beside(
     config: RunConfig, tasks: dict[str, Task], paths: RunPaths, home: HomePaths, control: Control, ranks: Ranks
 ) -> dict[str, Any]:
-    """Train as one of the other ranks, which write nothing."""
+    """Train as a rank other than the first, which writes nothing."""
     native_host(config, paths, home, SilentWriter(paths), control, ranks=ranks, tasks=tasks).run()
     ranks.close()
     return {}
@@ -281,9 +281,9 @@ def _interrupt(control: Control) -> None:
 
 
 def _leave(control: Control, reason: str) -> None:
-    """Stop after the update; before the first there is nothing to save, and no need to wait.
+    """Stop after the current update.
 
-    Raises KeyboardInterrupt there.
+    Raises KeyboardInterrupt before the first update, when there is nothing to save.
     """
     if not control.begun:
         raise KeyboardInterrupt

@@ -1,6 +1,6 @@
-"""`dmglab COMMAND ...`: picks the command's module and prints its result, as text or as one JSON object.
+"""`dmglab COMMAND ...`: call the command's function and print its result, as text or as one JSON object.
 
-Only the chosen command's imports are paid for: `dmglab runs` loads no torch.
+Only the module of that command is imported: `dmglab runs` loads no torch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ JSON, TEXT = "--json", "--text"
 """Options of every command: print the result as one JSON object, or as text."""
 ONE_FORM = {"ok": False, "error": f"give one of {JSON} and {TEXT}"}
 MOST_NAME = 60
-"""Letters of a word that was typed and is no command."""
+"""Longest unknown command that an error quotes, in letters."""
 UNUSABLE_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG}
 FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     if sys.stderr is sys.__stderr__:
         outlive_reader_of_stderr()
     if not argv:
-        # By its name, not as `-m gui`: a folder `gui` where the user stands must not answer.
+        # Not as `-m gui`, which would import a folder `gui` of the working directory.
         return importlib.import_module("gui.__main__").main()
     forms = {JSON, TEXT}.intersection(argv)
     argv = [word for word in argv if word not in forms]
@@ -74,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _answer(argv: list[str]) -> tuple[int, Mapping[str, Any]]:
-    """Return the exit status of a command line and its result; empty where all is printed."""
+    """Return the exit status of a command line and its result, which is empty if all is printed."""
     try:
         command, words = _chosen(argv)
         if command.verbs and not command.takes and HELP.intersection(words[:1]):
@@ -103,7 +103,7 @@ def _answer(argv: list[str]) -> tuple[int, Mapping[str, Any]]:
 
 
 def _chosen(argv: list[str]) -> tuple[Command, list[str]]:
-    """Return the command that was named and the words after it.
+    """Return the command of a command line and the words after its name.
 
     Raises ConfigError for an unknown command, and for a missing or unknown verb.
     """
@@ -126,11 +126,11 @@ def _version() -> str:
 
 
 def leave(command: Callable[[], int]) -> NoReturn:
-    """Run `command` and end the process with its status, or 1 where its output could not be
-    written; past the interpreter's own exit where torch is loaded.
+    """Run `command` and end the process with its status, or 1 if its output could not be written.
 
-    All is saved and said by then. Taking torch, Warp and a GPU's modules apart takes most of a
-    second, and aborts now and then: a gloo thread of torch is still joinable when statics go.
+    With torch loaded the interpreter's own exit is skipped; all files are written by then. Unloading
+    torch, Warp and a GPU's modules takes most of a second and sometimes aborts: a gloo thread of torch
+    is still joinable when static objects are destroyed.
     """
     try:
         status = command()
@@ -151,7 +151,7 @@ def leave(command: Callable[[], int]) -> NoReturn:
 
 
 def console_script() -> NoReturn:
-    """The `dmglab` command."""
+    """Run the `dmglab` command and end the process."""
     leave(main)
 
 

@@ -1,4 +1,4 @@
-"""Parsing that the commands share: a dataclass or function to options, errors as one line."""
+"""Parsing for all commands: options from a dataclass or function, errors as one line."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 def named(argv: list[str], option: str, default: str = "") -> str:
-    """Return the value that `argv` gives an option, the last one; `default` without one.
+    """Return the last value of an option in `argv`, or `default`.
 
-    For what is needed before the others get their defaults.
+    This serves options that determine the defaults of others.
     """
     found = default
     for position, word in enumerate(argv):
@@ -33,10 +33,9 @@ def named(argv: list[str], option: str, default: str = "") -> str:
 
 
 def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> T:
-    """An instance of the dataclass `kind` from `argv`.
+    """Return an instance of the dataclass `kind` from `argv`; --help prints the help and ends the process.
 
-    Raises ConfigError with tyro's complaint on one line, or naming a field outside the range in its
-    metadata; --help prints and ends.
+    Raises ConfigError with tyro's message on one line, or naming a field outside the range in its metadata.
     """
     options: dict[str, Any] = {"prog": f"dmglab {command}", "args": argv}
     if row := COMMANDS.get(command):
@@ -58,10 +57,10 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
 
 
 def _one_line(box: str) -> str:
-    """Return what tyro printed without its frame, title and colours and the option's help text.
+    """Return tyro's printed message without its frame, title, colours and the option's help text.
 
-    No public function of tyro gives its complaint: `tyro.extras.get_parser` is deprecated and makes another parser.
-    pyproject.toml therefore holds tyro to one minor version, and test_option_ranges.py holds its words.
+    No public function of tyro returns its message: `tyro.extras.get_parser` is deprecated and makes another parser.
+    pyproject.toml therefore holds tyro to one minor version, and test_option_ranges.py checks its wording.
     """
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     _title, _, body = plain.partition("\n")
@@ -70,20 +69,20 @@ def _one_line(box: str) -> str:
 
 
 def home_paths(home: Path | None) -> HomePaths:
-    """Return the paths of the home that was named. Raises ConfigError for one that cannot be."""
+    """Return the paths of a data folder. Raises ConfigError for an invalid path."""
     try:
         found = (home or default_home()).expanduser().resolve()
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             found.stat()  # from Python 3.13 on `resolve` leaves a loop of links as it is
         return HomePaths(found)
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a `~nobody`, a NUL
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown `~user`, a NUL
         raise ConfigError(f"{home or 'the data folder'}: {error}; name another --home") from None
 
 
 def make_out(out: Path) -> None:
-    """The folder that --out names, made and tried before any work.
+    """Make the folder of --out and check, before any work, that it can be written.
 
-    Raises ConfigError for what is no folder, or may not be written.
+    Raises ConfigError for a path that is no folder or is not writable.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from trainer_core.wire.spec import RunSpec
 
 @dataclass(frozen=True)
 class Order:
-    """A run that was asked for, and where."""
+    """A requested run and its data folder."""
 
     runner: AgentRunner
     spec: RunSpec
@@ -32,7 +32,7 @@ class Order:
 def put_into_queue(
     order: Order, *, priority: int = 0, held: bool = False, devices: tuple[str, ...] = (), detached: bool = False
 ) -> RunRecord:
-    """Check the order as the app does, then let it wait. Raises LabError; nothing waits then."""
+    """Check the order as the app does and put it into the queue. Raises LabError without queueing it."""
     spec = order.runner.complete(order.spec)
     asyncio.run(_check(order, spec))
     return queue_steps.enqueue(

@@ -1,6 +1,6 @@
 """Print for a person or for a program: sentences and tables, or one JSON object.
 
-Names, reasons and titles may hold escape sequences that a terminal obeys; here they are shown.
+Names, reasons and titles may hold escape sequences of terminals; they are printed as visible text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import MOST_WORDS, shortened, visible
 
 WIDEST, NARROWEST = 70, 24
-"""Letters of a cell between the first and the last column; of the last column where it is cut to fit a terminal."""
+"""Most letters of a cell between the first and last column; fewest of a last column that is cut for a terminal."""
 _NUMBER = re.compile(r"[-+]?[\d,.]+(e[-+]?\d+)?%?( [A-Za-z]{1,3})?")
 
 
@@ -24,13 +24,13 @@ class Result(dict[str, Any]):
     """The result of a command: its JSON object, and the same as `text` for a person."""
 
     def __init__(self, found: Mapping[str, Any], text: str = "") -> None:
-        """Without a `text` a person gets the object's fields."""
+        """Set the JSON object and its text; without `text` a terminal shows the object's fields."""
         super().__init__(found)
         self.text = text
 
 
 def in_words(event: records.Event) -> str:
-    """Return a validation or a checkpoint of a run as a line, "" for any other event."""
+    """Return one line about a validation or a checkpoint of a run, "" for any other event."""
     match event:
         case records.EvalRecord():
             of = f"{event.task}, " if event.is_part else ""
@@ -51,7 +51,7 @@ def say(text: str) -> None:
 
 
 def print_result(result: Mapping[str, Any], as_text: bool) -> None:
-    """Print what a command found on standard output."""
+    """Print the result of a command on standard output."""
     if not as_text:
         print(json.dumps(result))
     elif text := result.text if isinstance(result, Result) and result.text else fields(result):
@@ -63,7 +63,7 @@ def _lines(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> str:
-    """Return rows under their head, numbers to the right; `empty` for no rows.
+    """Return rows as a text table under `head`, numbers to the right; `empty` for no rows.
 
     Empty columns are left out, and the last one is cut to fit a terminal.
     """
@@ -119,7 +119,7 @@ def _label(key: object) -> str:
 
 
 def cell(value: object) -> str:
-    """Return a value as a table shows it: yes and no, numbers of at most six digits, lists with commas."""
+    """Format a value for a table: yes and no, numbers of at most six digits, lists with commas."""
     match value:
         case None:
             return ""

@@ -11,7 +11,7 @@ from trainer_core.wire.errors import FailureError
 from trainer_core.wire.run_record import RunState
 
 PATIENCE_S = 60.0
-"""For an update to end."""
+"""Seconds for an update to end."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -31,9 +31,9 @@ from trainer_core.wire.playing import MAX_SPEED, PlayerConfig, write_player_conf
 from trainer_core.wire.process_guard import family, kill_group
 
 SILENT_S, COMPILING_S = 300.0, 900.0
-"""Longest silence of a starting player, and of one that compiles kernels first."""
+"""Longest silence, in seconds, of a starting player, and of one that compiles kernels first."""
 ANSWER_S, END_S = 60.0, 20.0
-"""To write its recording once its time is over; to leave once it is told to."""
+"""Seconds for a player to write its recording after its time; to end after a stop command."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def playing_runner(checkpoint: Path, home: HomePaths) -> AgentRunner:
-    """Return the runner that plays a checkpoint. Raises LabError if there is none, or its library is missing."""
+    """Return the runner that plays a checkpoint. Raises LabError for one without a player or without its library."""
     runner = runner_of_checkpoint(checkpoint)
     if not runner.capabilities.play:
         raise ConfigError(f"{checkpoint}: {runner.title} has no player for its checkpoints")
@@ -120,7 +120,7 @@ def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, A
 
 
 class _Player:
-    """A player's process, which is asked to play for a time and may fall silent at any point."""
+    """Process of a player, which plays for a limited time and may stop responding at any point."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -131,9 +131,9 @@ class _Player:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def play(self, options: Options) -> None:
-        """Wait until it plays, let it play for its time, then stop it.
+        """Wait until the player plays, let it play for its time, then stop it.
 
-        Raises LabError with its own reason, and for one that says nothing for too long.
+        Raises LabError with the player's own error, and for a player that is silent for too long.
         """
         if not self._wait_until_it_plays():
             return
@@ -156,7 +156,7 @@ class _Player:
             pass
 
     def end(self, patience_s: float) -> int:
-        """End its input, and it by force where that is not enough. Return its status."""
+        """Close the player's input, kill it if it does not end, and return its exit status."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -167,7 +167,7 @@ class _Player:
             return self._process.wait()
 
     def _wait_until_it_plays(self) -> bool:
-        """Return False when it ended before. A heartbeat does not tell that it gets on."""
+        """Return False if the player ended before it played. Heartbeats do not prolong the wait."""
         spoke, limit_s = time.monotonic(), SILENT_S
         while True:
             if (left_s := spoke + limit_s - time.monotonic()) <= 0:
@@ -182,8 +182,10 @@ class _Player:
                 spoke, limit_s = time.monotonic(), COMPILING_S if compiles else SILENT_S
 
     def _hear(self, patience_s: float) -> records.Event | Literal["nothing"] | None:
-        """Return what it says next, "nothing" where that is no event of ours or does not come
-        within `patience_s`, and None once it has ended. Raises LabError with its reason."""
+        """Return the player's next event, None once it has ended.
+
+        "nothing" stands for a foreign line, and for silence of `patience_s`. Raises LabError with the player's error.
+        """
         try:
             line = self._lines.get(timeout=patience_s)
         except Empty:
@@ -217,6 +219,6 @@ class _Player:
 
     def _send(self, command: commands.Command) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, which the end of its lines tells
+        with contextlib.suppress(BrokenPipeError):  # the player has ended; `_hear` reports it
             self._process.stdin.write(commands.encode(command))
             self._process.stdin.flush()

@@ -1,6 +1,6 @@
-"""The line at the bottom of a terminal that shows how far a command is.
+"""Progress line of a command at the bottom of a terminal.
 
-It stands on standard error, only where that is a terminal, and only after the first two seconds.
+It is written to standard error if that is a terminal, and only after the first two seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTH = 24
 
 
 class ProgressLine(SteadyStream):
-    """Standard error with a last line that is drawn again after whatever is printed."""
+    """Standard error with a last line that is drawn again after each print."""
 
     def __init__(self, stream: SteadyStream, name: str) -> None:
         super().__init__(stream)  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ class ProgressLine(SteadyStream):
         self._thread.start()
 
     def write(self, text: str) -> int:
-        if os.getpid() != self._owner:  # a fork: the lock may be taken in it for ever
+        if os.getpid() != self._owner:  # in a forked process the lock may stay locked
             return super().write(text)
         with self._turn:
             self._erase()
@@ -46,7 +46,7 @@ class ProgressLine(SteadyStream):
             return super().write(text)
 
     def update(self, share: float, detail: str) -> None:
-        """Show `share` of the work, 0 to 1, as done from the next tick on."""
+        """Set the finished share of the work, 0 to 1; the next tick shows it."""
         self._share, self._detail = share, detail
 
     def close(self) -> None:
@@ -101,9 +101,9 @@ def end_progress() -> None:
 
 
 def tell_progress(share: float, detail: str = "") -> None:
-    """Tell that `share` of the work, 0 to 1, is done; `detail` names the part in work.
+    """Report the finished `share` of the work, 0 to 1; `detail` names the current part.
 
-    `run_job` hears it as a line of JSON.
+    `run_job` receives it as a line of JSON.
     """
     share = min(1.0, max(0.0, share))
     if isinstance(sys.stderr, ProgressLine):
@@ -113,7 +113,7 @@ def tell_progress(share: float, detail: str = "") -> None:
 
 
 class PreparingLine(Preparing):
-    """Tell how far a preparation is: on a terminal in its last line, elsewhere in lines of their own."""
+    """Reporter of preparations: in the progress line of a terminal, elsewhere as separate lines."""
 
     def __init__(self) -> None:
         super().__init__(say)
@@ -125,13 +125,13 @@ class PreparingLine(Preparing):
 
 
 class Limits:
-    """The time and the steps after which a run ends; 0 = no limit."""
+    """Time and number of steps after which a run ends; 0 = no limit."""
 
     def __init__(self, seconds: float = 0.0, env_steps: int = 0) -> None:
         self._seconds, self._env_steps, self._began = seconds, env_steps, time.monotonic()
 
     def tell(self, env_steps: int) -> None:
-        """Tell the progress of a run that has made `env_steps`; nothing for a run without a limit."""
+        """Report the progress of a run after `env_steps`; nothing for a run without a limit."""
         of_time = (time.monotonic() - self._began) / self._seconds if self._seconds else 0.0
         of_steps = env_steps / self._env_steps if self._env_steps else 0.0
         if self._seconds or self._env_steps:

@@ -31,7 +31,7 @@ EMPTY = "No waiting runs. `dmglab queue add` adds one."
 
 @dataclass(frozen=True)
 class Waiting:
-    """Options of waiting; the other options are those of `dmglab train`."""
+    """Options of the queue; the other options are those of `dmglab train`."""
 
     priority: int = field(default=0, metadata=PRIORITY)
     """Stands before runs with a lower priority, -100 to 100."""
@@ -99,7 +99,7 @@ def list_waiting(argv: list[str]) -> dict[str, Any]:
 
 
 def add(argv: list[str]) -> dict[str, Any]:
-    """Check the order as the app does, then let it wait."""
+    """Check the order as the app does and put it into the queue."""
     runner = named(argv, "--runner")
     if runner and runner != NATIVE_ID:
         how, order = train_guest.order(runner, "queue add", argv, Waiting)
@@ -143,7 +143,7 @@ def remove(argv: list[str]) -> dict[str, Any]:
     record = queue_steps.drop(home, options.run, "taken out of the queue")
     if record is not None:
         return _removed(record.run_id, record.state.value)
-    if stood and options.run not in RunRegistry(home).load():  # killed while it was put in
+    if stood and options.run not in RunRegistry(home).load():  # killed while it was queued
         return _removed(options.run, "unknown")
     raise ConfigError(f"run {options.run!r} does not wait; `dmglab queue list` lists the waiting runs")
 

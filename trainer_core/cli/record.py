@@ -50,12 +50,12 @@ def run(argv: list[str]) -> dict[str, Any]:
         return _record(options, home, folder)
     finally:
         if not was_there:
-            with contextlib.suppress(OSError):  # unless something is in it
+            with contextlib.suppress(OSError):  # unless it has files
                 options.out.rmdir()
 
 
 def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
-    """Play with the checkpoint `folder` and keep what reaches the goal."""
+    """Play with the checkpoint `folder` and keep the episodes that reach the goal."""
     meta = read_meta(folder)
     settings = Settings(task=options.task or one_of(meta.task), home=home, mode=options.mode, seed=options.seed)
     game = open_game(settings.task, home)

@@ -1,6 +1,6 @@
 """`dmglab resume RUN`: continue a run in its own directory, from its newest checkpoint.
 
-A run that is paused goes on where it is, in the process that trains it.
+A paused run continues in the process that trains it.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def run(argv: list[str]) -> dict[str, Any]:
         return _resume_guest(runner, paths, home, options, limits)
     if (options.gpus > 1 or options.cluster.nodes > 1) and not is_rank():
         return spread(["resume", *argv], options.gpus, options.cluster)
-    read_run_config(paths)  # what cannot be resumed is said before torch is loaded
-    # Held while torch loads: a `stop` in these seconds waits for the run, and reaches it.
+    read_run_config(paths)  # report an unusable run before torch is loaded
+    # Locked while torch loads: a `stop` in these seconds waits for the run and then stops it.
     lock = RunLock.take(paths) if rank_place().is_first else None
     try:
         load_torch()
@@ -83,7 +83,7 @@ def _resume_guest(
 ) -> dict[str, Any]:
     """Continue the run of another library in the process of that library.
 
-    Only a worker of ours hears of other limits: a foreign program reads config.json itself.
+    New limits reach DMG Lab's workers only: a foreign program reads config.json itself.
     """
     defaults, heard = Options(), limits if isinstance(runner, GuestRunner) else {}
     changed = [

@@ -1,4 +1,4 @@
-"""`dmglab rom add|list|remove`: the register of ROM files; files are known by hash and never copied."""
+"""`dmglab rom add|list|remove`: the register of ROM files; files are identified by hash and never copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dmglab runs`: every run of a home, the newest last; `--disk`: the disk space of each."""
+"""`dmglab runs`: every run of the data folder, the newest last; `--disk`: the disk space of each."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def render(options: Options) -> np.ndarray:
-    """float32[n, 2]. Raises LabError for what is no game, or has no sound."""
+    """Return the sound, float32[n, 2]. Raises LabError for an unknown game, or one without sound."""
     from trainer_core.author.inputs import read_inputs
     from trainer_core.envs.single_game import ConsoleGame, open_game
     from trainer_core.play.sound import GameSound

@@ -1,4 +1,4 @@
-"""Stop, pause or continue any run of the home, whichever process trains it."""
+"""Stop, pause or continue any run of the data folder, whichever process trains it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trainer_core.wire.errors import FailureError, LabError
 from trainer_core.wire.run_record import RunRecord, RunState
 
 BEGIN_S = 120.0
-"""For a run that is being resumed to load its library."""
+"""Seconds for a resumed run to load its library."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Options:
 
 
 def steer(command: str, argv: list[str], act: Callable[[TrainerService, str], Awaitable[None]]) -> dict[str, Any]:
-    """Open the home, find the run and `act` on it; return its state."""
+    """Open the data folder, find the run and call `act` with it; return its state."""
     options = parse(Options, command, argv)
     home = home_paths(options.home)
     record = asyncio.run(_steer(home, find_live(options.run, home).run_id, act))
@@ -67,9 +67,9 @@ async def _steer(home: HomePaths, run_id: str, act: Callable[[TrainerService, st
 
 
 async def _until_it_begins(service: TrainerService, run_id: str) -> None:
-    """An ended run that is locked is being resumed: wait for the index to say so.
+    """Wait until the index shows that a run begins; it is being resumed if it has ended and is locked.
 
-    Raises LabError where that takes too long.
+    Raises LabError after BEGIN_S seconds.
     """
     paths, deadline = service.home.run(run_id), time.monotonic() + BEGIN_S
     while service.runs[run_id].state.is_end and is_locked_here(paths):
@@ -82,7 +82,7 @@ async def _until_it_begins(service: TrainerService, run_id: str) -> None:
 
 
 def find_live(text: str, home: HomePaths) -> RunRecord:
-    """The run that `text` means. Raises LabError that names what there is."""
+    """Return the run that `text` names. Raises LabError listing the active runs."""
     runs = RunRegistry(home).reconcile()
     going_on = [run for run in runs.values() if not run.state.is_end]
     active = [run for run in going_on if run.state is not RunState.QUEUED]

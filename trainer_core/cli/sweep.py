@@ -113,7 +113,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def define(options: Options, home: HomePaths) -> Sweep:
-    """The sweep that the options ask for, every trial checked. Raises ConfigError."""
+    """Return a new sweep from the options, after a check of every trial. Raises ConfigError."""
     config = options.run
     if not (config.seconds or config.total_env_steps or config.target_success):
         raise ConfigError("a trial without a limit never ends: give --total-env-steps, --seconds or --target-success")
@@ -159,7 +159,7 @@ def define(options: Options, home: HomePaths) -> Sweep:
 
 
 def _check_trials(sweep: Sweep, home: HomePaths) -> None:
-    """Raises ConfigError for the first setting that cannot be trained."""
+    """Check every trial. Raises ConfigError for the first one that cannot be trained."""
     for trial in sweep.trials:
         try:
             sweep.spec(trial).configure(RunConfig)
@@ -172,7 +172,7 @@ def _check_trials(sweep: Sweep, home: HomePaths) -> None:
 
 
 def _check_only_place(options: Options, default: Options) -> None:
-    """Raises ConfigError for an option that would change a sweep that is defined already."""
+    """Check the options of --resume and --show. Raises ConfigError for one that would change the sweep."""
     for spec in dataclasses.fields(options):
         if spec.name not in KEPT_ON_RESUME and getattr(options, spec.name) != getattr(default, spec.name):
             said = "an option of train" if spec.name == "run" else f"--{spec.name}"
@@ -193,7 +193,7 @@ def _slots(options: Options, home: HomePaths, sweep: Sweep) -> Slots:
             if name != "cpu":
                 from trainer_core.envs.startable import find_device  # loads torch
 
-                find_device(name)  # else every trial would fail
+                find_device(name)  # a missing device would fail every trial
         if len(set(devices)) < len(devices):
             raise ConfigError("--devices names one twice: say --jobs for several trials on each")
         return LocalSlots(devices, options.jobs or 1, lambda: TrialSlot(str(home.root), sweep.sweep_id))

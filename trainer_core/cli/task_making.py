@@ -211,7 +211,7 @@ def capture(argv: list[str]) -> dict[str, Any]:
 
 
 def _codec(options: NewOptions | CaptureOptions) -> Codec:
-    """Raises ConfigError for steps that cannot be."""
+    """Return the codec of the options. Raises ConfigError for an unknown id or invalid frames."""
     if options.codec not in ("", *CODECS):
         raise ConfigError(f"--codec {options.codec[:80]!r}: give {' or '.join(CODECS)}")
     codec = Codec(

@@ -120,14 +120,14 @@ def probe(argv: list[str]) -> dict[str, Any]:
 
 
 def one_thread() -> None:
-    """Two threads of torch wait for each other nine times as long when a core is taken."""
+    """Limit torch to one thread: on a busy core, two threads make waiting nine times as long."""
     import torch
 
     torch.set_num_threads(1)
 
 
 def _row(task: Task, home: HomePaths) -> dict[str, str]:
-    """Id and title, under `broken` why it cannot be used now, under `warning` why it should not."""
+    """Return id and title; `broken` says why the task is unusable now, `warning` why it is not advisable."""
     row = {"id": task.id, "title": task.manifest.title}
     try:
         verify_file(task.starts_path, task.manifest.starts.sha256, "file of start states")

@@ -1,4 +1,4 @@
-"""`dmglab train`: one run in this process; Ctrl-C finishes the update, saves and leaves."""
+"""`dmglab train`: one run in this process; Ctrl-C finishes the update, saves and ends."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     if (found.gpus > 1 or found.cluster.nodes > 1) and not is_rank():
         from trainer_core.envs.startable import check_startable
 
-        check_startable(config, home)  # once here: one line, not one of each rank
+        check_startable(config, home)  # here, for one error line instead of one per rank
         return spread(["train", *argv], found.gpus, found.cluster)
     beside = started(config)
     load_torch(config.device)
@@ -72,7 +72,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
-    """`argv` as a `kind`, with the defaults of the preset that it names. Raises ConfigError."""
+    """Parse `argv` as a `kind`, with the defaults of the preset in it. Raises ConfigError."""
     argv = with_joined_tasks(argv)
     defaults = defaults_for(argv)
     found = parse(kind, command, argv, kind(run=defaults))
@@ -90,15 +90,15 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
 
 
 def _warn_of_rewards(text: str, home: HomePaths) -> None:
-    """Say of a task that was made before November 2026 that its reward pays for dawdling."""
+    """Warn about tasks made before November 2026, whose reward pays for dawdling."""
     for task_id in split_tasks(text):
-        with contextlib.suppress(TaskError):  # built in, an ARC game, or refused in a moment
+        with contextlib.suppress(TaskError):  # built in, an ARC game, or an error that a later check reports
             if dawdling := find_task(task_id, home).manifest.reward.dawdling:
                 say(f"warning: {task_id}: {dawdling}; `dmglab task update {task_id}` gives it today's reward")
 
 
 def with_joined_tasks(argv: list[str]) -> list[str]:
-    """`--task a --task b` as `--task a,b`; the other words as they are."""
+    """Join `--task a --task b` into `--task a,b`; the other words stay as they are."""
     tasks: list[str] = []
     rest: list[str] = []
     words = iter(argv)
@@ -115,7 +115,7 @@ def with_joined_tasks(argv: list[str]) -> list[str]:
 
 
 def order_of(found: Options) -> Order:
-    """Return the options as an order to the background process. Raises ConfigError."""
+    """Return the options as an order for the background process. Raises ConfigError."""
     if found.gpus > 1 or found.cluster.nodes > 1:
         raise ConfigError("a run of several processes trains in this shell: leave --gpus and --nodes away here")
     spec = RunSpec.of(_limited(found.run, "`dmglab stop`"))
@@ -125,13 +125,13 @@ def order_of(found: Options) -> Order:
 def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
     if config.seconds or config.total_env_steps or config.target_success:
         return config
-    if rank_place().is_first:  # once, not one of each rank
+    if rank_place().is_first:  # one line, not one per rank
         say(f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends")
     return dataclasses.replace(config, target_success=0.98)
 
 
 def defaults_for(argv: list[str]) -> RunConfig:
-    """Return what a run has where `argv` names nothing else: the preset's, then the task's own."""
+    """Return the defaults of a run with the options `argv`: the preset's, then the task's own."""
     preset = preset_config(preset_name(argv))
     told = dataclasses.replace(preset, warm_start=named(argv, "--warm-start"))
     home = home_paths(Path(named(argv, "--home")) if named(argv, "--home") else None)
@@ -140,7 +140,7 @@ def defaults_for(argv: list[str]) -> RunConfig:
 
 
 def preset_name(argv: list[str]) -> str:
-    """The preset that `argv` names: needed before its other options get their defaults."""
+    """Return the preset in `argv`, which is needed before the other options get their defaults."""
     preset = named(argv, "--preset", "auto")
     if preset == "auto":
         return suggest_preset(named(argv, "--device", "cpu"))

@@ -1,9 +1,7 @@
-"""`dmglab train --runner ID ...`: a run of another library, started and followed to its end.
+"""`dmglab train --runner ID ...` and `dmglab resume` of such a run: train with another library to the end.
 
-`dmglab resume` goes on with one in the same way.
-
-The run is a child process of this command, through the same service as in the app. Ctrl-C stops it
-as the app's button does; a second one hurries.
+The run is a child process of this command, started by the same service as in the app. Ctrl-C stops
+it like the app's button; a second Ctrl-C ends it sooner.
 """
 
 from __future__ import annotations
@@ -48,13 +46,13 @@ class Manner:
 
 
 def train(runner_id: str, argv: list[str]) -> dict[str, Any]:
-    """Raises LabError when the run cannot start."""
+    """Train with the library of `runner_id`, or queue the run. Raises LabError when it cannot start."""
     how, asked = order(runner_id, "train", argv, Manner)
     return detach(asked) if how.detach else asyncio.run(_follow(asked))
 
 
 def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[Any, Order]:
-    """`argv` as (its options, those of `manner` among them; the order). Raises LabError."""
+    """Parse `argv`; return the options, including those of `manner`, and the order. Raises LabError."""
     runner = find_runner(runner_id)
     options = parse(_options(runner, manner), f"{command} --runner {runner_id}", argv)
     neutral = {name: getattr(options, name) for name in NEUTRAL if hasattr(options, name)}
@@ -63,7 +61,7 @@ def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[
 
 
 def _absolute_folders(chosen: Any) -> dict[str, str]:
-    """Return the folders that are named from where the user stands: the trainer's process runs elsewhere."""
+    """Return the folder options as absolute paths: the trainer's process has another working directory."""
     named = {
         field.name: getattr(chosen, field.name)
         for field in dataclasses.fields(chosen)
@@ -80,7 +78,7 @@ def detach(asked: Order) -> dict[str, Any]:
 
 
 def _options(runner: AgentRunner, manner: type) -> type:
-    """The command line of one runner: its options, and the neutral ones that it leaves out."""
+    """Return the dataclass of one runner's command line: its options, and the common ones that it lacks."""
     own = {field.name for field in dataclasses.fields(runner.config_type)}
     defaults = {field.name: field for field in dataclasses.fields(RunSpec)}
     fields: list[Any] = [
@@ -109,11 +107,11 @@ async def _follow(asked: Order) -> dict[str, Any]:
 
 
 def resume(runner: AgentRunner, paths: RunPaths, home: HomePaths, limits: dict[str, Any]) -> dict[str, Any]:
-    """Go on with an ended run of another library, to its end; `limits` replace its own for now.
+    """Continue an ended run of another library to its end; `limits` replace its own this time.
 
     Raises LabError.
     """
-    dataclasses.replace(read_spec(paths), **limits)  # what is out of range is said here
+    dataclasses.replace(read_spec(paths), **limits)  # report values out of range here
     with for_children(**{LIMITS: json.dumps(limits)}):
         return asyncio.run(_go_on(runner, paths, home))
 
@@ -123,7 +121,7 @@ async def _go_on(runner: AgentRunner, paths: RunPaths, home: HomePaths) -> dict[
     service.open()
     service.require_resumable(paths.run_id)
     async for check in run_checks(read_spec(paths), home, runner):
-        if check.name != WARM_START:  # which belongs to the beginning of a life
+        if check.name != WARM_START:  # a warm start belongs to the first start only
             require(check)
     service.subscribe(Narrator(paths.run_id))
     say(f"run {paths.run_id} in {paths.root}")
@@ -143,7 +141,7 @@ async def _to_its_end(service: TrainerService, record: RunRecord) -> dict[str, A
 
 @contextlib.contextmanager
 def _stopping(service: TrainerService, run_id: str) -> Iterator[None]:
-    """SIGINT and SIGTERM climb the service's ladder; another one takes the next step at once."""
+    """Stop the run on SIGINT and SIGTERM; a second signal makes the service end it sooner."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -176,10 +174,10 @@ def _result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
 
 
 class Narrator:
-    """Tell a person on standard error how one run goes, with the names of the library.
+    """Listener that reports the progress of one run on standard error, with the metric names of the library.
 
-    The service tells of every run in the home. What the library prints is in the run's worker.log:
-    CleanRL prints a line an episode.
+    The service sends notices of every run in the data folder. The library's own output is in the run's
+    worker.log: CleanRL prints a line an episode.
     """
 
     def __init__(self, run_id: str, limits: Limits | None = None) -> None:

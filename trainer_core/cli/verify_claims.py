@@ -22,13 +22,13 @@ from trainer_core.lab.paths import CHECKOUT
 from trainer_core.wire.errors import ConfigError
 
 SPEED_TOLERANCE = 0.1
-"""By how much a speed or a duration may be worse than the claim, on the same device."""
+"""Share by which a speed or duration may be worse than the claim, on the same device."""
 WALL = "@wall_s"
-"""As `Check.read`: the seconds that the whole process took."""
+"""Value of `Check.read` for the seconds of the whole process."""
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a figure is measured again."""
+    """Command and expected value that verify a figure."""
 
     command: list[str]
     """`dmglab` and `python` as first word mean this installation's; `{seed}` is replaced by each of `seeds`."""
@@ -37,18 +37,18 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     expect: float
     """The value that confirms the claim, in the unit of `read`."""
     seeds: list[int] = []
-    """Run once for each, and take the median."""
+    """Seeds of repeated runs, of which the median counts."""
     tolerance: float = 0.0
     """Share of `expect` by which the measured value may be worse."""
     minutes: float
-    """How long it lasts, roughly."""
+    """Approximate duration."""
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One figure: a file of docs/results."""
+    """One published figure, a file of docs/results."""
 
     row: str
-    """The row of README's table, or of the results page alone where `readme` is 0."""
+    """Row of README's table; where `readme` is 0, of the results page alone."""
     readme: int = 0
     """Place of the row in README's table, from 1."""
     order: int = 0
@@ -64,14 +64,14 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     date: str
     commit: str
     command: str
-    """As a person types it, setting included."""
+    """Command line with its environment variables, for the reader."""
     check: Check | None = None
     why_not: str = ""
-    """Why there is no `check`."""
+    """Reason for a missing `check`."""
 
 
 class Verdict(NamedTuple):
-    """What became of one claim."""
+    """Result of the check of one claim."""
 
     name: str
     claim: Claim
@@ -91,7 +91,7 @@ class Options:
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    """Measure, and fail where a claim is missed."""
+    """Measure the figures again; `ok` is False if one is missed."""
     options = parse(Options, "verify-claims", argv)
     claims = read_claims(options.results)
     if unknown := [name for name in options.only if name not in claims]:
@@ -135,7 +135,7 @@ def read_claims(folder: Path | None = None) -> dict[str, Claim]:
 
 
 def verify(name: str, claim: Claim, devices: Sequence[str], minutes: float = 0.0) -> Verdict:
-    """Measure one claim on this machine, whose processor and GPUs are `devices`; 0 minutes: no limit."""
+    """Measure one claim on this machine with the processor and GPUs `devices`; 0 minutes: no limit."""
     check = claim.check
     if check is None:
         return Verdict(name, claim, "not measured", None, claim.why_not)
@@ -175,7 +175,7 @@ def _measure(check: Check, seed: int) -> float:
 
 @cache  # two figures may come from one command
 def _run_once(words: tuple[str, ...]) -> tuple[subprocess.CompletedProcess[str], float]:
-    """Run a command and return what came of it, and the seconds that it took."""
+    """Run a command; return the completed process and its duration in seconds."""
     begun = time.monotonic()
     done = subprocess.run(_argv(words), cwd=CHECKOUT, capture_output=True, text=True, check=False)
     return done, time.monotonic() - begun

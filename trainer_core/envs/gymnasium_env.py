@@ -15,11 +15,11 @@ _SEEDS = 2**31
 
 
 class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
-    """`terminated` is the goal, `truncated` the horizon; pictures as envs.translation says.
+    """Gymnasium `Env` of one console: `terminated` is the goal, `truncated` the horizon.
 
-    The step that ends an episode returns the picture it reached. `reset(options={"start": s})`
-    begins in start state s. `info`, of `reset` too, holds `dist`, `success`, `start_index` and
-    `episode_steps`.
+    Observations are greys as in envs.translation. The step that ends an episode returns the last
+    picture of that episode. `reset(options={"start": s})` begins in start state s. `info`, of `reset`
+    too, has `dist`, `success`, `start_index` and `episode_steps`.
     """
 
     metadata = {  # noqa: RUF012
@@ -37,7 +37,7 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
         render_mode: str | None = None,
         home: Path | None = None,
     ) -> None:
-        """Raises LabError for an unknown task and ValueError for an unknown render mode."""
+        """Open the task. Raises LabError for an unknown task and ValueError for an unknown render mode."""
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode must be None or 'rgb_array', got {render_mode!r}")
         self.render_mode = render_mode
@@ -66,11 +66,11 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
         )
 
     def get_action_meanings(self) -> list[str]:
-        """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
+        """Return the buttons of each action, like `A` or `A+UP`, as ALE's environments do."""
         return faces.action_names(self._env)
 
     def render(self) -> np.ndarray | None:
-        """u8[144, 160, 3] of the screen now; after an episode's end that of the next start."""
+        """Return the current screen, u8[144, 160, 3]; after the end of an episode, the first of the next one."""
         if self.render_mode is None:
             return None
         return faces.rgb(self._env.screens(1)[0])
@@ -80,5 +80,5 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
 
 
 def _row(info: StepInfo) -> dict[str, Any]:
-    """What env 0's step says beside its reward."""
+    """Return the `info` of env 0 as Python numbers."""
     return {name: column[0].item() for name, column in faces.info_columns(info).items()}

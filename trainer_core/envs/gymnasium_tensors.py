@@ -17,9 +17,9 @@ from trainer_core.envs.vec_env import StepInfo
 class BatchedEnv(DmgLabVectorEnv):
     """A Gymnasium `VectorEnv` of torch tensors: nothing is copied to the host.
 
-    `AutoresetMode.SAME_STEP`: `obs` is what to act on next, in a new episode where one ended. What a
-    step reached is in `infos["final_obs"]` and `infos["final_info"]`, tensors of all N envs; they
-    mean an end where `infos["_final_obs"]` bool[N] is set. Every tensor is new: it stays valid.
+    `AutoresetMode.SAME_STEP`: where an episode ended, `obs` is the first observation of the next one.
+    `infos["final_obs"]` and `infos["final_info"]` are tensors of all N envs with what the step reached;
+    `infos["_final_obs"]` bool[N] marks the ended episodes. Later steps do not overwrite returned tensors.
     """
 
     def reset(  # type: ignore[override]
@@ -33,7 +33,7 @@ class BatchedEnv(DmgLabVectorEnv):
         self, actions: Tensor | np.ndarray
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
         """Take actions, whole numbers [N]; return obs uint8[N, K, 72, 80], rewards float32[N], terminated bool[N],
-        truncated bool[N] and infos. Raises ValueError for what is no action of each env."""
+        truncated bool[N] and infos. Raises ValueError for anything but one action for each env."""
         self._check_open()
         result = self.consoles.step(faces.as_actions(actions, self.consoles))
         ended = result.info.reset_mask.clone()
@@ -43,7 +43,7 @@ class BatchedEnv(DmgLabVectorEnv):
         return result.obs * faces.GREY_STEP, result.reward.clone(), result.done.clone(), result.trunc.clone(), infos
 
     def _told(self, info: StepInfo, ended: Tensor | None = None) -> dict[str, Any]:
-        """Return the infos that `info_mode` asks for, without the final observations; `ended` bool[N] were reset."""
+        """Return the infos of `info_mode` without the final observations; `ended` bool[N] marks the reset envs."""
         if self._info_mode == "none":
             return {}
         if self._info_mode == "stats":

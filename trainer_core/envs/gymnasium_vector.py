@@ -21,10 +21,10 @@ SEEDS = 2**31
 
 
 class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """AutoresetMode.SAME_STEP: `obs` is what to act on next, in a new episode where one ended.
+    """Gymnasium `VectorEnv` with AutoresetMode.SAME_STEP: an ended episode's `obs` begins the next episode.
 
-    What such a step reached is in `infos["final_obs"]` (object array) and `infos["final_info"]`,
-    with the masks `_final_obs` and `_final_info`, as gymnasium's own SyncVectorEnv has them.
+    The last observation and info of an ended episode are in `infos["final_obs"]` (object array) and
+    `infos["final_info"]`, with the masks `_final_obs` and `_final_info`, as in Gymnasium's SyncVectorEnv.
     """
 
     metadata = {  # noqa: RUF012
@@ -45,17 +45,17 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         render_mode: str | None = None,
         home: Path | None = None,
     ) -> None:
-        """Raises LabError for an unknown task or an impossible number of envs.
+        """Open the task. Raises LabError for an unknown task or an impossible number of envs.
 
-        `info_mode`: `full` columns of N, `stats` five floats, `none` nothing; `final_obs` is there
-        in every mode where an episode ended.
+        `info_mode`: `full` gives columns of N, `stats` five floats, `none` nothing; every mode gives
+        `final_obs` in steps that end an episode.
         """
         self.num_envs, self.render_mode = num_envs, render_mode
         self.autoreset_mode = AutoresetMode.SAME_STEP
-        """As gymnasium's own vector envs have it; TorchRL asks for it."""
+        """Attribute that TorchRL reads, as in Gymnasium's own vector envs."""
         self._info_mode = info_mode
         self.consoles = faces.open_env(task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home)
-        """What is stepped; read it, do not step it."""
+        """The batch behind this adapter: read it, do not step it."""
         self.single_observation_space = faces.observation_space(self.consoles)
         self.single_action_space: gymnasium.Space[Any] = faces.action_space(self.consoles)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -64,12 +64,12 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """`options={"start": s}` begins in start state s, or s[n] for env n."""
+        """Begin an episode in every env; `options={"start": s}` begins in start state s, or s[n] for env n."""
         obs = self._reset(seed, options)
         return faces.greys(obs), self._infos(faces.begun(self.consoles))
 
     def _reset(self, seed: int | list[int | None] | None, options: dict[str, Any] | None) -> Tensor:
-        """Begin an episode in every env; returns shades u8[N, K, 72, 80] on the device."""
+        """Begin an episode in every env; return shades u8[N, K, 72, 80] on the device."""
         self._check_open()
         seed = seed[0] if isinstance(seed, list) else seed
         super().reset(seed=seed)
@@ -99,7 +99,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ClosedEnvironmentError("this environment is closed; make it again")
 
     def _infos(self, info: StepInfo, ended: np.ndarray | None = None) -> dict[str, Any]:
-        """What `info_mode` wants beside the final observations, `ended` bool[N] being the envs that were reset."""
+        """Return the infos of `info_mode` without the final observations; `ended` bool[N] marks the reset envs."""
         if self._info_mode == "none":
             return {}
         if self._info_mode == "stats":
@@ -114,11 +114,11 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return _masked(now, everywhere) | final
 
     def get_action_meanings(self) -> list[str]:
-        """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
+        """Return the buttons of each action, like `A` or `A+UP`, as ALE's environments do."""
         return faces.action_names(self.consoles)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """One u8[144, 160, 3] per env."""
+        """Return the screen of each env, u8[144, 160, 3]; None without `render_mode`."""
         if self.render_mode is None:
             return None
         return tuple(faces.rgb(screen) for screen in self.consoles.screens(self.num_envs))
@@ -128,7 +128,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
 
 def _final_pictures(final: Tensor, ended: np.ndarray) -> np.ndarray:
-    """Gymnasium's object array: the last picture where an episode ended, else None."""
+    """Return Gymnasium's object array [N]: the last picture of each ended episode, else None."""
     numbers = np.flatnonzero(ended)
     reached = faces.greys(final[torch.from_numpy(numbers).to(final.device)])
     found = np.full(len(ended), None, dtype=object)
@@ -137,7 +137,7 @@ def _final_pictures(final: Tensor, ended: np.ndarray) -> np.ndarray:
 
 
 def _masked(columns: dict[str, np.ndarray], mask: np.ndarray) -> dict[str, Any]:
-    """Gymnasium's form of infos: a column and `_name`, which envs it speaks of; else zero."""
+    """Return infos in Gymnasium's form: each column, zero outside `mask`, and the mask as `_name`."""
     found: dict[str, Any] = {}
     for name, column in columns.items():
         found[name] = np.where(mask, column, np.zeros_like(column))

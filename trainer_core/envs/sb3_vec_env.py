@@ -1,6 +1,6 @@
 """N Game Boys as a Stable-Baselines3 VecEnv; SB3 itself is not a dependency of DMG Lab.
 
-docs/notebook/faces.md has the twenty lines that learn with it.
+docs/notebook/faces.md has an example of training with it in twenty lines.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from trainer_core.envs.vec_env import StepInfo, StepResult
 
 
 class DmgLabSb3VecEnv(Sb3VecEnvBase):
-    """`infos[n]` of an ended episode holds `terminal_observation`, `TimeLimit.truncated` and
-    `episode` (return r and length l), so that no VecMonitor is needed."""
+    """SB3 `VecEnv` of N consoles, which needs no VecMonitor.
+
+    `infos[n]` of an ended episode holds `terminal_observation`, `TimeLimit.truncated` and `episode`
+    (return r and length l).
+    """
 
     def __init__(
         self,
@@ -34,12 +37,11 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         home: Path | None = None,
         demo_share: float = 0.0,
     ) -> None:
-        """Raises LabError for an unknown task or an impossible number of envs.
+        """Open the task. Raises LabError for an unknown task or an impossible number of envs.
 
-        `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
-
-        `info_mode` none leaves `infos[n]` empty until an episode ends: SB3 wants one dictionary
-        an env, and filling thousands of them costs more than the consoles' step.
+        `demo_share`: share of the episodes that begin along the task's demonstrations, 0 to 0.9.
+        `info_mode` none leaves `infos[n]` empty until an episode ends: SB3 requires one dictionary
+        for each env, and filling thousands of them takes longer than the emulation.
         """
         self._info_mode = info_mode
         self._env = faces.open_env(
@@ -47,7 +49,7 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         )
         self.render_mode = "rgb_array"
         self.consoles = self._env
-        """What is stepped; read it, do not step it."""
+        """The batch behind this adapter: read it, do not step it."""
         super().__init__(num_envs, faces.observation_space(self._env), faces.action_space(self._env))
         self._actions = np.zeros(num_envs, np.int64)
         self._returns = np.zeros(num_envs)
@@ -85,7 +87,7 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         return [{"dist": apart, "is_success": won} for apart, won in zip(dist, success, strict=True)]
 
     def _add_ends(self, infos: list[dict[str, Any]], result: StepResult, numbers: np.ndarray) -> None:
-        """What SB3 wants of the envs whose episodes ended, `numbers` i64[E]."""
+        """Add SB3's entries for the ended episodes of the envs `numbers` i64[E] to `infos`."""
         chosen = torch.from_numpy(numbers).to(result.final_obs.device)
         reached = faces.greys(result.final_obs[chosen])
         info = result.info
@@ -101,7 +103,7 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
                 infos[env]["is_success"] = success
 
     def state_dict(self) -> dict[str, Any]:
-        """What an exact resume needs beside SB3's own state; tensors on the CPU."""
+        """Return the state that an exact resume needs beside SB3's own; tensors on the CPU."""
         return {"env": self._env.state_dict(), "returns": torch.from_numpy(self._returns.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -109,7 +111,7 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         self._returns[:] = state["returns"].numpy()
 
     def get_action_meanings(self) -> list[str]:
-        """Return what each action presses, `A` or `A+UP`, as ALE's environments name theirs."""
+        """Return the buttons of each action, like `A` or `A+UP`, as ALE's environments do."""
         return faces.action_names(self._env)
 
     def get_images(self) -> Sequence[np.ndarray]:
@@ -122,7 +124,7 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         return [getattr(self, attr_name)] * len(self._chosen(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """The envs are one object: an attribute is everyone's."""
+        """Set an attribute of all envs, whatever `indices` are: the envs are one object."""
         setattr(self, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
@@ -130,7 +132,7 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         return [found] * len(self._chosen(indices))
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Nothing wraps a single env; SB3 asks whether a Monitor does."""
+        """Return False for each env: none has a wrapper of its own. SB3 asks this of its Monitor."""
         return [False] * len(self._chosen(indices))
 
     def _chosen(self, indices: Any) -> list[int]:

@@ -33,7 +33,7 @@ WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 GREY_STEP = 255 // MAX_SHADE
 STEPS_PER_SECOND = FRAMES_PER_SECOND / Codec().frames_per_step
 INFO = ("dist", "success", "start_index", "episode_steps")
-"""Columns of StepInfo that the faces tell."""
+"""Columns of StepInfo in the `info` of the adapters."""
 SCREEN_GREYS = np.array(GREY_LEVELS, np.uint8)
 _opened_in = 0
 """Process that last opened an environment: this one, or the one from which it was forked."""
@@ -121,7 +121,7 @@ def rgb(screen: Tensor) -> np.ndarray:
 def as_actions(actions: Any, env: VecEnv) -> Tensor:
     """Return `actions`, a tensor or what NumPy takes for an array, as i64[N] on the environment's device.
 
-    Raises ValueError for what is no action of each env. On a GPU that waits for the device.
+    Raises ValueError for anything but one action for each env. The check waits for a GPU.
     """
     given = actions if isinstance(actions, Tensor) else torch.from_numpy(_whole_numbers(actions, env))
     if given.dtype not in WHOLE or given.numel() != env.num_envs:

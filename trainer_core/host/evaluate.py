@@ -38,7 +38,7 @@ class EvaluationStopped(Exception):  # noqa: N818 - an end, not an error
 
 
 def go_on(course: Course) -> None:
-    """Never interrupt an evaluation (the default callback)."""
+    """Do not interrupt an evaluation (the default callback)."""
 
 
 MOST_STARTS = 1 << 16

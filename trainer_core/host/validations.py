@@ -188,7 +188,7 @@ class Validations:
         return "later" if self.late.is_under_way or self.late.asked else "here"
 
     def _take(self, progress: RunProgress) -> None:
-        """Record results of the process beside the learner."""
+        """Record the results of the process beside the learner."""
         if self.late is None:
             return
         before = progress.validated_env_steps

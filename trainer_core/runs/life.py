@@ -117,7 +117,7 @@ class RunLife:
         return life
 
     def launched(self, pid: int) -> None:
-        """Record process `pid` as the trainer; it holds the lock too."""
+        """Record that process `pid` is the trainer and holds the lock too."""
         self.lock.name_holder(pid)
         self.record = msgspec.structs.replace(
             self.record, state=RunState.STARTING, pid=pid, pid_create_time=create_time(pid)

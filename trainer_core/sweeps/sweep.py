@@ -180,7 +180,7 @@ def ended_file(home: HomePaths, sweep_id: str) -> Path:
 
 
 def add_ended(home: HomePaths, sweep_id: str, trial: Trial, reason: str) -> None:
-    """Record, before it is announced, that the rule ends a trial. Raises DiskError.
+    """Record that the rule ends a trial, before the end is announced. Raises DiskError.
 
     The run's own reason may differ: a worker that does not answer in time is killed.
     """

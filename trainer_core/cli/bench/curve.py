@@ -1,8 +1,8 @@
 """`dmglab bench curve`: throughput against the number of consoles and against frames a step.
 
-One process, so that every kernel compiles once: each other block size of the launch shapes is one
-compile, and the record says which were used. Every row plays the same stretch of the game: from the
-start, a warm-up, then `frames` frames.
+All rows run in one process, so that every kernel compiles once per block size of the launch shapes;
+the record lists the block sizes. Every row plays the same part of the game: a warm-up from the start
+state, then `frames` frames.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def measure(options: Options, sizes: list[int], frames: list[int]) -> dict[str, 
 
 
 def knee(points: list[tuple[int, float]]) -> int | None:
-    """First N from which doubling N gains less than KNEE_GAIN; points (N, speed) ascending.
+    """Return the first N from which doubling N gains less than KNEE_GAIN; points (N, speed) ascending.
 
-    A gap of more than a doubling counts as that many equal ones.
+    A gap of several doublings counts as that many equal gains.
     """
     for (n, speed), (more, faster) in itertools.pairwise(points):
         if (faster / speed) ** (1 / math.log2(more / n)) < KNEE_GAIN:

@@ -2,8 +2,8 @@
 
 A cycle makes a GameEnv, resets it, steps it and closes it. The first tenth of the cycles is
 warm-up: kernels, caches and the allocators' pools fill. Growth is the lowest reading of the last
-third of the others less the lowest of their first third: allocators give pages back when they like,
-so single readings jump up and down, but a leak lifts the lowest.
+third of the others less the lowest of their first third: single readings vary,
+because allocators return pages at arbitrary times, but a leak raises the lowest ones.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _cycle(task: Any, game: rig.Game, options: Options) -> None:
 
 
 def growth(readings: list[int]) -> dict[str, int]:
-    """Bytes: the first, last and largest reading, and the growth as the module says."""
+    """Return the first, last and largest reading and the growth (see the module), in bytes."""
     third = max(1, len(readings) // 3)
     return {
         "first_bytes": readings[0],

@@ -1,7 +1,7 @@
 """`dmglab bench env`: measure the consoles alone, with pictures, frame stack and resets.
 
-Random buttons, drawn on the device; nothing waits for the device between the first and the last
-step.
+Buttons are random and drawn on the device; the host does not wait for the device between the first
+and the last step.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Subject(Protocol):
     def step(self) -> None: ...
 
     def time_split(self) -> dict[str, float]:
-        """Seconds of the parts since the last call, as far as they are told apart."""
+        """Return the seconds of each measured part of the steps since the last call; empty without such parts."""
         ...
 
 
 class BareMachines:
-    """Consoles, a frame stack, and resets that the bench asks for."""
+    """Consoles with a frame stack and the resets of `--resets`."""
 
     def __init__(self, game: rig.Game, options: Options, device: torch.device) -> None:
         import torch
@@ -117,7 +117,7 @@ class BareMachines:
 
 
 class ThroughEnv:
-    """GameEnv as training uses it; episodes are as long as the wanted resets need."""
+    """GameEnv as in training; the length of episodes follows from `--resets`."""
 
     def __init__(self, game: rig.Game, options: Options, device: torch.device) -> None:
         import torch
@@ -146,7 +146,7 @@ class ThroughEnv:
         self.machines = self._env.emulator
         self._buttons = rig.Buttons(n, device, options.seed)
         self._env.reset(options.seed)
-        if options.resets == "some":  # as if the episodes had begun one step after another
+        if options.resets == "some":  # spread the ends of the episodes over RESET_SHARE steps
             self._env.episodes.steps.copy_(torch.arange(n, device=device) % RESET_SHARE)
 
     def step(self) -> None:
@@ -175,7 +175,7 @@ def measure(options: Options) -> dict[str, Any]:
         after = rig.memory_used(device)
         allocated = {k: v - counted[k] for k, v in rig.allocator_counts(device).items()}
         split = subject.time_split()
-        machines.run(options.frames_per_step, options.release_after)  # a reset forgets the count
+        machines.run(options.frames_per_step, options.release_after)  # a reset clears the counters
         work = [int(v) for emulator in machines.emulators for v in emulator.work()]
     finally:
         machines.close()

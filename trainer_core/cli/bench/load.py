@@ -1,11 +1,11 @@
 """`dmglab bench load`: check that the consoles of a benchmark do different work and repeat exactly.
 
-Random buttons for many steps, then: how many distinct states the consoles are in, how many
-instructions a frame takes, how many frames were drawn and what the pixels cost; and some consoles
-are played again alone, with the same buttons from the same start, and must end in the same state.
+After many steps with random buttons the record gives the number of distinct states, the instructions
+per frame, the number of drawn frames and the time of drawing. Some consoles are then played again
+alone, with the same buttons from the same start, and must end in the same state.
 
     dmglab bench load --rom GAME.gb --device cuda:0 --num-envs 16384 --save FILE.npz
-    dmglab bench load --rom GAME.gb --replay FILE.npz --device cpu      # there, or on another host
+    dmglab bench load --rom GAME.gb --replay FILE.npz --device cpu      # here, or on another host
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def measure(options: Options, game: rig.Game, device: torch.device) -> dict[str, Any]:
-    """Play, look at the consoles, time the pixels, play some of them again."""
+    """Play, compare the consoles, time the drawing, replay some consoles; return the record."""
     import torch
 
     machines = rig.open_machines(game, options.num_envs, device, options.threads, cuda_graphs=options.cuda_graphs)
@@ -138,12 +138,12 @@ def measure(options: Options, game: rig.Game, device: torch.device) -> dict[str,
 
 
 def _replay_device(options: Options) -> str:
-    """The cpu where Warp can use it: another compiler's code for the same console."""
+    """Return `cpu`, whose kernels come from another compiler, if Warp supports it; else `--device`."""
     return "cpu" if rig.cpu_works() else options.device
 
 
 def _play(machines: ShardedEmulator, options: Options, tally: Tally, history: torch.Tensor) -> tuple[int, float]:
-    """Steps with observations until the end or the time limit; returns (steps done, seconds)."""
+    """Step with observations until the end or the time limit; return (finished steps, seconds)."""
     device = history.device
     buttons = rig.Buttons(options.num_envs, device, options.seed)
     _settle(device)
@@ -163,7 +163,7 @@ def _play(machines: ShardedEmulator, options: Options, tally: Tally, history: to
 
 
 def _time_pixels(machines: ShardedEmulator, options: Options, device: torch.device) -> dict[str, float | str]:
-    """Milliseconds of a step with and without observations, in turns, and the pixels' share."""
+    """Return the milliseconds of a step with and without observations, timed in turns, and the share of drawing."""
     if options.pixel_steps == 0:
         return {}
     buttons = rig.Buttons(options.num_envs, device, options.seed + 1)
@@ -203,7 +203,7 @@ class Tally:
         self._busiest_launch, self._ratio, self._drawn = torch.zeros(3, dtype=torch.float64, device=device)
 
     def add(self) -> None:
-        """Account for the launch that just ended, before its picture is drawn."""
+        """Add the counts of the launch that just ended, before its picture is drawn."""
         work = self._torch.cat(self._work)
         self._per_machine += work
         self._torch.maximum(self._busiest_launch, work.max(), out=self._busiest_launch)
@@ -211,9 +211,9 @@ class Tally:
         self._drawn += sum((finished != 0).sum() for finished in self._finished)
 
     def instructions(self, steps: int) -> dict[str, float]:
-        """Per frame: all consoles, the busiest of the run, the busiest of any one launch.
+        """Return instructions per frame: the mean, the busiest console of the run, the busiest of any launch.
 
-        `longest_to_mean`: by how much a launch's longest console exceeds the mean, on average.
+        `longest_to_mean` is the average ratio of a launch's busiest console to the mean console.
         """
         per_frame = self._per_machine.double() / (steps * self._frames)
         return {
@@ -228,7 +228,7 @@ class Tally:
 
 
 def column(emulator: Any, name: str) -> torch.Tensor:
-    """One field of every console, i32[N], a view of the device's memory."""
+    """Return one field of every console, i32[N], a view of the device's memory."""
     import warp as wp
 
     from emulator.state.batch import CONSOLE_DTYPE

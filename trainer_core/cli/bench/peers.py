@@ -1,8 +1,8 @@
-"""`dmglab bench peers`: our consoles and PyBoy on the same ROM with the same buttons, in one run.
+"""`dmglab bench peers`: DMG Lab and PyBoy on the same ROM with the same buttons, in one run.
 
 PyBoy runs in one process, then in one process per core; a step is `frames_per_step` frames with
-the picture of the last one drawn, no sound. We run one console on one core, a batch on all cores,
-and, with `--device cuda:0`, a batch on the GPU; where Warp has no CPU back end, only that.
+the picture of the last one drawn, no sound. DMG Lab runs one console on one core, a batch on all
+cores, and, with `--device cuda:0`, a batch on the GPU; without a CPU back end in Warp only the last.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Options:
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    """Measure; return one record with the frames per second of each, and their ratios to PyBoy."""
+    """Measure; return one record with frames per second of each run, and their ratios to PyBoy."""
     options = parse(Options, "bench peers", argv)
     rig.check_at_least(options, num_envs=1, frames_per_step=1, steps=1)
     options = replace(options, rom=named_rom(str(options.rom), home_paths(None)))
@@ -100,7 +100,7 @@ def _ours(options: Options, device: str, num_envs: int, threads: int) -> float:
 
 
 def _pyboys(options: Options, processes: int) -> float:
-    """Frames per second of `processes` PyBoys that start their clocks together."""
+    """Return the frames per second of `processes` PyBoys together, timed from a common start."""
     context = multiprocessing.get_context("spawn")
     gate = context.Barrier(processes + 1)
     done = context.Queue()
@@ -126,7 +126,7 @@ def _pyboys(options: Options, processes: int) -> float:
 
 
 def _pyboy(options: Options, seed: int, gate: Any, done: Any) -> None:
-    """Run one PyBoy: warm up, wait for the others, play."""
+    """Start and warm up one PyBoy, wait for the others at `gate`, then play."""
     import pyboy
 
     machine = pyboy.PyBoy(str(options.rom), window="null", sound_emulated=False, log_level="ERROR")

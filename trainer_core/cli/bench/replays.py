@@ -1,4 +1,4 @@
-"""Consoles of a large batch, played again alone: same start, same buttons, same end?"""
+"""Replays of single consoles of a large batch: the same start and buttons must give the same end."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ REPLAY_ARRAYS = {
     "steps": ("i", (1,), 16),
     "made_on": ("U", (0,), 1024),
 }
-"""What a file of replays holds beside its start state: fields of `emulator.state.npz.Wanted`."""
+"""Arrays of a file of replays beside its start state, as fields of `emulator.state.npz.Wanted`."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What M consoles of a batch were given and where it led them."""
+    """Inputs and final states of M consoles of a batch."""
 
     start: Snapshot
     buttons: np.ndarray
-    """u8[S, M] joypad masks of every step."""
+    """Joypad masks of every step, u8[S, M]."""
     machines: np.ndarray
-    """i64[M] their numbers in the batch."""
+    """Numbers of the consoles in the batch, i64[M]."""
     hashes: list[str]
-    """`Emulator.state_hash` of each at the end."""
+    """`Emulator.state_hash` of each console at the end."""
     pictures: np.ndarray
-    """u8[M, 72, 80] their last observations."""
+    """Last observation of each console, u8[M, 72, 80]."""
     frames_per_step: int
     release_after: int
     made_on: str
 
     def save(self, path: Path) -> None:
-        """Write one .npz, whole or not at all."""
+        """Write one .npz atomically."""
         names = self.start.console.dtype.names or ()
         with replacing(path) as file:
             np.savez_compressed(
@@ -70,7 +70,7 @@ class Played:
 
     @classmethod
     def load(cls, path: Path, game: Game) -> Played:
-        """Raises LabError when the file is none, of another ROM or of another state layout."""
+        """Read a file of `save`. Raises LabError for another file, another ROM or another state layout."""
         from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
         from emulator.state.snapshot import ARRAYS, Snapshot
 
@@ -103,10 +103,10 @@ class Played:
 
 
 def play_again(played: Played, game: Game, device: str, batch_shape: Shape | None = None) -> list[dict[str, Any]]:
-    """A row for each way of playing: its consoles, and the numbers of those that end differently.
+    """Return a row for each kind of replay: its consoles, and the numbers of those that end differently.
 
-    On a cpu every console is a batch of its own. On a GPU that would take too long: there they are
-    one batch of another launch shape than the large one's, and the first of them is alone as well.
+    On a cpu every console is a batch of its own. On a GPU that would take too long: there all are one
+    batch, of another launch shape than the large batch, and the first console is replayed alone too.
     """
     if device == "cpu":
         return [_compare("each alone on the cpu", played, _play_alone(played, game))]
@@ -151,7 +151,7 @@ def _play_batch(
 
 
 def _play(played: Played, emulator: Emulator, buttons: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """(state hash, observation) of each console after `buttons` u8[S, n]."""
+    """Press `buttons` u8[S, n]; return (state hash, observation) of each console at the end."""
     import warp as wp
 
     emulator.reset(None, emulator.state_cache([played.start]))

@@ -34,7 +34,7 @@ BENCH_HORIZON = 1 << 30  # no episode of a bench ends by itself
 
 @dataclass(frozen=True)
 class Game:
-    """A cartridge, the state that consoles begin in, and where they came from."""
+    """A cartridge, the start state of its consoles, and the source of both."""
 
     cartridge: Cartridge
     start: Snapshot
@@ -84,14 +84,14 @@ class LoggedOptions(BatchOptions):
 
 
 def check_at_least(options: Any, **least: int) -> None:
-    """Raises ConfigError naming the first option below its least value."""
+    """Check the least values of options. Raises ConfigError naming the first option below its own."""
     for name, value in least.items():
         if getattr(options, name) < value:
             raise ConfigError(f"{name}={getattr(options, name)}: give at least {value}")
 
 
 def load_game(options: GameOptions) -> Game:
-    """A ROM from power-on, or a task from its first start state; exactly one is given."""
+    """Return a ROM at power-on, or a task's ROM at its first start state; the options must name exactly one."""
     from emulator import Emulator
     from trainer_core.envs.start_states import load_starts
     from trainer_core.envs.task_files import load_rom
@@ -116,7 +116,7 @@ def load_game(options: GameOptions) -> Game:
 
 
 def bench_task(game: Game, folder: Path) -> Task:
-    """The game's task, or one made in `folder` whose goal no screen ever shows."""
+    """Return the game's task, or for a ROM a task made in `folder` whose goal no screen ever shows."""
     from emulator.state.snapshot import save_snapshots
     from trainer_core.envs.task_files import SHAPE, save_goal
 
@@ -142,7 +142,7 @@ def bench_task(game: Game, folder: Path) -> Task:
 
 
 def open_machines(game: Game, num_envs: int, device: torch.device, threads: int = 0, **options: Any) -> ShardedEmulator:
-    """A batch that stands in the game's start state; `threads` 0 = one per core of a CPU."""
+    """Return a batch of consoles in the game's start state; `threads` 0 = one per core of a CPU."""
     from trainer_core.envs.sharded_emulator import MIN_SHARD, ShardedEmulator
 
     wanted = threads or os.cpu_count() or 1
@@ -165,15 +165,15 @@ class Buttons:
         self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=device)
 
     def actions(self) -> torch.Tensor:
-        """i64[N], 0 to 6."""
+        """Draw random actions i64[N], 0 to 6."""
         return self._torch.randint(7, self._shape, generator=self._draw, device=self.device)
 
     def masks(self) -> torch.Tensor:
-        """u8[N] joypad masks of random actions."""
+        """Draw the joypad masks of random actions, u8[N]."""
         return self._masks[self.actions()]
 
     def picked(self, one_in: int) -> torch.Tensor:
-        """bool[N], true for a random one in so many."""
+        """Draw bool[N], true with probability 1 / `one_in`."""
         drawn = self._torch.randint(one_in, self._shape, generator=self._draw, device=self.device)
         return drawn == 0
 
@@ -207,7 +207,7 @@ NO_CPU = "this build of Warp has no CPU back end: the rows of a CPU are left out
 
 
 def facts(device: torch.device, game: Game) -> dict[str, Any]:
-    """Return the fields of a record about the place of the measurement."""
+    """Return the fields of a record that describe the machine, the versions and the game."""
     from trainer_core.host.provenance import device_name, git_sha, versions
 
     return {
@@ -220,7 +220,7 @@ def facts(device: torch.device, game: Game) -> dict[str, Any]:
 
 
 def timed(step: Callable[[], None], steps: int, device: torch.device) -> list[float]:
-    """Milliseconds of each step: CUDA events on a GPU, where the host waits only at the end."""
+    """Return the milliseconds of each step; on a GPU from CUDA events, and the host waits only at the end."""
     import torch
 
     if device.type != "cuda":
@@ -241,7 +241,7 @@ def timed(step: Callable[[], None], steps: int, device: torch.device) -> list[fl
 
 
 def memory_used(device: torch.device) -> int:
-    """Bytes in use on the device, whoever allocated them; on a CPU those of this process."""
+    """Return the used bytes of the device, of all processes; on a CPU the memory of this process."""
     if device.type != "cuda":
         return resident_bytes()
     import torch
@@ -260,11 +260,11 @@ ALLOCATOR = {
     "retries": "num_alloc_retries",
     "tensors": "allocation.all.allocated",
 }
-"""torch's counters: requests to the driver, such that had to free first, tensors from its cache."""
+"""Counters of torch: allocations by the driver, allocations that had to free memory first, tensors."""
 
 
 def allocator_counts(device: torch.device) -> dict[str, int]:
-    """torch's CUDA allocator so far; empty on a CPU."""
+    """Return the counters of torch's CUDA allocator so far; empty on a CPU."""
     if device.type != "cuda":
         return {}
     import torch

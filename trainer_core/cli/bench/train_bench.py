@@ -1,4 +1,4 @@
-"""`dmglab bench train`: environment steps per second after warm-up, and what logging costs."""
+"""`dmglab bench train`: environment steps per second after warm-up, and the cost of logging."""
 
 from __future__ import annotations
 
