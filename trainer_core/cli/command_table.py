@@ -304,4 +304,4 @@ def described(of: Command) -> str:
 
 
 def _lines(rows: Sequence[Command]) -> list[str]:
-    return [f"  {row.name.rpartition(' ')[2]:<10} {row.summary}" for row in rows]
+    return [f"  {row.name.rpartition(' ')[2]:<13} {row.summary}" for row in rows]
