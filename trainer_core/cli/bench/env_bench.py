@@ -158,7 +158,7 @@ class ThroughEnv:
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Return one record: configuration, versions, speed, load and memory."""
+    """Measure; return one record: configuration, versions, speed, load and memory."""
     device = rig.torch_device(options.device)
     game = rig.load_game(options)
     began = time.perf_counter()
