@@ -17,7 +17,7 @@ VECTOR_ENV = "trainer_core.envs.gymnasium_vector:DmgLabVectorEnv"
 
 
 def register_with_gymnasium() -> None:
-    """Register now, or as soon as something imports gymnasium."""
+    """Register the environments now, or at the first import of gymnasium."""
     if "gymnasium" in sys.modules:
         _register(sys.modules["gymnasium"])
     else:

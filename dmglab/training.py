@@ -104,7 +104,7 @@ async def _start(home: HomePaths, spec: RunSpec, name: str, detach: bool) -> str
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A saved policy of a run, accepted by `load_policy` and wherever a path is."""
+    """A saved policy of a run; `load_policy`, and functions that take a path, accept it."""
 
     path: Path
     env_steps: int

@@ -208,8 +208,8 @@ completion | completion.run | - | print the completion script of a shell: bash, 
 """
 """`# group`, then for each command `name | function | words | summary` and its examples, indented.
 
-The function stands below `trainer_core.cli`; `-` where a verb has to follow. `words` says what the
-positional words name, for completion: run, task, rom, runner, file, or - for none of these.
+The function is named below `trainer_core.cli`, `-` for a command that needs a verb. `words` is the kind of the
+positional words for completion: run, task, rom, runner, file, or - for others.
 """
 
 

@@ -25,8 +25,8 @@ class Options:
     source: Annotated[str, tyro.conf.Positional] = "latest"
     """Folder of a finished recording; with --to a run id, run folder, or `latest`."""
     out: Path | None = None
-    """Of a recording the file: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs. Of a run
-    the folder; default one named as --to in the folder of the run."""
+    """File for a recording: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs. Folder for the
+    curves of a run; default a folder named like --to in the folder of the run."""
     to: Literal["", "tensorboard", "wandb_history"] = ""
     """Write the curves of a run: event files of TensorBoard, or JSON lines as W&B's history."""
     scale: int = field(default=2, metadata=limits(1, MAX_SCALE))

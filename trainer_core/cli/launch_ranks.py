@@ -40,7 +40,7 @@ LOOPBACK = {"GLOO_SOCKET_IFNAME": _INTERFACE, "NCCL_SOCKET_IFNAME": _INTERFACE}
 
 
 class Rank(Protocol):
-    """A started process; subprocess.Popen is one."""
+    """A started process, such as subprocess.Popen."""
 
     def poll(self) -> int | None: ...
     def send_signal(self, sig: int, /) -> None: ...

@@ -46,7 +46,7 @@ def in_words(event: records.Event) -> str:
 
 
 def say(text: str) -> None:
-    """Print lines on standard error, at once."""
+    """Print lines on standard error without buffering."""
     print(_lines(text), file=sys.stderr, flush=True)
 
 

@@ -34,11 +34,11 @@ class Waiting:
     """Options of the queue; the other options are those of `dmglab train`."""
 
     priority: int = field(default=0, metadata=PRIORITY)
-    """Stands before runs with a lower priority, -100 to 100."""
+    """Priority, -100 to 100; runs with a higher one start first."""
     hold: bool = False
     """Do not start before `dmglab queue release`."""
     devices: str = ""
-    """Devices that will do, such as cuda:0,cuda:1; default --device."""
+    """Usable devices, such as cuda:0,cuda:1; default --device."""
 
 
 @dataclass(frozen=True)

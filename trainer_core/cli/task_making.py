@@ -40,16 +40,16 @@ class NewOptions:
     goal: tuple[Path, ...] = ()
     """Captured goal pictures, any of them, in place of the scripts' last."""
     way: Path | None = None
-    """A way from a start to a captured goal, as the app writes it (demo.npz); it is left out, with the
-    reason in the result, if an agent cannot press it."""
+    """Demonstration from a start to a captured goal, a demo.npz of the app; left out, with the reason in
+    the result, if an agent cannot repeat it."""
     around: bool = False
-    """Make --count starts in place of the captured ones: around that way, or without one by random
-    walks from them."""
+    """Make --count starts in place of the captured ones: around the steps of --way, or without --way by
+    random walks from the captured ones."""
     mask: tuple[str, ...] = ()
     """Rectangles X,Y,WIDTH,HEIGHT in screen pixels (160 x 144) that count; default all."""
     distance: Literal["l1", "mse"] = "l1"
     tau: float = 0.0
-    """Distance below which a picture counts as the goal; 0 = choose it from what is measured."""
+    """Distance below which a picture counts as the goal; 0 = choose it by measurement."""
     hold_steps: int = 1
     """Steps in a row for which the picture must stay the goal."""
     count: int = 48
@@ -69,7 +69,7 @@ class NewOptions:
     release_after_frames: int = 8
     codec: str = ""
     """Buttons of a step: buttons7.v1, or buttons21.v1 with SELECT and pairs; default the codec of --base,
-    else buttons7.v1, or buttons21.v1 where the --way needs it."""
+    else buttons7.v1, or buttons21.v1 if --way needs it."""
     title: str = ""
     description: str = ""
     random_episodes: int = field(default=64, metadata=limits(0, 100_000))

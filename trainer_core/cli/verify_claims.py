@@ -85,7 +85,7 @@ class Options:
     only: tuple[str, ...] = ()
     """Figures to measure, by the names of their files; default all."""
     minutes: float = 10.0
-    """Leave out what lasts longer than so many minutes; 0 = nothing."""
+    """Skip figures that take longer than this number of minutes; 0 = skip none."""
     results: Path | None = None
     """Folder of the figures; default docs/results of the checkout."""
 

@@ -132,7 +132,7 @@ class Explorer:
         return place
 
     def _walk(self, begins: list[Snapshot], led: list[Way]) -> None:
-        """Walk once from each of `begins`, which the ways `led` reached, side by side."""
+        """Walk once from each of the states `begins` in parallel; `led` are the ways that reached them."""
         rng, consoles = self._rng, len(self.emulator.buttons)
         played = np.zeros((WALK_STEPS, len(begins)), int)
         arrived = np.zeros(len(begins), bool)

@@ -45,7 +45,7 @@ class Options(rig.LoggedOptions):
     info_mode: InfoMode = "full"
     """Diagnostics of GameEnv beside the reward (with --through env)."""
     skip_reset_if_empty: Literal["auto", "yes", "no"] = "auto"
-    """Ask before launching the reset (with --through env); auto = on a cpu only."""
+    """Launch the reset only if an episode ended (with --through env); auto = on a cpu only."""
     max_mem_delta: int = -1
     """Fail if the device memory grows by more bytes than this after the warm-up; -1 = no limit."""
     min_sps: float = 0.0
@@ -158,7 +158,7 @@ class ThroughEnv:
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Return one record: configuration, versions, speed, load and memory."""
+    """Measure; return one record: configuration, versions, speed, load and memory."""
     device = rig.torch_device(options.device)
     game = rig.load_game(options)
     began = time.perf_counter()

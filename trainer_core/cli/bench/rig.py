@@ -61,7 +61,7 @@ class BatchOptions(GameOptions):
     """Options of a benchmark of one batch of a game."""
 
     cuda_graphs: bool = False
-    """Replay a step's kernels as CUDA graphs: for few envs or few frames. Nothing on a cpu."""
+    """Replay a step's kernels as CUDA graphs, for few envs or few frames. No effect on a cpu."""
     threads: int = 0
     """Threads on a cpu, one slice of the batch each; 0 = one per core."""
     seed: int = 0

@@ -128,7 +128,7 @@ class ArcVecEnv:
         return self._stack.obs
 
     def state_dict(self) -> dict[str, Any]:
-        """Return seeds and actions: the games are deterministic."""
+        """Return the state as seeds and actions, which restore it: the games are deterministic."""
         return {
             "starts": self._starts.clone(),
             "actions": [list(taken) for taken in self._actions],

@@ -71,7 +71,7 @@ def arc_environment(home: HomePaths) -> RunnerEnvironment:
 
 
 class HostedGames:
-    """N games of one folder in the library's process, which ends with ours."""
+    """N games of one folder in the library's process, which ends with this process."""
 
     def __init__(
         self,
