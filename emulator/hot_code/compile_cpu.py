@@ -26,9 +26,9 @@ _kernels: dict[str, wp.Kernel] = {}
 
 
 def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHotCode:
-    """Compile the superblocks of ROMs that lie one after another, unless Warp's cache has them.
+    """Compile the superblocks of ROMs that lie one after another, unless Warp's cache has them; return their tables.
 
-    `words`: of each ROM, predecoded with `ends` and marked.
+    `words`: for each ROM, as `marked_words(rom, ends=True)` returns them; `pieces`: for each ROM.
     """
     blocks = NativeSuperblocks()
     walked = [
@@ -53,7 +53,7 @@ def _with_numbers(words: np.ndarray, numbers: dict[int, int]) -> np.ndarray:
 
 
 def _module(text: str, name: str) -> wp.Kernel:
-    """Return a kernel that writes the addresses of the functions of `text` to `out`."""
+    """Return a kernel that writes the addresses of the C++ functions of `text` to the array `out`."""
 
     @wp.func_native(text)
     def put_superblocks(h: wp.ref[NativeState], c: wp.ref[Console], out: wp.uint64) -> wp.uint32: ...

@@ -18,13 +18,13 @@ from emulator.rom import isa
 MOST_PIECES = 640
 MOST_INSTRUCTIONS = 4000
 LONGEST_PIECE = 20
-"""Most instructions of a piece. All of it must fit before the next deadline, or none of it is executed."""
+"""Most instructions of a piece: it is executed only if all of them begin before the next deadline."""
 RARELY = 1e-5
-"""Share of all executions below which an instruction is not worth a piece."""
+"""Share of all executions below which an instruction gets into no piece."""
 SELDOM = 32
-"""Most executions per arrival by a jump for a place to begin a piece.
+"""Most executions of an instruction for each jump to it with which a piece may begin there.
 
-Control that arrives elsewhere executes single instructions up to the next beginning.
+After a jump to any other instruction the CPU executes single instructions up to the next beginning of a piece.
 """
 MANY_INSTRUCTIONS, OFTEN = 2400, 0.006
 """Instructions in pieces, and service requests per executed instruction, from which code `fetches_much`.
@@ -38,7 +38,7 @@ _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
 
 
 Pieces = Sequence[tuple[int, ...]]
-"""Pieces of one ROM: the places of each one's instructions."""
+"""Pieces of one ROM, each a tuple of the ROM offsets of its instructions."""
 
 
 class Counts(NamedTuple):
@@ -62,7 +62,7 @@ class HotCode(NamedTuple):
 
     @property
     def asks_often(self) -> bool:
-        """True if superblocks are left so often that compiling them for longer pays on a GPU.
+        """True if superblocks are left so often that the slower compilation to faster code pays on a GPU.
 
         Of twelve games and tasks measured, it is true of the six that gain most, and of one that loses.
         """
@@ -70,31 +70,31 @@ class HotCode(NamedTuple):
 
     @property
     def fetches_much(self) -> bool:
-        """True if a thousand consoles run this ROM sooner on the data path up to a launch's tail.
+        """True if a thousand consoles with this ROM run faster on the data path, but for the last ones of a launch.
 
-        Its hot code fills the instruction caches, and rare code empties them.
+        Its hot code fills the GPU's instruction caches, from which rare code then drives it out.
         """
         return sum(map(len, self.pieces)) >= MANY_INSTRUCTIONS and self.asks_often
 
 
 def always_jumps(word: int) -> bool:
-    """Return whether the instruction behind is never the next one."""
+    """Return whether the instruction with this predecoded word never continues at the next one."""
     row = isa.INSTRUCTIONS[word & 511]
     return row.destination in ("pc", "vector") and not row.condition and not only_waits(word)
 
 
 def only_waits(word: int) -> bool:
-    """Return whether the word is a JR to the instruction behind it, a way to let three M-cycles pass."""
+    """Return whether the word is a JR to the next instruction, which only spends three M-cycles."""
     return word & 511 == JR and word >> 16 & 255 == 0
 
 
 def pieces(
     counts: Counts, words: np.ndarray, plain: np.ndarray, last: np.ndarray | None = None
 ) -> list[tuple[int, ...]]:
-    """Return the places of each piece's instructions, most often executed piece first.
+    """Return the pieces of a ROM, each as the ROM offsets of its instructions, most often executed piece first.
 
-    `words`: uint32, the predecoded ROM; `plain`: bool, which of its instructions may be in a piece; `last`:
-    bool, which instructions end their piece.
+    For each ROM byte, `words`: uint32, its predecoded word; `plain`: bool, whether its instruction may be in a piece;
+    `last`: bool, whether it ends its piece.
     """
     if last is None:
         last = np.zeros(len(words), bool)
@@ -141,10 +141,9 @@ def _piece(start: int, starts: set[int], words: np.ndarray, usable: np.ndarray) 
 
 
 def is_piece(places: tuple[int, ...], words: np.ndarray, plain: np.ndarray) -> bool:
-    """Return whether these are plain instructions that follow each other in one bank, of which only the last may
-    always jump.
+    """Return whether the instructions at the ROM offsets `places` have the same effect as one block.
 
-    Only then does one block have the same effect as they.
+    True if all are plain, each follows the one before in the same bank, and only the last may always jump.
     """
     if not 1 <= len(places) <= LONGEST_PIECE:
         return False

@@ -57,7 +57,7 @@ SHARED = [
 
 
 def reads_status(words: np.ndarray) -> np.ndarray:
-    """Return which instructions are LDH A,(41): they leave most superblocks that go on behind them."""
+    """Return for each word whether it is LDH A,(41), a read of STAT, after which most superblocks would be left."""
     return (words & 511 == LDH_A_N8) & (words >> 16 & 0xFF == STAT & 0xFF)
 
 
@@ -74,9 +74,10 @@ class Superblocks:
         return More(tuple(self.labels), (*self._lines, *SHARED, *self._rare))
 
     def add_rom(self, words: np.ndarray, pieces: Sequence[tuple[int, ...]]) -> dict[int, int]:
-        """Make a superblock of each piece, as long as there are numbers.
+        """Add a superblock for each piece of a ROM until the numbers are used up.
 
-        Returns their numbers in the jump table by the place where they begin. `words`: the predecoded ROM, marked.
+        Returns the number of each superblock in the jump table by the ROM offset of its first instruction. `words`: as
+        `marked_words(rom, ends=True)` returns them.
         """
         room = MOST - len(self.labels)
         numbers = {places[0]: FIRST + len(self.labels) + i for i, places in enumerate(pieces[:room])}
@@ -90,7 +91,7 @@ class Superblocks:
 
 
 class _Writer:
-    """Writer of one superblock's lines."""
+    """Writer of the PTX lines of one superblock."""
 
     def __init__(self, label: str, words: np.ndarray, numbers: dict[int, int]) -> None:
         self.label = label
@@ -102,16 +103,16 @@ class _Writer:
         self.stored: int | None = None
         """M-cycles from the beginning to the end of the last store: `still` is updated only where it is needed."""
         self.plain: set[str] = set()
-        """Pairs that have pointed to plain memory, so below E000, and changed by one at most for each
+        """Register pairs that have pointed to plain memory, so below E000, and changed by at most one for each
         instruction since.
 
         INC and DEC of any other pair must check whether it points into OAM.
         """
 
     def write(self, places: Sequence[int]) -> tuple[list[str], list[str]]:
-        """Return the lines of the superblock, and its rare ones.
+        """Return the lines of a superblock of the instructions at `places`, and the lines that are rarely executed.
 
-        The rare ones lie behind all superblocks, so that they take no room in the instruction caches.
+        The latter are to lie behind all superblocks, so that they take no room in the instruction caches.
         """
         rows = [isa.INSTRUCTIONS[self.words[at] & 511] for at in places]
         own = own_numbers(self.words[list(places)]).tolist()
@@ -143,11 +144,12 @@ class _Writer:
         return [*still, f"sub.u32 left, left, {cycles}; add.u32 work, work, {instructions};"]
 
     def _exit(self, place: int, own: int, k: int, spent: int) -> list[str]:
-        """Return the exit to the block `own` of the k-th instruction, at a place.
+        """Return the lines that leave the superblock at its k-th instruction, for ROM offset `place` and block
+        `own`.
 
-        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the M-cycles spent in 7 and
-        those since the end of the last store, plus 1, in 5 (0: there was none). In front of the first instruction
-        nothing has to be updated, and the number holds its own block, since the table has the superblock there.
+        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the M-cycles `spent` in 7 and
+        those since the end of the last store, plus 1, in 5 (0: there was none). Before the first instruction nothing
+        has to be updated; the number then holds that instruction's own block, since the table has the superblock there.
         """
         number = address(place) | k << 15
         if k == 0:
@@ -172,7 +174,7 @@ class _Writer:
         self.stored = stored  # where the branch is not taken it stores nothing
 
     def _effects(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
-        """Return the lines of an instruction, up to the target of a branch."""
+        """Return the lines of an instruction, for a branch up to the computation of its target."""
         word = int(self.words[at])
         setting = f"mov.b32 w0, {word};"
         steps = row.operation in ("inc", "dec") and row.y in isa.R16
@@ -202,21 +204,21 @@ class _Writer:
         return [setting, *effects(row, leave, find)]
 
     def _set(self, row: isa.Instruction, steps: bool) -> None:
-        """Update `plain` for an instruction's destination."""
+        """Update `plain` after an instruction that changes register pairs."""
         if not steps:
             self.plain -= {pair for pair in ("bc", "de", "hl") if row.destination in {*pair, pair}}
 
     def _branch(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
-        """Return the lines of the taken branch."""
+        """Return the lines of a branch, which is taken."""
         lines = [f"mov.b32 pc, {address(at)};", *self._effects(at, row, own, k, spent)]
         lines += self._passed(spent + row.m_cycles + row.taken_extra, k + 1)
         to = self._target(at, row)
         return [*lines, *(["mov.b32 pc, to;", "bra.uni AT_PC;"] if to is None else self._go(*to))]
 
     def _target(self, at: int, row: isa.Instruction) -> tuple[int, int] | None:
-        """Return a branch's target as a place in the ROM and an address; None if only known at run time.
+        """Return a branch's target as ROM offset and CPU address; None if it is only known at run time.
 
-        The place is -1 if it depends on the bank.
+        The ROM offset is -1 if it depends on the bank at 4000.
         """
         immediate = int(self.words[at]) >> 16
         if row.destination == "vector" or row.y == "n16":
@@ -239,5 +241,5 @@ class _Writer:
 
 
 def address(place: int) -> int:
-    """Return the address of a place in the ROM, when its bank is mapped."""
+    """Return the CPU address of a ROM offset while its bank is mapped."""
     return place if place < 0x4000 else 0x4000 | place & 0x3FFF
