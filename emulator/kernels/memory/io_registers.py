@@ -40,7 +40,7 @@ LYC = k.LYC - k.IO
 DMA = k.DMA - k.IO
 WY = k.WY - k.IO
 END = k.WX + 1 - k.IO
-"""Number after the last register."""
+"""Number after that of the last register, WX."""
 HRAM = k.HRAM - k.IO
 IE = k.IE - k.IO
 
