@@ -202,9 +202,10 @@ def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func
 def ppu_before_line(c: wp.ref[Console], mem: Q, line: int, t: U) -> U:
-    """Return a time between `t` and the start of line `line` up to which LY has certainly not become `line`.
+    """Return a time between `t` and the start of line `line`, a line before it, by which LY has not yet become
+    `line`.
 
-    It lies a line before. Returns `t` itself if `line` is near, past or not 1 to 152, or if the LCD is off.
+    Returns `t` itself if `line` is near, past or not 1 to 152, or if the LCD is off.
     """
     o = StatusLocals()
     o.value = t

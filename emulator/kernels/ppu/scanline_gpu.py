@@ -26,7 +26,9 @@ from emulator.kernels.ppu.vram_changes import byte_seen, pair_seen
 
 @wp.struct
 class PackedLine:
-    """Ten words that are filled from the right: a line of 160 pixels in two bit planes, leftmost in the lowest byte."""
+    """Line of 160 pixels as two bit planes of five words each, filled from the right; leftmost pixel in the lowest
+    byte.
+    """
 
     low0: wp.uint32
     low1: wp.uint32
