@@ -35,17 +35,17 @@ from emulator.state.state_cache import StateCache, check_batch, gathered, joined
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
 DLPACK_CUDA = 2
-"""Memory of a GPU, as `__dlpack_device__` names it."""
+"""Device type of GPU memory in the tuple that `__dlpack_device__` returns."""
 STATES_AT_ONCE = 1024
 """Most states that `put_batch` holds on the device in addition to the batch at a time: some 50 MiB."""
 MAX_FRAMES = 10_000
-"""Longest launch; times are 32-bit M-cycles relative to its start."""
+"""Most frames of one launch, because times are 32-bit M-cycles relative to its start."""
 Buttons: TypeAlias = wp.array[Any] | NDArray[Any] | OnDevice | str | Sequence[int | str | Sequence[str] | None]
-"""Argument types that `Emulator.run` takes as buttons."""
+"""Types of the argument `buttons` of `Emulator.run`."""
 if TYPE_CHECKING:
 
     class DeviceArray(wp.array[Any]):
-        """A Warp array of bytes on a CPU or GPU; `torch.from_dlpack` and, on a CPU, `numpy()` share its memory."""
+        """Warp array of bytes on a CPU or GPU; `torch.from_dlpack` and, on a CPU, `numpy()` share its memory."""
 
         shape: tuple[int, ...]
 
@@ -58,20 +58,20 @@ else:
 
 
 class Emulator:
-    """N Game Boys that run in lockstep launches, each with one of the given cartridges.
+    """Batch of N Game Boys that run in lockstep launches, each with one of the given cartridges.
 
     `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM; `rom_of_env`
-    (int[N]) is the number of each env's cartridge (default: round robin). All arrays handed out live on `device` and
-    keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of that device,
-    and `run` allocates nothing. `shape`: the spread of launches over a GPU (default: the measured one); it may be
-    changed between them.
-    `cuda_graphs`: replay repeated launches, which is faster for short ones; nothing on a CPU.
-    `hot_code`: where threaded code runs, also only for the tail of launches, and on a CPU, let another process find
-    and compile the most executed code of the ROMs, and run that once it is there (ADR 17, 23); a number: begin in so
-    many seconds.
-    `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each console; a
-    GPU's default for few, see `shape`) or `native` (generated C++, the default on a cpu and for it only); results are
-    the same.
+    (int[N]) is the number of each env's cartridge (default: round robin). All arrays that are handed out lie on
+    `device` and keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of
+    that device, and `run` allocates nothing.
+
+    `shape`: the spread of launches over a GPU (default: the measured one); it may be changed between launches.
+    `cuda_graphs`: record and replay repeated launches, which is faster for short ones; no effect on a CPU. `hot_code`:
+    where threaded code runs (even if only at the end of launches) and on a CPU, another process finds and compiles the
+    most executed code of the ROMs, which is used once it is ready (ADR 17, 23); a number delays its start by so many
+    seconds. `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each
+    console; a GPU's default for few, see `shape`) or `native` (generated C++, the default on a CPU and for it only);
+    results are the same.
     """
 
     def __init__(
@@ -206,9 +206,7 @@ class Emulator:
         return counts
 
     def _set_trap(self, value: int | np.ndarray) -> np.ndarray:
-        """Set `Console.trap` (breakpoint at LD B,B) of all consoles to uint32[N] or one value; return the old
-        values.
-        """
+        """Set `Console.trap`, the breakpoint at LD B,B, to one value or uint32[N]; return the old values."""
         consoles = self._consoles()
         kept = consoles["trap"].copy()
         consoles["trap"] = value
@@ -264,9 +262,7 @@ class Emulator:
         return buffer
 
     def _foreign(self, given: OnDevice) -> Any:
-        """Return an array of another library as a Warp array if it lies on this GPU, as a NumPy array if on the
-        host.
-        """
+        """Return another library's array as a Warp array if it lies on this GPU, as a NumPy array if on the host."""
         kind, number = given.__dlpack_device__()
         if kind != DLPACK_CUDA:
             return np.asarray(given)
@@ -366,10 +362,9 @@ class Emulator:
 
     @property
     def refused_resets(self) -> int:
-        """Number of envs that `reset` left unchanged, because the index on the device named no state or one of
-        another ROM.
+        """Number of envs that `reset` left unchanged, because `index` named no state or one of another ROM.
 
-        Reading it waits for the device.
+        Only arrays on the device are counted here; reading the number waits for the device.
         """
         return int(self._refused.numpy()[0])
 
@@ -390,7 +385,7 @@ class Emulator:
         return found
 
     def restore(self, snapshot: Snapshot, env: int | None = None) -> None:
-        """Put one console (None: all of them) into `snapshot`."""
+        """Load `snapshot` into one console (None: all of them)."""
         targets = range(self.num_envs) if env is None else (self._checked(env),)
         for target in targets:
             sha256 = self.cartridges[self.rom_of_env[target]].sha256
@@ -408,7 +403,7 @@ class Emulator:
         self.snapshot(env).save(path)
 
     def load_state(self, path: str | os.PathLike[str], env: int | None = None) -> None:
-        """Read a state and put one console (None: all) into it; raise SnapshotError if it does not fit."""
+        """Read a state file and load it into one console (None: all); raise SnapshotError if it does not fit."""
         try:
             self.restore(Snapshot.load(path), env)
         except SnapshotError as error:
@@ -518,18 +513,18 @@ class Emulator:
         return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
     def arrays_per_env(self) -> list[wp.array[Any]]:
-        """List the existing device arrays that grow with the number of envs."""
+        """Return the allocated device arrays whose size grows with the number of envs."""
         owned = [*vars(self).values(), *vars(self._pictures).values()]
         owned += [self._power_on.first, self._power_on.index]
         shared = (self.batch.console, self.batch.ram, self.batch.order)
         return [*shared, *(array for array in owned if isinstance(array, wp.array))]
 
     def stopped(self) -> np.ndarray:
-        """Return whether each env has stopped at the breakpoint LD B,B, bool[N]."""
+        """Return whether each env has stopped at the breakpoint LD B,B or is frozen, bool[N]."""
         return self._consoles()["stopped"] != 0
 
     def work(self) -> np.ndarray:
-        """Return the instructions each env executed in the last launch, uint32[N]."""
+        """Return the number of instructions that each env executed in the last launch, uint32[N]."""
         return self._consoles()["work"].copy()
 
     def state_hash(self) -> list[str]:
@@ -544,9 +539,7 @@ class Emulator:
     # ---- inside ----------------------------------------------------------------------------
 
     def _allocate(self, serial_capacity: int, traps: bool) -> None:
-        """Allocate the batch's arrays: the ROMs one after another, and memory rows that fit the largest cartridge
-        RAM.
-        """
+        """Allocate the batch's arrays: the ROMs one after another, and memory rows for the largest cartridge RAM."""
         roms = [cartridge.rom for cartridge in self.cartridges]
         self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
         layout = Layout(
@@ -599,8 +592,9 @@ class Emulator:
         return self._records(env, 1)
 
     def _records(self, first: int, count: int) -> np.ndarray:
-        """Copy `count` console records from env `first` on to the host, as bytes: Warp needs 3 ms to find a struct's
-        NumPy type.
+        """Return `count` console records from env `first` on, copied to the host.
+
+        They are copied as bytes: Warp needs 3 ms to find a struct's NumPy type.
         """
         size = CONSOLE_DTYPE.itemsize
         at = self.batch.console.ptr + first * size
@@ -618,7 +612,7 @@ def _checked_device(name: object) -> str:
 
 
 class _ClosedEmulator(Emulator):
-    """Closed emulator: every use of it raises EmulatorError."""
+    """Class of a closed emulator: every use of it raises EmulatorError."""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "close" or name.startswith("__"):

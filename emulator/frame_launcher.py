@@ -1,5 +1,4 @@
-"""Launches of a batch's frames: their executor (ADR 8, 16), their spread over the device, the order of the
-consoles, and replay from a recording."""
+"""Launcher of a batch's frames: executor (ADR 8, 16), spread over the device, order of the consoles, recordings."""
 
 from __future__ import annotations
 
@@ -40,7 +39,10 @@ def threaded_module() -> wp.Module:
 
 
 def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
-    """Return `wanted`, or the faster executor on this device. Raises EmulatorError if `wanted` cannot run there."""
+    """Return `wanted`, or if None the fastest executor for this device and shape.
+
+    Raises EmulatorError if `wanted` cannot run on the device.
+    """
     is_cuda = wp.get_device(device).is_cuda
     if wanted not in (None, *EXECUTORS) or (is_cuda and wanted == "native"):
         raise EmulatorError(f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu")
@@ -56,7 +58,7 @@ class CompiledBeside:
     """
 
     def __init__(self, find: Callable[[], Any], device: str, block: int) -> None:
-        """Start the thread; on it, `find` imports and returns the Warp module."""
+        """Start the thread, on which `find` imports and returns the Warp module."""
         self.ready = False
         """True once the next launch of these kernels need not wait for a compiler."""
         self._work = (find, wp.get_device(device), block)
@@ -165,9 +167,7 @@ class FrameLauncher:
         self._last_frames = frames
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
-        """Call `launch`, which launches kernels, or replay the CUDA graph recorded for `key`
-        (launch/cuda_graphs.py).
-        """
+        """Call `launch`, or replay the CUDA graph recorded for `key` (launch/cuda_graphs.py)."""
         if self.recorder is None:
             launch()
         else:
@@ -186,23 +186,19 @@ class FrameLauncher:
         return self.shape
 
     def use(self, shape: Shape) -> None:
-        """Launch with exactly this shape from now on."""
+        """Set the shape of all further launches."""
         self.shape = shape
         self._is_free = False
 
     def threaded_shape(self) -> Shape | None:
-        """Return the shape of threaded launches, whether of all consoles or of the last ones; None if there are
-        none.
-        """
+        """Return the shape of threaded launches, of all consoles or of the last ones; None without threaded code."""
         shape = self.found_shape()
         if shape.serving == 0:
             return shape
         return ALONE if shape.tail and self._is_cuda else None
 
     def search_hot_code(self, after: float) -> None:
-        """Schedule a search for hot code in `after` seconds; do nothing for consoles that run no threaded or native
-        code.
-        """
+        """Schedule a search for hot code in `after` seconds, if the consoles run threaded or native code."""
         shape = self.threaded_shape()
         if self._executor == "native":
             self.code.search(ALONE.running, after)

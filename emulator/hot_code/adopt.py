@@ -56,7 +56,7 @@ class RomCode:
         return (self.hot,) if self.hot else ()
 
     def table(self) -> wp.array:
-        """Return the code table of threaded code, uint32[bytes of all ROMs, 2]."""
+        """Return the code table of threaded code on the device, uint32[bytes of all ROMs, 2] (`code_table`)."""
         if self._table is None:
             roms = [cartridge.rom for cartridge in self._cartridges]
             tables = [code_table(rom, marked_words(rom, ends=True)) for rom in roms]
@@ -80,10 +80,9 @@ class RomCode:
         self._running, self._many, self._soon = running, many, not self._native
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False) -> None:
-        """Compile the pieces of each ROM into superblocks, used from the next launch on, unless Warp's cache has
-        them.
+        """Compile the pieces of each ROM into superblocks and use them from the next launch on.
 
-        `block`: threads of a block on a GPU. `soon`: as `gpu_hot_code`.
+        Nothing is compiled if Warp's cache has them. `block`: threads of a block on a GPU. `soon`: as `gpu_hot_code`.
         """
         roms = [cartridge.rom for cartridge in self._cartridges]
         words = [marked_words(rom, ends=True) for rom in roms]
@@ -101,8 +100,7 @@ class RomCode:
         self.hot = frames
 
     def adopt_found(self, block: int) -> None:
-        """Start the scheduled search when its time has come; when a search has ended, adopt the pieces that it
-        stored.
+        """Start the scheduled search when its time has come, and adopt the pieces of a search that has ended.
 
         A ROM for which no pieces were stored keeps its plain code.
         """

@@ -86,9 +86,7 @@ def search_arguments(
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Return environment variables, with `more` added, for a child process that imports this package from any
-    folder.
-    """
+    """Return the environment, with `more` added, of a child process that imports this package from any folder."""
     package = str(Path(__file__).parents[2])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}

@@ -1,8 +1,9 @@
-"""Hot pieces for a CPU: a Warp module for each set of ROMs, and the words that lead to it.
+"""Compilation of superblocks for a CPU: a Warp module for each set of ROMs, and the tables that lead to its
+functions.
 
-It holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays as it is
-and calls them by its table. Its name, and so its place in Warp's kernel cache, is a hash of its text, which
-contains the ROM's bytes.
+The module holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays as it is
+and calls them by its table. Its name, and so its place in Warp's kernel cache, is a hash of its text, which contains
+the ROM's bytes.
 """
 
 from __future__ import annotations

@@ -18,9 +18,11 @@ from emulator.kernels.executors import threaded
 from emulator.kernels.sm83.ptx_threaded_code import More, code_table
 
 SOON = 2
-"""Optimisation level of a Warp module that is wanted soon, "--Ofast-compile=min": compiled in 0.54
-to 0.77 of the time of Warp's usual one, whose code takes 6 to 15 % less
-(docs/notebook/performance_history.md, steps 64 and 85)."""
+"""Optimisation level of a Warp module that is compiled quickly, "--Ofast-compile=min".
+
+It compiles in 0.54 to 0.77 of the time of Warp's usual level, whose code takes 6 to 15 % less time
+(docs/notebook/performance_history.md, steps 64 and 85).
+"""
 
 
 class GpuHotCode(NamedTuple):

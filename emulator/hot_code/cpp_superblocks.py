@@ -39,8 +39,10 @@ from emulator.rom.idle_loops import BANK
 from emulator.rom.isa import Instruction
 
 FIRST = 513
-"""Number of the first superblock in the table, where single instructions have SLOW_FETCH, of which one entry is
-enough."""
+"""Number of the first superblock in the table of functions.
+
+It is the second of the entries for single instructions with SLOW_FETCH, of which only one is needed.
+"""
 MOST = 1024 - FIRST
 _TRAP = 0x40  # LD B,B may be a breakpoint
 _LDH_A_N8, _LD_N16_A = 0xF0, 0xEA
@@ -132,8 +134,7 @@ class NativeSuperblocks:
         return numbers
 
     def source(self, constants: Mapping[str, int]) -> str:
-        """Return the C++ body of a native function that writes the superblocks' addresses to `out`, in order of
-        number.
+        """Return the C++ body of a native function that writes the superblocks' addresses, by number, to `out`.
 
         `constants`: as of `cpp_instructions.source`.
         """
@@ -163,7 +164,7 @@ class _Writer:
         """Instructions, and M-cycles, from the beginning of the superblock up to this instruction."""
         self.spent = 0
         self.stored: int | None = None
-        """M-cycles from the beginning to the end of the last store."""
+        """M-cycles from the beginning of the superblock to the end of its last store; None: no store yet."""
         self.flags = ""
         """Pending statements that compute `fl`, which has not been read since."""
         self.sp_changed = False
@@ -217,9 +218,7 @@ class _Writer:
         return f"{{ {self._books(self.at, self.spent, self.k)} LEAVE_TO({word}u) }}"
 
     def _go(self, place: int) -> str:
-        """Return the C++ that leaves the superblock, after k instructions, for ROM offset `place` in the same 16
-        KiB.
-        """
+        """Return the C++ that leaves the superblock, after k instructions, for ROM offset `place` in the same bank."""
         return f"{{ {self._books(place, self.spent, self.k)} {self._walk(place)} }}"
 
     def _walk(self, place: int) -> str:

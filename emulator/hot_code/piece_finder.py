@@ -29,9 +29,9 @@ After a jump to any other instruction the CPU executes single instructions up to
 MANY_INSTRUCTIONS, OFTEN = 2400, 0.006
 """Instructions in pieces, and service requests per executed instruction, from which code `fetches_much`.
 
-Eight consoles an SM then wait mostly for code to be fetched: of eight games measured deseo (3,432; 0.009),
-dusky (3,988; 0.012) and genesis (2,643; 0.013). The others gain nothing by the data path or lose up to three
-quarters: carazu has 2,082 and 0.0035, maresia 3,880 and 0.003, speedfinger 430 and 0.016.
+Eight consoles on an SM then mostly wait for code to be fetched: of eight games measured deseo (3,432; 0.009), dusky
+(3,988; 0.012) and genesis (2,643; 0.013). The others gain nothing by the data path or lose up to three quarters: carazu
+has 2,082 and 0.0035, maresia 3,880 and 0.003, speedfinger 430 and 0.016.
 """
 JR = 0x18
 _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
@@ -42,10 +42,10 @@ Pieces = Sequence[tuple[int, ...]]
 
 
 class Counts(NamedTuple):
-    """Counts of a ROM's execution, uint32[bytes of the ROM] each.
+    """Counts of executions of each byte of a ROM, uint32[bytes of the ROM] each.
 
-    `executed`: how often each byte was executed as an opcode; `arrived`: how often control came there by
-    anything but the instruction in front.
+    `executed`: how often the byte was executed as an opcode; `arrived`: how often by a jump, call, return or interrupt
+    instead of from the instruction before.
     """
 
     executed: np.ndarray
@@ -53,12 +53,12 @@ class Counts(NamedTuple):
 
 
 class HotCode(NamedTuple):
-    """Result of a search of a ROM."""
+    """Result of searching a ROM for hot code."""
 
     pieces: list[tuple[int, ...]]
     """Pieces as the function `pieces` returns them."""
     asks: float
-    """Service requests per executed instruction."""
+    """Service requests (kernels/sm83/service_requests.py) per executed instruction."""
 
     @property
     def asks_often(self) -> bool:

@@ -35,8 +35,10 @@ MOST = 1023 - len(BLOCKS)
 CODE_END = 0x8000  # end of ROM in the address space
 
 _TO_EXIT = "brx.idx.uni one, TO_EXIT;"
-"""Jump that ptxas does not analyse: a branch to so short a text it would turn into predicated instructions,
-which would slow the path that does not leave."""
+"""Jump to the common exit by a table, which ptxas does not analyse.
+
+It would turn a branch to so short a block into predicated instructions, which slow the path that does not leave.
+"""
 SHARED = [
     # Go on at `pc`, in ROM, by the table.
     "AT_PC:",
@@ -101,7 +103,7 @@ class _Writer:
         self.taken: list[str] = []
         self.rare: list[str] = []
         self.stored: int | None = None
-        """M-cycles from the beginning to the end of the last store: `still` is updated only where it is needed."""
+        """M-cycles from the beginning of the superblock to the end of its last store; None: no store yet."""
         self.plain: set[str] = set()
         """Register pairs that have pointed to plain memory, so below E000, and changed by at most one for each
         instruction since.
@@ -137,15 +139,14 @@ class _Writer:
         return self.lines + self.taken, self.rare
 
     def _passed(self, cycles: int, instructions: int) -> list[str]:
-        """Return the lines that update cycle count, instruction count and `still`, which are only updated at exits."""
+        """Return the lines that update cycle count, instruction count and `still` at an exit."""
         if not instructions:
             return []
         still = [f"sub.u32 still, left, {self.stored};"] if self.stored is not None else []
         return [*still, f"sub.u32 left, left, {cycles}; add.u32 work, work, {instructions};"]
 
     def _exit(self, place: int, own: int, k: int, spent: int) -> list[str]:
-        """Return the lines that leave the superblock at its k-th instruction, for ROM offset `place` and block
-        `own`.
+        """Return the lines that leave the superblock at its k-th instruction for ROM offset `place`, block `own`.
 
         Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the M-cycles `spent` in 7 and
         those since the end of the last store, plus 1, in 5 (0: there was none). Before the first instruction nothing

@@ -186,7 +186,7 @@ return n > 31 ? 0 : v >> n;
 #endif
 """)
 def shift_out(v: U, n: U) -> U:
-    """Return `v` >> `n`: 0 if `n` is above 31."""
+    """Return `v` >> `n`, also for `n` above 31, where it is 0."""
     ...
 
 
@@ -226,7 +226,7 @@ return d;
 #endif
 """)
 def prmt(a: U, b: U, s: U) -> U:
-    """Return the bytes of b:a picked by the four nibbles of s (CUDA `prmt.b32`)."""
+    """Return four bytes selected from the eight bytes of b:a by the nibbles of s (CUDA `prmt.b32`)."""
     ...
 
 

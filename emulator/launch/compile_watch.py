@@ -1,7 +1,7 @@
-"""Notice of Warp's compilations: on a fresh computer they are most of the first start.
+"""Reports of Warp's compilations, which take most of the first start on a new computer.
 
-Warp reports a compilation only afterwards and only in its log, so its two calls of the compiler are wrapped.
-They are no public interface: a Warp without them compiles as ever, unreported.
+Warp reports a compilation only afterwards and only in its log, so its two compiler functions are wrapped. They are no
+public interface: with a Warp that lacks them nothing is reported.
 """
 
 from __future__ import annotations

@@ -38,22 +38,26 @@ SOURCES = ("kernels/**/*.py", "hot_code/*.py", "state/batch.py", "rom/isa.py", "
 
 
 class Shape(NamedTuple):
-    """Layout of one launch of `run_frames`; it changes the time only, never the result."""
+    """Layout of one launch on a GPU; it changes the time only, never the result."""
 
     lanes: int
     """Consoles per running warp of 32 threads."""
     running: int
     """Warps per block that run consoles."""
     serving: int
-    """Warps per block that serve the running warps' rare requests; 0: each console is served in its own lane,
-    which executes threaded code (kernels/executors/threaded.py)."""
+    """Warps per block that serve the running warps' rare requests.
+
+    0: threaded code (kernels/executors/threaded.py), where each console is served in its own lane.
+    """
     tail: int = 0
-    """Number of consoles left at which the launch goes over from the data path to threaded code, each then alone
-    in its warp (kernels/executors/launch_tail.py); 0: never."""
+    """Number of running consoles at which a launch changes from the data path to threaded code; 0: never.
+
+    Each is then alone in its warp (kernels/executors/launch_tail.py).
+    """
 
     @property
     def block(self) -> int:
-        """Threads per block. Each other number is a kernel compile of its own."""
+        """Threads per block. Kernels are compiled anew for each number."""
         return 32 * (self.running + self.serving)
 
 
@@ -158,7 +162,7 @@ def with_hot_code(shape: Shape, num_envs: int, fetches_much: bool = False) -> Sh
 def tuned_table(device_name: str, path: Path | None = None) -> Table:
     """Read the shapes measured on this device with these kernels; empty if there are none.
 
-    A table that cannot be used is one warning in this process, never an error.
+    A table that cannot be used causes one warning in this process, never an error.
     """
     return _tuned(device_name, path or table_path())
 

@@ -31,7 +31,7 @@ class RecordedLaunches:
         self._prepared.clear()
 
     def launch(self, kernel: wp.Kernel, dim: Any, inputs: list[Any], device: Any) -> None:
-        """Launch `kernel` as wp.launch would."""
+        """Launch `kernel` as `wp.launch` would, from its recording if there is one."""
         prepared = self._prepared.get(kernel)
         if prepared is None:
             with preparing:

@@ -79,7 +79,7 @@ class CartridgeHeader:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cartridge:
-    """One ROM, padded to a power of two of 16 KiB banks, uint8[rom_size]."""
+    """ROM, padded to a power of two of 16 KiB banks, uint8[rom_size], with its header."""
 
     name: str
     rom: np.ndarray
@@ -99,9 +99,7 @@ class Cartridge:
 
     @classmethod
     def of(cls, given: Rom) -> Cartridge:
-        """Return `given` if it is a Cartridge, else read the ROM at that path or in those bytes; may raise
-        CartridgeError.
-        """
+        """Return `given`, or the cartridge of the ROM at that path or in those bytes; may raise CartridgeError."""
         if isinstance(given, Cartridge):
             return given
         if isinstance(given, (str, os.PathLike)):

@@ -78,7 +78,7 @@ def _select_address(address: str) -> tuple[int, int, int, int]:
 
 
 def _destination_selectors(destination: str) -> tuple[int, int]:
-    """Return the byte selectors that write the result (bytes 4, 5) into lo and hi."""
+    """Return the byte selectors (`prmt`) that write the result (bytes 4, 5) into the register words lo and hi."""
     file = list(range(8))
     if destination in _BYTE:
         file[_BYTE[destination]] = 8

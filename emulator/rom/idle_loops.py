@@ -59,8 +59,9 @@ _JUMPS = np.isin(np.arange(256), (*control_rows.JR, *JP))
 
 
 def mark_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Return a copy of `words`, from `predecode`, with the branches that may close a waiting loop marked (WAITS,
-    COUNTS_*).
+    """Return a copy of `words`, from `predecode`, with branches that may close a waiting loop marked.
+
+    The marks are WAITS and, for a loop that counts down, COUNTS_8 or COUNTS_16.
     """
     branch, target = _backward_branches(rom)
     marked = words.copy()

@@ -47,9 +47,7 @@ def square(duty: int) -> Wave:
 
 @cache
 def noise(is_short: bool) -> Wave:
-    """Return the noise channel's wave, the bits of its shift register since the trigger: 32,767, or 127 if
-    `is_short`.
-    """
+    """Return the noise channel's wave, the 32,767 (`is_short`: 127) bits of its shift register since the trigger."""
     state, bits = 0, []
     for _ in range(127 if is_short else 32767):
         bits.append(state & 1)
@@ -61,9 +59,7 @@ def noise(is_short: bool) -> Wave:
 
 @cache
 def wave_ram(data: bytes, shift: int) -> Wave:
-    """Return the wave of the 32 samples in wave RAM, upper nibble first, each shifted right by `shift`; levels 0 to
-    15.
-    """
+    """Return the wave of the 32 samples in wave RAM, upper nibble first, shifted right by `shift`; levels 0 to 15."""
     nibbles = [nibble >> shift for byte in data for nibble in (byte >> 4, byte & 15)]
     return Wave(np.array(nibbles, np.float64))
 

@@ -35,7 +35,10 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
 
 
 def checked_roms(given: Any, num_envs: int, cartridges: int) -> np.ndarray:
-    """Return the number of each env's cartridge, int32[N]; round robin if none is given."""
+    """Return the index of each env's cartridge, int32[N]; round robin if `given` is None.
+
+    Raises EmulatorError for a wrong shape or dtype, or an index that is not below `cartridges`.
+    """
     if given is None:
         return (np.arange(num_envs) % cartridges).astype(np.int32)
     roms = np.asarray(given)

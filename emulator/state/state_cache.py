@@ -1,4 +1,4 @@
-"""States on the device, for resets, and checks of where each may go."""
+"""Cache of states on the device for resets, and checks that a state fits an env's ROM."""
 
 from __future__ import annotations
 
@@ -80,8 +80,9 @@ def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, 
 
 
 def _records(snapshots: Sequence[Snapshot]) -> np.ndarray:
-    """Return the snapshots' records as one array [K], without `np.concatenate`, which promotes a hundred fields for
-    each.
+    """Return the snapshots' records as one array [K].
+
+    `np.concatenate` is avoided: it promotes a hundred fields for each.
     """
     joined = b"".join(snapshot.console.tobytes() for snapshot in snapshots)
     return np.frombuffer(joined, CONSOLE_DTYPE).copy()
@@ -113,8 +114,7 @@ def check_batch(
 def joined(
     caches: Sequence[StateCache], roms: Sequence[Cartridge], cartridges: Sequence[Cartridge], row_size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the states of several emulators' caches as records [K], rows uint8[K, row_size] and ROM numbers
-    int32[K].
+    """Return several emulators' cached states as records [K], rows uint8[K, row_size], ROM numbers int32[K].
 
     All states of `caches[i]` are of the ROM `roms[i]`; a ROM number is an index of `cartridges`. Raises SnapshotError
     for a ROM that is not among them.

@@ -118,9 +118,7 @@ def checked_id(job_id: Any) -> str:
 
 
 def frame_number(name: str, value: Any) -> int:
-    """Return `value`, a frame number or number of frames from 1 to MOST_FRAMES; raise EmulatorError with `name`
-    else.
-    """
+    """Return `value`, a frame number or count from 1 to MOST_FRAMES; raise EmulatorError with `name` for others."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise JobError(f"{name} is {shown(value)}; give a whole number")
     return whole_number(name, value, 1, MOST_FRAMES)

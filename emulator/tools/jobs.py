@@ -131,7 +131,7 @@ def _write_result(emulator: Emulator, env: int, lane: _Lane, frame: int, reason:
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write JSON atomically."""
+    """Write a JSON file atomically; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write((json.dumps(document, indent=1) + "\n").encode())
@@ -220,9 +220,7 @@ def _batches(entries: Sequence[Any], failed: _Failures) -> Iterator[tuple[list[J
 
 
 def _usable_id(entry: Any, seen: set[str]) -> str | None:
-    """Return the id of a failed job, for its result folder; None if it is invalid or in `seen`, the ids of other
-    jobs.
-    """
+    """Return the id of a failed job, for its result folder; None if it is invalid or in `seen`, the used ids."""
     try:
         job_id = checked_id(entry["id"])
     except (EmulatorError, TypeError, KeyError):

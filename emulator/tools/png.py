@@ -72,8 +72,9 @@ def read_grey(path: Path) -> np.ndarray:
 
 
 def _unfilter(data: bytes, height: int, line_bits: int, pixel_bits: int) -> np.ndarray:
-    """Return a PNG's image bytes without line filters (https://www.w3.org/TR/png/#9Filters), uint8[height, line
-    bytes].
+    """Return a PNG's image bytes with its line filters undone, uint8[height, line bytes].
+
+    https://www.w3.org/TR/png/#9Filters
     """
     size = (line_bits + 7) // 8
     step = max(1, pixel_bits // 8)

@@ -117,9 +117,7 @@ def _tune_size(
 
 
 def climb(shape: Shape, measure: Callable[[Shape], float]) -> Shape:
-    """Return the fastest shape found from `shape` by changing one field at a time; `measure` returns a shape's
-    seconds.
-    """
+    """Return the fastest shape reached from `shape` by changes of one field; `measure` returns a shape's seconds."""
     while True:
         before = shape
         for name in Shape._fields:

@@ -172,7 +172,7 @@ def kinds(folder: Path, random: np.random.Generator) -> dict[str, Kind]:
 
 
 def decode_jobs(path: Path) -> None:
-    """Decode every job of a file, as `run-many` does."""
+    """Decode every job of a jobs file, as `run-many` does; errors pass through."""
     for entry in read_jobs(path):
         try:
             parse_job(entry)

@@ -173,10 +173,7 @@ class FencedBatch:
 
 
 def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> FuzzResult:
-    """Run `consoles` random ROMs for `frames` frames in this process and check the invariants.
-
-    Raises EmulatorError for a violation.
-    """
+    """Run `consoles` random ROMs for `frames` frames in this process; raise EmulatorError for a violated invariant."""
     random = np.random.default_rng(seed)
     cartridges = [
         Cartridge.from_bytes(random_rom(random, KINDS[i % len(KINDS)], bool(i // 5 % 2)), f"rom {i}")
@@ -246,9 +243,7 @@ def fuzz_in_child(consoles: int, frames: int, seed: int, device: str, bounds_che
 
 
 def result_of_child(command: list[str], name: str) -> dict[str, Any]:
-    """Return the JSON that a child process prints last; raise EmulatorError if it crashed, hung or reported a
-    problem.
-    """
+    """Return the JSON that a child process prints last; raise EmulatorError if it crashed, hung or failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:

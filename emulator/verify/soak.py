@@ -17,7 +17,7 @@ ROUND_FRAMES = 600
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SoakRow:
-    """Result of one ROM in a soak."""
+    """Result of comparing one ROM with PyBoy in a soak."""
 
     rom: str
     frames: int

@@ -260,7 +260,7 @@ def launch(
     launch: Callable = wp.launch,
     hot: CpuHotCode | None = None,
 ) -> None:
-    """Run every console for `frames` frames, with the superblocks of its ROM if there are any."""
+    """Run every console for `frames` frames on the CPU; `hot`: superblocks of the ROMs, or None."""
     given = (hot.table.ptr, hot.words.ptr) if hot else (0, 0)
     inputs = [batch, batch.console, buttons, frames, release_after, int(idle_skip), *given]
     launch(run_frames_native, dim=int(batch.num_envs), inputs=inputs, device=buttons.device)

@@ -42,8 +42,7 @@ def reset_envs(
     rom_of_env: wp.array[wp.int32],
     refused: wp.array[wp.int32],
 ):
-    """Copy the cached state `source[env]` into each env whose `mask` is set; `threads` threads share the copy of a
-    row.
+    """Copy the cached state `source[env]` into each env whose `mask` is set; `threads` threads copy a row together.
 
     A source that is no cached state, or one of another ROM, is counted in `refused` instead. Thread 0 also copies the
     console record, except for the fields that belong to the batch: the trap, the serial log, the ROM's place in the
@@ -79,7 +78,7 @@ def reset_envs(
 def peek(
     batch: Batch, console: wp.array[Console], env: wp.int32, address: wp.uint32, n: wp.int32, out: wp.array[wp.uint8]
 ):
-    """Read n bytes in one thread as the CPU would, ignoring the present access blocking of VRAM and OAM."""
+    """Write n bytes from `address` on to `out`, as the CPU would read them without access blocking; in one thread."""
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
     for i in range(n):
         a = (address + U(i)) & U(0xFFFF)

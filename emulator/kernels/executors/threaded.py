@@ -200,8 +200,7 @@ def _instruction_runner(run_threads: Any) -> Any:
     def run_on(
         r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q, fresh: wp.bool
     ):
-        """Execute one instruction that is not plain, unless the console must wait, and the plain ones that follow
-        it.
+        """Execute one instruction that is not plain, unless the console must wait, and plain ones up to the next.
 
         The first may be one that the service has fetched, so it comes from `r.word`; with `fresh` it may be plain. The
         commonest ones have a short path. Branch targets in the code table at `code` hold while bank 0 lies at 0000 and

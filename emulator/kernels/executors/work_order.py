@@ -16,13 +16,13 @@ WORK_PER_BIN = wp.constant(24)  # instructions a frame; the last bin takes all b
 
 @wp.func
 def work_bin(work: wp.uint32, frames: wp.uint32) -> int:
-    """Return the bin of a console that executed `work` instructions in `frames` frames; 0 is the longest."""
+    """Return the bin (0: most work) of a console that executed `work` instructions in `frames` frames."""
     return I(U(BINS - 1) - wp.min(work / (frames * U(WORK_PER_BIN)), U(BINS - 1)))
 
 
 @wp.kernel(enable_backward=False)
 def clear_bins(counts: wp.array[wp.int32]):
-    """Clear bin i in thread i."""
+    """Set the count of bin i to 0 in thread i."""
     counts[wp.tid()] = 0
 
 

@@ -133,7 +133,7 @@ def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) ->
 
 @wp.func(inline=False)
 def write_low_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
-    """Write FF01-FF0F: serial port, timer, IF."""
+    """Write register FF01-FF0F (serial port, timer, IF) in the M-cycle that ends at `t`."""
     began = t - U(1)
     if register == U(io.IF):
         ppu_before_if_write(c, mem, t)
@@ -150,7 +150,10 @@ def write_low_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
 
 @wp.func
 def oam_read(c: wp.ref[Console], mem: Q, a: U, t: U, bug: U) -> U:
-    """Read FE00-FEFF. Outside the 160 bytes a DMG returns 00, and FF while OAM is blocked."""
+    """Return the byte at FE00-FEFF as the CPU reads it: FF while OAM is blocked, 00 beyond its 160 bytes.
+
+    `bug`: kind of OAM corruption that the access causes in mode 2.
+    """
     o = BusLocals()
     o.value = U(0xFF)
     c.stable = t
@@ -208,7 +211,7 @@ def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
 
 @wp.func(inline=False)
 def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
-    """Write one byte from the CPU in the M-cycle that ends at `t`."""
+    """Write `value` to address `a` as the CPU does in the M-cycle that ends at `t`."""
     if is_flat(c):
         st8(address_in(c, mem, rom, a), value)
     else:

@@ -56,8 +56,7 @@ def shows_end(c: wp.ref[Console]) -> wp.bool:
 
 @wp.func(inline=False)
 def set_deadline(c: wp.ref[Console], mem: Q, t: U):
-    """Compute `c.deadline`, the earliest time at which the CPU must stop for an event, an interrupt or the launch's
-    end.
+    """Compute `c.deadline`, the time at which the CPU must stop for an event, an interrupt or the launch's end.
 
     `t` is the present time.
     """
@@ -99,7 +98,7 @@ def is_due(c: wp.ref[Console], t: U) -> wp.bool:
 
 @wp.func(inline=False)
 def happen(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Run all events due at or before `t`, of which there is at least one."""
+    """Run all hardware events due at or before `t`, of which there is at least one."""
     happen_here(c, mem, rom, t)
 
 

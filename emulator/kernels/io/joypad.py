@@ -61,9 +61,7 @@ def joypad_show(c: wp.ref[Console], mem: Q):
 
 @wp.func
 def joypad_read(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """Return P1 as read in the M-cycle that begins at `t`; `c.stable` becomes the time until which it stays the
-    same.
-    """
+    """Return P1 as read in the M-cycle that begins at `t`; `c.stable` becomes the time until which it holds."""
     joypad_settle(c, mem, t)
     follows = io_get(mem, U(io.P1)) & U(0x30)
     lines = joypad_lines(follows, c.buttons)
@@ -92,7 +90,7 @@ def joypad_change(c: wp.ref[Console], mem: Q, select: U, buttons: U) -> U:
 
 @wp.func
 def joypad_hold(c: wp.ref[Console], mem: Q, buttons: U, t: U):
-    """Hold exactly `buttons` from time `t` on."""
+    """Set the held buttons to exactly the mask `buttons` from time `t` on."""
     joypad_settle(c, mem, t)
     joypad_change(c, mem, io_get(mem, U(io.P1)), buttons)
 

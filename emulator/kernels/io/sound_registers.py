@@ -182,7 +182,7 @@ def wave_byte(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func(inline=False)
 def apu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
-    """Read FF10-FF3F."""
+    """Return register FF10-FF3F as the CPU reads it at time `t`."""
     o = ApuLocals()
     apu_sync(c, mem, t)
     if register >= U(io.WAVE_RAM):
@@ -297,7 +297,7 @@ def write_power(c: wp.ref[Console], mem: Q, value: U, t: U):
 
 @wp.func
 def write_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
-    """Write NR10-NR51 while the power is on."""
+    """Write `value` to register NR10-NR51 at time `t`, with the power on."""
     channel = (register - U(io.NR10)) / U(5)
     place = register - U(io.NR10) - channel * U(5)
     io_set(mem, register, value)

@@ -39,7 +39,7 @@ class MemoryLocals:
 
 @wp.func
 def peek_memory(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U) -> U:
-    """Return the byte at `a` as a bus master other than the CPU sees it; E000-FFFF mirrors WRAM."""
+    """Return the byte at `a` as an OAM DMA would read it at time `t`; E000-FFFF mirrors WRAM."""
     o = MemoryLocals()
     if (a & U(0xE000)) == U(CART_RAM):
         o.value = cart_ram_read(c, mem, a, t)

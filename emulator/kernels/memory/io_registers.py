@@ -56,17 +56,17 @@ ROW_WX = k.WX - k.ROW_ORIGIN
 
 @wp.func
 def io_get(mem: Q, register: U) -> U:
-    """Return the raw byte of the register of that number from the memory row."""
+    """Return the byte that the memory row holds for I/O register FF00 + `register`."""
     return ld8(mem + Q(U(k.ROW_IO) + register))
 
 
 @wp.func
 def io_set(mem: Q, register: U, value: U):
-    """Store the raw byte of the register of that number."""
+    """Store a byte in the memory row for I/O register FF00 + `register`, without side effects."""
     st8(mem + Q(U(k.ROW_IO) + register), value)
 
 
 @wp.func
 def request_interrupt(mem: Q, bits: U):
-    """Set INTERRUPT_* bits of IF."""
+    """Request interrupts by setting INTERRUPT_* bits of IF."""
     io_set(mem, U(IF), io_get(mem, U(IF)) | bits)

@@ -189,7 +189,7 @@ def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
 
 @wp.func(inline=False)
 def cart_ram_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
-    """Write A000-BFFF."""
+    """Write `value` to A000-BFFF; ignored if cartridge RAM is disabled or absent."""
     if c.ram_enabled != U(0):
         no_bank = c.has_rtc != U(0) and c.ram_bank > U(3) and c.ram_size <= U(0x8000)
         if c.has_rtc != U(0) and c.ram_bank >= U(8):

@@ -79,25 +79,25 @@ def dma_start_of(value: int, dot: int) -> int:
 
 @wp.func
 def get8(mem: Q, offset: int) -> int:
-    """Return a byte of the memory row."""
+    """Return the byte at this offset of the memory row."""
     return I(ld8(mem + Q(U(offset))))
 
 
 @wp.func
 def set8(mem: Q, offset: int, value: int):
-    """Store a byte of the memory row."""
+    """Store a byte at this offset of the memory row."""
     st8(mem + Q(U(offset)), U(value))
 
 
 @wp.func
 def get32(mem: Q, offset: int) -> U:
-    """Return an aligned word of the memory row."""
+    """Return the 32-bit word at this offset of the memory row, a multiple of 4."""
     return ld32(mem + Q(U(offset)))
 
 
 @wp.func
 def set32(mem: Q, offset: int, value: U):
-    """Store an aligned word of the memory row."""
+    """Store a 32-bit word at this offset of the memory row, a multiple of 4."""
     st32(mem + Q(U(offset)), value)
 
 

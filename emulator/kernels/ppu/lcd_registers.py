@@ -202,8 +202,7 @@ def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func
 def ppu_before_line(c: wp.ref[Console], mem: Q, line: int, t: U) -> U:
-    """Return a time between `t` and the start of line `line`, a line before it, by which LY has not yet become
-    `line`.
+    """Return a time from `t` to a line before line `line`, by which LY has not yet become `line`.
 
     Returns `t` itself if `line` is near, past or not 1 to 152, or if the LCD is off.
     """
@@ -384,7 +383,7 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
 
 @wp.func(inline=False)
 def ppu_stand_still(c: wp.ref[Console], mem: Q, span: U):
-    """Delay the PPU by the `span` M-cycles that it has lost in STOP; an LCD that is on goes blank."""
+    """Move the PPU's times `span` M-cycles later, the time it lost in STOP; an LCD that is on becomes blank."""
     if lcd_is_on(mem):
         c.ppu_origin = c.ppu_origin + span
         c.ppu_sync = c.ppu_sync + span * U(4)

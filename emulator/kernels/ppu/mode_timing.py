@@ -180,7 +180,7 @@ def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> in
 
 @wp.func
 def count64(bits: Q) -> int:
-    """Return the number of set bits."""
+    """Return the number of set bits of a 64-bit number."""
     return I(popcount(U(bits)) + popcount(U(bits >> Q(32))))
 
 
@@ -200,7 +200,7 @@ def has_window(lcdc: int, wx: int, window: int) -> wp.bool:
 
 @wp.func(inline=False)
 def plain_end(oam: Q, line: int, short: int, lcdc: int, scx: int, wx: int, window: int) -> int:
-    """Return the dot at which mode 3 of a plain line ends."""
+    """Return the dot at which mode 3 of a plain line (`is_plain`) ends."""
     end = 89 + 167 + (scx & 7) + wp.where(short != 0, 2, 0)
     shown = has_window(lcdc, wx, window)
     if shown:
@@ -385,7 +385,7 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
 
 @wp.func
 def known_line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
-    """Return `line_end`, without a call if it is cached."""
+    """Return `line_end`, without calling it if the value is cached."""
     if I(c.ppu_end_line) != line + 1:
         line_end(c, mem, line)
     return I(c.ppu_end)

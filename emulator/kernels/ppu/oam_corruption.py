@@ -21,19 +21,19 @@ BUG_WRITE = wp.constant(wp.uint32(0))
 
 @wp.func
 def word(mem: Q, index: int) -> U:
-    """Return word `index` (0-79) of OAM."""
+    """Return the 16-bit word `index` (0-79) of OAM."""
     return ld16(mem + Q(U(ROW_OAM + 2 * index)))
 
 
 @wp.func
 def set_word(mem: Q, index: int, value: U):
-    """Store word `index` of OAM."""
+    """Store `value` as the 16-bit word `index` (0-79) of OAM."""
     st16(mem + Q(U(ROW_OAM + 2 * index)), value)
 
 
 @wp.func
 def copy_row(mem: Q, target: int, source: int):
-    """Copy a row of OAM; rows are given by their first byte's offset."""
+    """Copy 8 bytes of OAM from offset `source` to offset `target`."""
     to = mem + Q(U(ROW_OAM + target))
     source_row = mem + Q(U(ROW_OAM + source))
     st32(to, ld32(source_row))

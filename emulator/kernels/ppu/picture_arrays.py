@@ -14,7 +14,7 @@ from emulator.state.batch import Batch
 
 
 class Pictures:
-    """Pictures of all consoles of `batch`. `launch`: launches kernels, as `wp.launch`."""
+    """Pictures of all consoles of `batch`, drawn on request; `launch` launches kernels, as `wp.launch`."""
 
     def __init__(self, batch: Batch, launch: Callable[..., Any]) -> None:
         self._batch = batch

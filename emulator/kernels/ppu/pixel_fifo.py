@@ -97,7 +97,7 @@ def advance_fetcher(f: wp.ref[Fifo]):
 
 @wp.func
 def put_shade(f: wp.ref[Fifo], lcd_x: int, shade: int):
-    """Store one pixel in the packed line."""
+    """Store shade 0 to 3 of column `lcd_x` in the packed line at `f.dest`."""
     place = f.dest + Q(U(lcd_x >> 3))
     bit = U(0x80) >> U(lcd_x & 7)
     low = ld8(place) & (U(0xFF) ^ bit)

@@ -78,9 +78,7 @@ def meet_window(f: wp.ref[Fifo], ly: int):
 
 @wp.func(inline=False)
 def write_lcdc(f: wp.ref[Fifo], value: int):
-    """Apply one stage of a write to LCDC: BG enable one dot before the other bits. OBJ off can abort an object
-    fetch.
-    """
+    """Apply one stage of a write to LCDC: BG enable one dot before the other bits. OBJ off can abort an OBJ fetch."""
     if f.stage == 0:
         kept = f.lcdc
         if (value & LCDC_OBJ_ENABLE) == 0 and (f.position == 0 or f.fetching_object != 0):

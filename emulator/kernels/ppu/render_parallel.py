@@ -221,7 +221,10 @@ def screen_byte(batch: Batch, console: wp.array[Console], env: int, offset: int)
 
 @wp.kernel(enable_backward=False)
 def unpack_screens(batch: Batch, console: wp.array[Console], shades: wp.array3d[wp.uint8]):
-    """Unpack eight pixels of `shades` [N, 144, 160], 0 (lightest) to 3, in thread (env, y, x / 8)."""
+    """Write eight pixels of the shown picture to `shades` [N, 144, 160], 0 (lightest) to 3.
+
+    In thread (env, y, x / 8).
+    """
     env, y, column = wp.tid()
     low = screen_byte(batch, console, env, y * SCREEN_LINE_BYTES + column)
     high = screen_byte(batch, console, env, y * SCREEN_LINE_BYTES + 20 + column)
@@ -276,7 +279,7 @@ def downsample_words(batch: Batch, console: wp.array[Console], observation: wp.u
 
 
 def render_pictures(batch: Batch, plans: Plans, launch: Callable = wp.launch) -> None:
-    """Draw every finished picture that waits in `batch`; needs `allocate_plans`."""
+    """Draw every finished picture of `batch` that is not drawn yet; `plans` is scratch from `allocate_plans`."""
     n = int(batch.num_envs)
     device = plans.lines.device
     inputs = [batch, batch.console, plans.lines.ptr]

@@ -98,7 +98,7 @@ def unpack_serially(batch: Batch, console: wp.array[Console], shades: wp.uint64)
 
 
 def render_pictures(batch: Batch, launch: Callable) -> None:
-    """Draw every finished picture that waits in `batch`."""
+    """Draw every finished picture of `batch` that is not drawn yet."""
     device = batch.console.device
     launch(draw_serially, dim=int(batch.num_envs), inputs=[batch, batch.console], device=device)
 
@@ -113,6 +113,6 @@ def observe(batch: Batch, observation: wp.array, launch: Callable) -> None:
 
 
 def unpack(batch: Batch, shades: wp.array) -> None:
-    """Write the shown pictures of the first n envs to `shades`, uint8 [n, 144, 160]."""
+    """Write the pictures that the first n envs show to `shades`, uint8 [n, 144, 160]."""
     inputs = [batch, batch.console, shades.ptr]
     wp.launch(unpack_serially, (len(shades), SCREEN_HEIGHT), inputs, device=shades.device)

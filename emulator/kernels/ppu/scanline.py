@@ -55,9 +55,7 @@ def object_row(entry: Q, line: int, last: int, flags: int) -> int:
 
 @wp.func(inline=True)
 def add_object(p: wp.ref[Planes], low: int, high: int, flags: int, at: int):
-    """Add an object's row (bytes `low`, `high`), `at` pixels from the left, to pixels that earlier objects left
-    free.
-    """
+    """Add an object's row (bytes `low`, `high`), `at` pixels from the left, where no earlier object is opaque."""
     shift = Q(U(32 - at))
     free = ~(p.low | p.high)
     word_low = U((Q(U(low)) << shift) >> Q(8)) & free
@@ -94,9 +92,7 @@ def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: i
 
 @wp.func
 def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
-    """Return plane `bit` of the shades to which a palette register maps the colours with bit planes `low` and
-    `high`.
-    """
+    """Return plane `bit` of the shades that a palette register gives to the colours with planes `low` and `high`."""
     p = U(palette >> bit)
     c0 = wp.where((p & U(1)) != U(0), ~low & ~high, U(0))
     c1 = wp.where((p & U(4)) != U(0), low & ~high, U(0))
@@ -116,7 +112,7 @@ def with_objects(plane: U, o: Planes, shown: U, upper: U, bit: int) -> U:
 
 @wp.func(inline=False)
 def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
-    """Return the line's objects in drawing order (x << 8 | index), -1 past the last one."""
+    """Return the objects on the line, x << 8 | index, highest priority first, -1 past the last one."""
     return line_objects_here(oam, line, lcdc)
 
 
@@ -144,9 +140,7 @@ def line_objects_here(oam: Q, line: int, lcdc: int) -> vec10:
 
 @wp.func(inline=False)
 def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int) -> Planes:
-    """Return 32 pixels of the object layer from screen column `left` on; of overlapping objects the first in `found`
-    wins.
-    """
+    """Return 32 pixels of the object layer from screen column `left` on; the first object in `found` wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
     for i in range(10):

@@ -26,9 +26,7 @@ from emulator.kernels.ppu.vram_changes import byte_seen, pair_seen
 
 @wp.struct
 class PackedLine:
-    """Line of 160 pixels as two bit planes of five words each, filled from the right; leftmost pixel in the lowest
-    byte.
-    """
+    """Line of 160 pixels, filled from the right: two bit planes of five words, leftmost pixel in the lowest byte."""
 
     low0: wp.uint32
     low1: wp.uint32
@@ -67,9 +65,7 @@ def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: i
 
 @wp.func
 def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int, later: int, changes: Q) -> Planes:
-    """Return 32 pixels of the object layer from screen column `left` on; of overlapping objects the first in `found`
-    wins.
-    """
+    """Return 32 pixels of the object layer from screen column `left` on; the first object in `found` wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
     i = I(0)
@@ -111,9 +107,9 @@ def append(o: wp.ref[PackedLine], low: U, high: U):
 
 @wp.func
 def store_line(o: wp.ref[PackedLine], dest: Q):
-    """Store the 40 bytes at `dest`, a multiple of 8, in three wide pieces.
+    """Store the line in the 40 bytes at `dest`, a multiple of 8, by three wide writes.
 
-    A GPU writes by sectors of 32 bytes, however little of one a thread changes.
+    A GPU writes sectors of 32 bytes, however few of them a thread changes.
     """
     if (dest & Q(8)) == Q(0):
         st128(dest, o.low0, o.low1, o.low2, o.low3)
@@ -136,9 +132,9 @@ def left_of_window(lower: U, upper: U, window: int) -> int:
 def draw_in_words(
     vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q, later: int, changes: Q
 ):
-    """Draw a line to the 40 bytes `dest`, with the window from column `window_left` on.
+    """Draw a line to the 40 bytes at `dest`, with the window from column `window_left` on.
 
-    VRAM is read as it was before the undo entries `later`, of which `changes` is the map (vram_changes.py).
+    VRAM is read as it was before the undo entries `later`; `changes`: address of the map of changes (vram_changes.py).
     """
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)

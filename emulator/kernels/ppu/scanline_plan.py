@@ -37,7 +37,7 @@ class Plans(NamedTuple):
 
 
 def allocate_plans(num_envs: int, device: str) -> Plans:
-    """Return scratch for `num_envs` consoles."""
+    """Return scratch arrays on `device` for drawing the pictures of `num_envs` consoles."""
     return Plans(
         wp.zeros(num_envs * (SCREEN_HEIGHT * 16 + 32), dtype=wp.uint8, device=device),
         wp.zeros(FIRST_TODO + num_envs * SCREEN_HEIGHT, dtype=wp.int32, device=device),

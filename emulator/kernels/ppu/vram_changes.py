@@ -1,9 +1,9 @@
-"""VRAM as each line saw it, for a picture during which VRAM changed.
+"""Reads of VRAM as it was when a line was drawn, for a picture during which VRAM changed.
 
-The undo log holds, in the order of the writes, the bytes that they replaced. Of the entries that count only
-below a line, the first one of an address has the byte which that line saw; if there is none, it is the byte
-now in VRAM. So all lines can be drawn side by side. A map with a bit for each 32 bytes of VRAM that changed
-at all keeps nearly every read from searching the log.
+The undo log holds, in the order of the writes, the bytes that they replaced. Of the entries written after a line, the
+first one for an address holds the byte that the line saw; if there is none, it is the byte now in VRAM. So all lines
+can be drawn side by side. A map with a bit for each 32 bytes of VRAM that changed at all keeps nearly every read from
+searching the log.
 """
 
 import warp as wp
@@ -63,9 +63,7 @@ def changed(changes: Q, offset: int) -> wp.bool:
 
 @wp.func(inline=False)
 def pair_before(mem: Q, offset: int, now: U, later: int) -> U:
-    """Return the two bytes at even VRAM `offset` as they were before the undo entries `later`; `now`: their present
-    values.
-    """
+    """Return the two bytes at even VRAM `offset`, now `now`, as they were before the undo entries `later`."""
     pair = now
     first = later & 0x7FF
     i = (later >> 11) - 1
@@ -91,7 +89,10 @@ def pair_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
 
 @wp.func
 def byte_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
-    """Return the byte at VRAM `offset` as it was before the undo entries `later`; `now`: its present value."""
+    """Return the byte at VRAM `offset`, now `now`, as it was before the undo entries `later`.
+
+    The log is searched only where the map at `changes` has a change.
+    """
     byte = now
     if later != NOTHING:
         if changed(changes, offset):

@@ -235,9 +235,7 @@ def handler(row: Instruction) -> str:
 
 
 def _table() -> str:
-    """Return the C++ table of functions by control row: plain, with SLOW_FETCH, and with the operand from the
-    service.
-    """
+    """Return the C++ table of functions by control row: plain, with SLOW_FETCH, and with a given operand."""
     names = [_name(row) for row in isa.INSTRUCTIONS]
     given = [f"{_name(row)}_given" if row.access and row.access.kind != "write" else "none" for row in isa.INSTRUCTIONS]
     entries = ", ".join(f"(const void*)Cpu::{name}" for name in [*names, *["slow_fetch"] * 512, *given, *RARE])

@@ -242,9 +242,7 @@ def close_io(r: wp.ref[Registers]) -> wp.bool:
 
 @wp.func(inline=True)
 def close_vram(r: wp.ref[Registers]) -> wp.bool:
-    """Forbid direct VRAM access if the console waits only because VRAM gets blocked; return whether it can now go
-    on.
-    """
+    """Forbid direct VRAM access if the console waits only because VRAM gets blocked; return whether it goes on."""
     if r.asked == U(0) and I(r.due - r.now) > I(0):
         r.fast = r.fast & (ALL_ONES ^ FAST_VRAM)
         r.deadline = r.due

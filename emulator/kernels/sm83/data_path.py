@@ -146,12 +146,12 @@ def count_down(r: wp.ref[Registers], t: wp.ref[Turns], word: U, turns: U):
 
 @wp.func(inline=True)
 def watch_for_loop(r: wp.ref[Registers], word: U):
-    """Skip turns exactly at a backward branch, `word`, that may close a waiting loop.
+    """Skip turns of a waiting loop at its backward branch `word`, with the same result as executing them.
 
-    If the branch repeats the last such one with the same registers, nothing was written and no VRAM read
-    since, and every I/O read stays the same until `stable`, then the loop repeats, and whole periods can pass
-    up to the next deadline; so can those of a loop that counts down, if all but its count is the same. The
-    next branch is compared with this one.
+    The loop repeats itself if this branch is the last one taken with the same registers, nothing was written and no
+    VRAM read in between, and every I/O read stays the same until `stable`. Whole periods are then skipped up to the
+    next deadline; so are those of a loop that counts down, if all but its count is the same. The branch is stored for
+    comparison with the next one.
     """
     place = prmt(r.pc, r.sp, U(0x5410))
     period = r.now - r.seen_time

@@ -1,4 +1,7 @@
-"""Waiting loops in RAM, all turns but the last at once: exact, and only while nothing comes due."""
+"""Waiting loops in RAM: all turns but the last are skipped at once, with the same result as executing them.
+
+Turns are skipped only while no event is due.
+"""
 
 import warp as wp
 
@@ -43,7 +46,7 @@ def skip_countdown(c: wp.ref[Console]):
 
 @wp.func
 def code_at(mem: Q, pc: U) -> U:
-    """Return two code bytes in HRAM."""
+    """Return the two code bytes at `pc`, an address in HRAM, as one number."""
     p = mem + Q(pc - U(ROW_ORIGIN))
     return ld8(p) | (ld8(p + Q(1)) << U(8))
 
@@ -86,9 +89,7 @@ def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
 
 @wp.func
 def find_countdown(c: wp.ref[Console], mem: Q, o: wp.ref[CountdownLocals]):
-    """Find a countdown loop at PC: `o.dec` becomes its DEC opcode, or 0 if there is none, `o.start` and `o.end` its
-    times.
-    """
+    """Find a countdown loop at PC: `o.dec` becomes its DEC opcode or 0 (none), `o.start` and `o.end` its times."""
     o.pc = c.pc
     o.dec = U(0)
     o.end = c.now

@@ -1,6 +1,6 @@
-"""Loops that wait for STAT or LY, run up to the turn that leaves them; and the read they repeat.
+"""Loops that wait for a value of STAT or LY: turns are skipped up to the one that leaves the loop.
 
-Exact: every turn that is skipped has been shown to read the same.
+The result is exact: every turn that is skipped has been shown to read the same value.
 https://gbdev.io/pandocs/STAT.html
 """
 
@@ -111,9 +111,7 @@ def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
 
 @wp.func
 def read_status(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U) -> U:
-    """Return LY or STAT, the operand at address `a` of the instruction at `c.now`; use the bus only if an event is
-    due.
-    """
+    """Return LY or STAT, the operand at address `a` of the instruction at `c.now`; by the bus if an event is due."""
     o = ReadLocals()
     t = c.now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     plain = (ctl & U(READ16)) == U(0) and not is_flat(c)
@@ -178,8 +176,7 @@ def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl
 
 @wp.func(inline=False)
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
-    """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows; return the last value
-    read.
+    """Run a waiting loop up to the turn that leaves it or the deadline; return the last value read.
 
     `first` is the value read by the turn at `c.now`, which moves on to the last turn. A turn may be skipped if its read
     comes before `c.stable`, and if none of its instruction boundaries comes at or after the deadline.

@@ -274,8 +274,7 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
 
 @wp.func(inline=True)
 def halt_plainly(c: wp.ref[Console], mem: Q, now: U) -> wp.bool:
-    """Execute HALT and advance `c.now` to the next event, if no event is due, no interrupt pending and no OAM DMA
-    running.
+    """Execute HALT if no event, interrupt or OAM DMA is pending, and advance `c.now` to the next event.
 
     Otherwise returns False, with nothing done.
     """
@@ -315,16 +314,15 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
 
 @wp.func(inline=True)
 def switches_interrupts(kind: U) -> wp.bool:
-    """Return whether the operation is EI, DI or RETI."""
+    """Return whether the operation `kind` (SLOW_KINDS) is EI, DI or RETI."""
     return kind == U(EI) or kind == U(DI) or kind == U(RETI)
 
 
 @wp.func(inline=True)
 def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
-    """Set IME for EI, DI or RETI that ends at `now`; return 1 if the deadline became `now`, so that the service must
-    run.
+    """Set IME for EI, DI or RETI that ends at `now`; return 1 if the deadline became `now`, else 0.
 
-    A deadline that comes too early is harmless.
+    At a deadline the service checks for interrupts; one that comes too early is harmless.
     """
     o = ServiceLocals()
     o.more = U(0)

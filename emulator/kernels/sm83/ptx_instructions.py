@@ -32,7 +32,7 @@ _R8 = {"b": ("bc", 1), "c": ("bc", 0), "d": ("de", 1), "e": ("de", 0), "h": ("hl
 
 LDH_A_N8 = 0xF0
 WAITING = (0x20, 0x28, 0x30, 0x38, 0xC2, 0xCA, 0xD2, 0xDA)
-"""Opcodes of JR and JP by condition: those marked as the end of a waiting loop have blocks of their own."""
+"""Opcodes of conditional JR and JP; those marked as the end of a waiting loop have blocks of their own."""
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: reads return their bytes in memory unchanged
 STATUS_PLAIN = 0x20000000  # of `fast`

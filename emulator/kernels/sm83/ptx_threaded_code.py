@@ -59,7 +59,7 @@ class More(NamedTuple):
     """Blocks that are added to those of single instructions (hot_code/ptx_superblocks.py)."""
 
     labels: Sequence[str] = ()
-    """Labels in the order of their numbers, which begin behind those of BLOCKS."""
+    """Labels of the blocks in order of their numbers, which follow those of BLOCKS."""
     lines: Sequence[str] = ()
 
 

@@ -1,8 +1,8 @@
-"""Service of an instruction off the uniform path: one call per trip, at the boundary.
+"""Service for instructions that the hot loop cannot execute: bus accesses, control operations, events, interrupts.
 
-The hot loop (sm83/data_path.py) never calls anything while it holds an instruction's values in machine
-registers: it writes a request to the memory row (sm83/service_requests.py), and `attend` serves it before the
-next trip. Otherwise every value that lives across a call would live in memory, on the hot path too.
+The hot loop (sm83/data_path.py) never calls anything while it holds an instruction's values in machine registers: it
+writes a request to the memory row (sm83/service_requests.py), and `attend` serves it before the next instruction.
+Otherwise every value that lives across a call would live in memory, on the hot path too.
 """
 
 import warp as wp
@@ -67,8 +67,7 @@ class ServiceLocals:
 
 @wp.func(inline=False)
 def fetch_from_bus(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) -> U:
-    """Return the predecoded word at `pc`, fetched byte by byte through the bus, each in its own M-cycle from `now`
-    on.
+    """Return the predecoded word at `pc`, fetched from `now` on through the bus, one byte an M-cycle.
 
     `c.stable` becomes the time until which all bytes stay the same.
     """

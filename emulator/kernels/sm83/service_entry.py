@@ -1,6 +1,6 @@
-"""Entry of a GPU's executors to the service: `serve` for a console that waits, and STAT as a lone lane reads it.
+"""Functions by which a GPU's executors call the service: `serve`, and a short path for reads of STAT.
 
-`serve` takes the short path if there is one, else `attend`.
+`serve` answers by `service_quick` if that can, else by `attend`.
 """
 
 import warp as wp

@@ -1,6 +1,6 @@
-"""Rare work that is simple enough for the hot loop itself, without `attend`.
+"""Rare instructions that are simple enough to be executed in the hot loop itself, without the service.
 
-All of it holds only while nothing comes due within the instruction (`Registers.due`).
+That is possible only while no event is due within the instruction (`Registers.due`).
 """
 
 import warp as wp

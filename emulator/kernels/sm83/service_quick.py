@@ -174,9 +174,7 @@ def time_of(o: wp.ref[Status], c: wp.ref[Console], dot: int) -> U:
 
 @wp.func
 def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U):
-    """Skip a waiting loop to HBlank like `idle_loops_stat.wait_for_hblank`; set `o.value` to 0 if an event comes
-    before.
-    """
+    """Skip a loop to HBlank like `idle_loops_stat.wait_for_hblank`; set `o.value` to 0 if an event comes before."""
     hblank = time_of(o, c, o.end)
     o.passed = (turns_in(hblank - t, o.loop) + U(1)) * o.loop
     fits = I(now + o.passed - deadline) < I(0) and I(t + o.passed - U(1) - deadline) < I(0)
@@ -212,9 +210,7 @@ def read_in_loop(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, de
 
 @wp.func
 def window_after(c: wp.ref[Console], mem: Q, now: U, status: U) -> U:
-    """Return the time until which VRAM can be accessed directly, after the instruction at `now` has read STAT
-    `status`.
-    """
+    """Return the time until which VRAM is accessed directly, after the instruction at `now` read STAT `status`."""
     window = now
     if (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0):
         window = ppu_vram_window(c, mem, now + U(3), status)
