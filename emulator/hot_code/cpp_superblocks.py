@@ -1,15 +1,15 @@
-"""C++ text of a ROM's hot pieces for a CPU: a row of instructions without a jump between them.
+"""C++ superblocks: for a CPU, each piece of a ROM's most executed code as one function.
 
-A superblock is a function like those of single instructions (sm83/cpp_instructions.py), is called like them
-and made of the same lines, but their variables are constants in it: the instruction's word, PC, the page of
-its operand, the next instruction. Time, count, PC and `stable_t` are updated only at its exits; SP and H, C
-and N where they are read and at its exits. It runs only if its last instruction begins before the deadline;
-else the first one's own function does.
+A piece is a row of consecutive instructions without a jump between them. Its superblock is a function like those of
+single instructions (sm83/cpp_instructions.py), is called like them and made of the same lines, but their variables are
+constants in it: the instruction's word, PC, the page of its operand, the next instruction. Time, count, PC and
+`stable_t` are updated only at its exits; SP and H, C and N where they are read and at its exits. It runs only if its
+last instruction begins before the deadline; otherwise the function of its first instruction runs.
 
-An instruction whose operand is not plain memory leaves the superblock, without any effect, for its own
-function, and so does a branch that may close a waiting loop, if it is taken. `native_plain` tells which
-instructions no superblock contains. The words that lead here (`hot_code/compile_cpu.py`) are followed only
-while bank 0 lies at 0000, another one at 4000, and WRAM and HRAM are plain memory.
+An instruction whose operand is not plain memory leaves the superblock, without any effect, for its own function, and so
+does a branch that may close a waiting loop, if it is taken. `native_plain` tells which instructions no superblock
+contains. The words that lead here (`hot_code/compile_cpu.py`) are followed only while bank 0 lies at 0000, another one
+at 4000, and WRAM and HRAM are plain memory.
 """
 
 from __future__ import annotations

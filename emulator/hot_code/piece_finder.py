@@ -1,9 +1,8 @@
-"""Hot straight pieces of a ROM, found from a count of the executed instructions.
+"""Search for the pieces of a ROM that are executed most, from a count of the executed instructions.
 
-A piece is a row of instructions that follow each other in memory. It begins where control was seen to arrive
-by anything but the instruction in front. It ends with a jump that is always taken, or in front of another
-beginning, of an instruction that is not plain, or of one that was never executed. So conditional branches
-leave it on the way, and it is entered at its beginning only.
+A piece is a row of instructions that follow each other in memory. It begins where a jump, call, return or interrupt was
+seen to lead. It ends with a jump that is always taken, or before another beginning, an instruction that is not plain,
+or one that was never executed. So conditional branches leave it on the way, and it is entered at its beginning only.
 """
 
 from __future__ import annotations

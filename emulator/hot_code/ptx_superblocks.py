@@ -1,11 +1,12 @@
-"""Threaded code of a ROM's own hot pieces: a row of instructions without a jump between them.
+"""PTX superblocks: for a GPU, each piece of a ROM's most executed code as one block of threaded code.
 
-A superblock is text like the blocks of sm83/ptx_threaded_code.py and made of the same lines, but their
-variables are constants in it: the instruction's word, PC, the next block. So the assembler folds them away,
-and flags that are overwritten unread. Time, count and PC are updated only at its exits. It is entered only if
-its last instruction begins before the deadline; else its first one's own block runs. An instruction that is
-not plain leaves it as it leaves its own block, and so does the branch that closes a waiting loop, if it is
-taken. Instructions that write a ROM bank are not plain, so the bank stays the same from beginning to end.
+A piece is a row of consecutive instructions without a jump between them. Its superblock is text like the blocks of
+sm83/ptx_threaded_code.py and made of the same lines, but their variables are constants in it: the instruction's word,
+PC, the next block. So the assembler removes computations with constants and flags that are overwritten unread. Time,
+count and PC are updated only at its exits. It is entered only if its last instruction begins before the deadline;
+otherwise the block of its first instruction runs. An instruction that is not plain leaves it as it leaves its own
+block, and so does the branch that closes a waiting loop, if it is taken. Instructions that write a ROM bank are not
+plain, so the bank stays the same from beginning to end.
 """
 
 from __future__ import annotations

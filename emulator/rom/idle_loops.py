@@ -1,9 +1,8 @@
-"""Backward branches of a ROM that may close a loop that only waits.
+"""Search for backward branches of a ROM that may close a waiting loop.
 
-A waiting loop repeats itself: no instruction between the branch and its target stores anything, calls, returns or
-stops the CPU, and none makes a register depend on its value of the last turn. The bytes are read as code, front to
-back; data may look alike. A mark is only a candidate: a loop is skipped once it has been seen to repeat
-(sm83/data_path.py).
+A waiting loop repeats itself: no instruction between the branch and its target stores anything, calls, returns or stops
+the CPU, and none makes a register depend on its value of the last turn. The bytes are read as code, front to back; data
+may look alike. A mark is only a candidate: a loop is skipped once it has been seen to repeat (sm83/data_path.py).
 
 A loop that waits for a fixed time counts down and does nothing else. Its result after any number of turns is known.
 """

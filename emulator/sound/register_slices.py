@@ -1,12 +1,12 @@
-"""Slices of a frame, which show a console's sound registers as they change within it.
+"""Console run in slices of a frame, which show how its sound registers change within the frame.
 
 A launch runs whole frames. A console whose times are all `n` M-cycles later reaches the launch's end `n` M-cycles
-sooner, so that a launch of one frame runs the rest only: the shift is that of
-`kernels/executors/launch_boundary.py: launch_end` with another length, written on the host.
+sooner, so that a launch of one frame runs the rest only: the shift is that of `kernels/executors/launch_boundary.py:
+launch_end` with another length, written on the host.
 
-The console is a copy of the played one: it gets the same state and the same buttons. Bit 7 of NRx4 (the trigger),
-which no program can read, is cleared here before each slice: if it is set afterwards, the channel was triggered in
-it. So the copy differs from the played console in these four bits of memory only, and executes the same instructions.
+The console is a copy of the played one: it gets the same state and the same buttons. Bit 7 of NRx4 (the trigger), which
+no program can read, is cleared here before each slice: if it is set afterwards, the channel was triggered in it. So the
+copy differs from the played console in these four bits of memory only, and executes the same instructions.
 """
 
 from __future__ import annotations

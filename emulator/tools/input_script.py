@@ -1,4 +1,4 @@
-"""States stored as inputs: scripts played from power-on, with the state at each one's end.
+"""Scripts of inputs that reproduce a state when they are played from power-on.
 
 A script outlives the state layout of an emulator version; a snapshot does not.
 """

@@ -1,13 +1,13 @@
-"""Tail of a launch: the last consoles leave the data path for threaded code.
+"""Tail of a launch: the last running consoles leave the data path for threaded code.
 
-With thousands of consoles the data path is fastest, but the launch lasts as long as its longest console,
-which runs alone in the end, at the data path's pace. So once few are left they are passed on (ADR 18): a
-console's last request and its registers lie in its mailbox already; threaded code answers the request first.
-Nothing is evaluated earlier than on the data path, so that not even the count of instructions changes.
+With thousands of consoles the data path is fastest, but the launch lasts as long as its longest console, which runs
+alone in the end, at the data path's pace. So once few are left they are passed on (ADR 18): a console's last request
+and its registers are in its mailbox already; threaded code answers the request first. Nothing is evaluated earlier than
+on the data path, so that not even the count of instructions changes.
 
-`Batch.tail` holds, in words: how many consoles are done or never began, how many are listed, and the list:
-the env of each, and above it its request. The serving warps write it; a running lane only reads the first
-word, now and then, to ask to leave if it has no other request.
+`Batch.tail` holds 32-bit words: the number of consoles that have finished or never began, the number of listed ones,
+and the list, each entry an env with its request in the upper bits. The serving warps write it; a running lane only
+reads the first word, now and then, to request to leave if it has no other request.
 """
 
 import warp as wp

@@ -1,4 +1,4 @@
-"""Address map without I/O: the place of each byte of ROM, VRAM, WRAM and cartridge RAM."""
+"""Address map without I/O: from a Game Boy address to the machine address of ROM, VRAM, WRAM or cartridge RAM."""
 
 import warp as wp
 

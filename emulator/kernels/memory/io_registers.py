@@ -1,8 +1,8 @@
-"""Page FF of a console's row: registers by number, and their raw bytes.
+"""I/O registers by number (page FF of the memory row), and access to their stored bytes.
 
-A register has three names, one for each form of its place: `STAT` of emulator.constants is an address, FF41;
-`STAT` here its number, 41, as the bus passes it on; `ROW_STAT` its place in the memory row, where the PPU
-reads it. https://gbdev.io/pandocs/Hardware_Reg_List.html
+A register has three names, for the three ways to locate it: `STAT` of emulator.constants is an address, FF41; `STAT`
+here its number, 41, as the bus passes it on; `ROW_STAT` its offset in the memory row, where the PPU reads it.
+https://gbdev.io/pandocs/Hardware_Reg_List.html
 """
 
 import warp as wp

@@ -1,4 +1,4 @@
-"""Reader of a register log, line by line: each line's first registers and its kind of drawing."""
+"""Reader of a picture's register log: for each line, its registers at the start and how it must be drawn."""
 
 import warp as wp
 

@@ -1,11 +1,11 @@
-"""Writer of the log of pictures in the making: which pictures are logged, and what is kept of them.
+"""Writer of the register and undo logs: which pictures are logged, and for how long their entries are kept.
 
-A picture is wanted if its VBlank can be the last one of a launch, or if the launch may end before its VBlank
-(then it may be the next launch's last). Other pictures are not logged. A finished picture waits in the logs
-until a kernel draws it (render_parallel.py) or the next one replaces it.
+A picture is logged if its VBlank can be the last one of a launch, or if the launch may end before its VBlank (then it
+may be the next launch's last). Other pictures are not logged. A finished picture stays in the logs until a kernel draws
+it (render_parallel.py) or the next one replaces it.
 
-Register entries and undo entries share one space; when it runs out, the pending picture is drawn here, by the
-thread that runs the console: slow, exact, and rare.
+Register entries and undo entries share one space; when it runs out, the pending picture is drawn here, by the thread
+that runs the console: slow, exact, and rare.
 """
 
 import warp as wp
