@@ -189,7 +189,7 @@ def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
 def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
     """Return the first M-cycle in which STAT shows mode 0, given that it shows mode 2 or 3 at `t`.
 
-    Returns 0 if that needs `ppu_status` step by step.
+    Returns 0 if only `ppu_status` can tell (first frame after LCD on, or an OAM DMA near).
     """
     o = StatusLocals()
     o.value = U(0)
