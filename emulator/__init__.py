@@ -82,11 +82,13 @@ WITH_WARP = {
     "SnapshotError": "emulator.state.snapshot",
     "StateCache": "emulator.state.state_cache",
 }
-"""Names that import Warp, by module: Warp takes seconds to load, and reading a cartridge's header does not need it."""
+"""Public names that import Warp on first use, each with its module: Warp takes seconds to load, and reading a
+cartridge's header does not need it.
+"""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of `WITH_WARP` on first use and keep it as the module's own."""
+    """Import a name of `WITH_WARP` on first use and store it in this module."""
     if name not in WITH_WARP:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)

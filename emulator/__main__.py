@@ -41,7 +41,7 @@ OWN_GAME = Path(__file__).parents[1] / "assets" / "games" / "pocket_quest" / "po
 
 
 def parse_batches(text: str) -> tuple[int, ...]:
-    """Parse `1024,16384`."""
+    """Return the batch sizes of an option such as `1024,16384`."""
     try:
         batches = tuple(int(part) for part in filter(None, text.split(",")))
     except ValueError:
@@ -52,7 +52,7 @@ def parse_batches(text: str) -> tuple[int, ...]:
 
 
 def parse_memory(text: str) -> tuple[tuple[int, int], ...]:
-    """Parse `0xA000:4,0xFF80:3`."""
+    """Return (address, number of bytes) pairs of an option such as `0xA000:4,0xFF80:3`."""
     ranges = []
     for part in filter(None, text.split(",")):
         try:
@@ -66,7 +66,7 @@ def parse_memory(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def parse_screens(text: str) -> tuple[int, ...]:
-    """Parse `118,119,120`."""
+    """Return the frame numbers of an option such as `118,119,120`."""
     try:
         numbers = sorted(int(part) for part in filter(None, text.split(",")))
     except ValueError:
@@ -83,7 +83,7 @@ def hex_address(text: str) -> int:
 
 
 def read_inputs(path: Path) -> tuple[tuple[int, int], ...]:
-    """Read a file of inputs as (frame, joypad mask) pairs."""
+    """Read a JSON file of inputs as (frame, joypad mask) pairs."""
     try:
         return parse_inputs(read_json(path))
     except EmulatorError as error:
@@ -93,7 +93,7 @@ def read_inputs(path: Path) -> tuple[tuple[int, int], ...]:
 
 
 def command_run(arguments: argparse.Namespace) -> None:
-    """Run one ROM and write result.json and the screens."""
+    """Run one ROM; write result.json and the screens asked for."""
     inputs = read_inputs(arguments.inputs) if arguments.inputs else ()
     check_numbers(arguments, frames=(1, MOST_FRAMES))
     job = Job(
@@ -114,7 +114,7 @@ def command_run(arguments: argparse.Namespace) -> None:
 
 
 def written(job: Job, out: Path) -> str:
-    """Return one line with the frames that `job` ran and the files in its folder."""
+    """Return a line for the user: the number of frames that `job` ran, and the files in its folder `out`."""
     result = read_json(out / "result.json")
     screens = (out / f"frame_{number}.png" for number in job.screens if number <= result["frames"])
     names = ["result.json", *(path.name for path in screens if path.exists())]
@@ -125,7 +125,7 @@ def written(job: Job, out: Path) -> str:
 
 
 def command_run_many(arguments: argparse.Namespace) -> None:
-    """Run a file of jobs as lanes of one batch."""
+    """Run all jobs of a jobs file side by side in one batch."""
     entries = read_jobs(arguments.jobs)
     failed = run_many(entries, arguments.out, arguments.device)
     print(f"{arguments.out}: results of {len(entries) - failed} of {len(entries)} jobs")
@@ -166,7 +166,7 @@ def command_hot_code(arguments: argparse.Namespace) -> None:
 
 
 def command_tune(arguments: argparse.Namespace) -> None:
-    """Measure launch shapes and print one JSON record."""
+    """Measure the launch shapes of this machine's GPU and print one JSON record."""
     check_numbers(arguments, frames=(1, 10_000))
     roms = arguments.rom or ([OWN_GAME] if OWN_GAME.is_file() else [])
     if not roms:
@@ -195,13 +195,13 @@ def command_suite(arguments: argparse.Namespace) -> int:
 
 
 def command_import_state(arguments: argparse.Namespace) -> None:
-    """Turn a save state of PyBoy into one of this emulator."""
+    """Convert a save state of PyBoy into one of this emulator."""
     load_pyboy_state(arguments.state, Cartridge.from_file(arguments.rom)).save(arguments.out)
     print(f"{arguments.out}: written")
 
 
 def command_verify(arguments: argparse.Namespace) -> int:
-    """Compare with PyBoy; return 1 if a picture differs."""
+    """Compare the pictures of ROMs with PyBoy's; return 1 if one differs."""
     check_numbers(arguments, frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     if arguments.soak is not None and not 0 < arguments.soak <= MOST_SOAK_S:
         raise EmulatorError(f"--soak {arguments.soak}: give seconds, up to {MOST_SOAK_S}")
@@ -354,7 +354,7 @@ def check_numbers(arguments: argparse.Namespace, **limits: tuple[int, int]) -> N
 
 
 def _choose_device(device: str | None) -> None:
-    """Check the device name."""
+    """Raise EmulatorError for the name of a device that this machine does not have."""
     if device is None:
         return
     start_warp()
@@ -366,7 +366,7 @@ def _choose_device(device: str | None) -> None:
 
 
 def main_with_streams() -> int:
-    """Run the command line as a process of its own; return 1 where its output cannot be written."""
+    """Run `main` as a process of its own; return 1 if standard output cannot be written."""
     closed = sys.stdout is None
     if closed:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115

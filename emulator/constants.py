@@ -135,4 +135,4 @@ BUTTON_NAMES = ("right", "left", "up", "down", "a", "b", "select", "start")
 BOOT_DIVIDER_T_CYCLES = 0xABCC
 
 MAX_BLOCK = 640
-"""Threads of the largest launch block: bounds the machine registers that a thread may use."""
+"""Most threads of a block of a launch: it bounds the GPU registers that a thread may use."""

@@ -35,17 +35,17 @@ from emulator.state.state_cache import StateCache, check_batch, gathered, joined
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
 DLPACK_CUDA = 2
-"""Memory of a GPU, as `__dlpack_device__` names it."""
+"""Device type of GPU memory in the tuple that `__dlpack_device__` returns."""
 STATES_AT_ONCE = 1024
-"""States that `put_batch` holds on the device besides the batch: some 50 MiB."""
+"""Most states that `put_batch` holds on the device in addition to the batch at a time: some 50 MiB."""
 MAX_FRAMES = 10_000
-"""Longest launch; times are 32-bit M-cycles relative to its start."""
+"""Most frames of one launch, because times are 32-bit M-cycles relative to its start."""
 Buttons: TypeAlias = wp.array[Any] | NDArray[Any] | OnDevice | str | Sequence[int | str | Sequence[str] | None]
-"""Argument types that `Emulator.run` takes as buttons."""
+"""Types of the argument `buttons` of `Emulator.run`."""
 if TYPE_CHECKING:
 
     class DeviceArray(wp.array[Any]):
-        """A Warp array of bytes on a CPU or GPU; `torch.from_dlpack` and, on a CPU, `numpy()` share its memory."""
+        """Warp array of bytes on a CPU or GPU; `torch.from_dlpack` and, on a CPU, `numpy()` share its memory."""
 
         shape: tuple[int, ...]
 
@@ -58,20 +58,20 @@ else:
 
 
 class Emulator:
-    """N Game Boys that run in lockstep launches, each with one of the given cartridges.
+    """Batch of N Game Boys that run in lockstep launches, each with one of the given cartridges.
 
     `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM; `rom_of_env`
-    (int[N]) is the number of each env's cartridge (default: round robin). All arrays handed out live on `device` and
-    keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of that device,
-    and `run` allocates nothing. `shape`: the spread of launches over a GPU (default: the measured one); it may be
-    changed between them.
-    `cuda_graphs`: replay repeated launches, which is faster for short ones; nothing on a CPU.
-    `hot_code`: where threaded code runs, also only for the tail of launches, and on a CPU, let another process find
-    and compile the most executed code of the ROMs, and run that once it is there (ADR 17, 23); a number: begin in so
-    many seconds.
-    `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each console; a
-    GPU's default for few, see `shape`) or `native` (generated C++, the default on a cpu and for it only); results are
-    the same.
+    (int[N]) is the number of each env's cartridge (default: round robin). All arrays that are handed out lie on
+    `device` and keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of
+    that device, and `run` allocates nothing.
+
+    `shape`: the spread of launches over a GPU (default: the measured one); it may be changed between launches.
+    `cuda_graphs`: record and replay repeated launches, which is faster for short ones; no effect on a CPU. `hot_code`:
+    where threaded code runs (even if only at the end of launches) and on a CPU, another process finds and compiles the
+    most executed code of the ROMs, which is used once it is ready (ADR 17, 23); a number delays its start by so many
+    seconds. `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each
+    console; a GPU's default for few, see `shape`) or `native` (generated C++, the default on a CPU and for it only);
+    results are the same.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Emulator:
         self.close()
 
     def close(self) -> None:
-        """Give up the consoles, their memory and the search for hot code; every later use raises EmulatorError.
+        """Free the consoles' memory and end the search for hot code; every later use raises EmulatorError.
 
         Arrays that were handed out stay valid as long as they are referenced. A second call does nothing.
         """
@@ -169,15 +169,15 @@ class Emulator:
         self._frames.run(held, frames, release_after)
 
     def step(self) -> None:
-        """Run every console for one instruction (and the interrupt or HALT before it)."""
+        """Run every console for one instruction, and for the interrupt dispatch or HALT that precedes it."""
         kept = self._set_trap(TRAP_STEP)
         self.run(None, 1)
         self._set_trap(kept)
 
     def trace(self, instructions: int, buttons: Buttons | None = None) -> np.ndarray:
-        """Run every console for `instructions` instructions; return its place in its ROM after each.
+        """Run every console for `instructions` instructions; return where in its ROM PC points after each.
 
-        int64[instructions, N]: an index into the ROM's bytes, -1 outside of ROM.
+        int64[instructions, N]: an index into the ROM's bytes, -1 while PC is outside ROM.
         """
         kept = self._set_trap(TRAP_STEP)
         places = np.empty((instructions, self.num_envs), np.int64)
@@ -192,12 +192,12 @@ class Emulator:
         return places
 
     def count_places(self) -> wp.array[Any]:
-        """Count the executed instructions of the first ROM from the next launch on.
+        """Count the executed instructions of the first ROM from the next launch on; return the array of counts.
 
-        uint32[2, bytes of the ROM + 1]: how often each byte was executed as an opcode, and how often control
-        came there by anything but the instruction in front; in the last column how often the service was
-        asked. Turns of loops that are passed over do not count. Raises EmulatorError except on the data path
-        of a CPU (`executor="uniform"`).
+        uint32[2, bytes of the ROM + 1]. Row 0: how often each byte was executed as an opcode. Row 1: how often the CPU
+        came to it by a jump, call, return or interrupt instead of from the instruction before. Last column: how often
+        an instruction needed the slow path (kernels/sm83/service.py). Skipped turns of waiting loops do not count.
+        Raises EmulatorError except with `executor="uniform"` on a CPU.
         """
         if self.executor != "uniform" or wp.get_device(self.device).is_cuda:
             raise EmulatorError(f"{self.executor} on {self.device} counts nothing: give uniform")
@@ -206,7 +206,7 @@ class Emulator:
         return counts
 
     def _set_trap(self, value: int | np.ndarray) -> np.ndarray:
-        """Set `Console.trap` of all consoles to uint32[N] or one value; return the old values."""
+        """Set `Console.trap`, the breakpoint at LD B,B, to one value or uint32[N]; return the old values."""
         consoles = self._consoles()
         kept = consoles["trap"].copy()
         consoles["trap"] = value
@@ -214,22 +214,22 @@ class Emulator:
         return kept
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
-        """Execute these pieces of each ROM as one block each from the next launch on.
+        """Compile straight pieces of each ROM's code into one native block each, used from the next launch on.
 
-        Compiles them first (hot_code/ptx_superblocks.py, on a CPU cpp_superblocks.py), unless Warp's cache
-        has them. `soon`: for a GPU in less time, to slower code.
+        `pieces`: for each ROM, its pieces, each the ROM offsets of consecutive instructions (hot_code/piece_finder.py).
+        Nothing is compiled if Warp's cache has the blocks. `soon`: compile for a GPU in less time, to slower code.
         """
         self._frames.adopt(pieces, soon)
 
     def freeze(self, env: int) -> None:
-        """Freeze one console until it is reset: launches pass it by."""
+        """Exclude one console from all launches until it is reset."""
         record = self._console_record(self._checked(env))
         record["stopped"] = 1
         self.batch.console[env : env + 1].assign(record)
 
     @property
     def shape(self) -> Shape | None:
-        """Spread of launches over the device; None until the measured shape is looked up."""
+        """Spread of launches over the device's warps; None until the first launch looks the measured one up."""
         return self._frames.shape
 
     @shape.setter
@@ -237,7 +237,7 @@ class Emulator:
         self._frames.use(shape)
 
     def wait_for_kernels(self) -> None:
-        """Block until every kernel of this shape is compiled (for measurements)."""
+        """Block until every kernel that launches of this shape use is compiled (for measurements)."""
         self._frames.wait_for_kernels()
 
     def _device_bytes(self, given: Any, buffer: wp.array[Any], default: wp.array[Any]) -> wp.array[Any]:
@@ -262,7 +262,7 @@ class Emulator:
         return buffer
 
     def _foreign(self, given: OnDevice) -> Any:
-        """Return another library's array as one of Warp's if it lies on this GPU, as NumPy's if on the host."""
+        """Return another library's array as a Warp array if it lies on this GPU, as a NumPy array if on the host."""
         kind, number = given.__dlpack_device__()
         if kind != DLPACK_CUDA:
             return np.asarray(given)
@@ -281,9 +281,9 @@ class Emulator:
     ) -> None:
         """Put the envs whose `mask` (uint8 or bool [N]; None = all) is set into a cached state.
 
-        Default: power-on. With `states`, env i takes `states[index[i]]` (int32[N], default 0). An
-        index of no state, or of a state of another ROM, is an error if mask and index are on the
-        host; else the device finds it, leaves that env as it is and counts it (`refused_resets`).
+        Default: power-on. With `states`, env i takes `states[index[i]]` (int32[N], default 0). An index outside the
+        cache, or of a state of another ROM, raises an error if mask and index are on the host; otherwise the device
+        leaves that env unchanged and counts it in `refused_resets`.
         """
         chosen = self._device_bytes(mask, self._mask, self._all)
         if states is None:
@@ -324,13 +324,13 @@ class Emulator:
         )
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
-        """Upload snapshots for `reset`; raise SnapshotError for one that fits none of the ROMs."""
+        """Upload snapshots to the device for `reset`; raise SnapshotError for one that fits none of the ROMs."""
         return self._cache(snapshots, roms_of(snapshots, self.cartridges))
 
     def joined_cache(self, caches: Sequence[StateCache], roms: Sequence[Cartridge]) -> StateCache:
-        """Join the states of other emulators' caches, one after another.
+        """Return one cache with the states of several other emulators' caches, in order.
 
-        All states of `caches[i]` are of the ROM `roms[i]`. Raises SnapshotError when that is none of this emulator's.
+        All states of `caches[i]` are of the ROM `roms[i]`. Raises SnapshotError if this emulator does not run that ROM.
         """
         return self._cached(*joined(caches, roms, self.cartridges, self._row_bytes))
 
@@ -341,10 +341,10 @@ class Emulator:
         return StateCache(records, rows, roms, self.num_envs, self.device, self._token)
 
     def put_batch(self, records: np.ndarray, rows: np.ndarray) -> None:
-        """Put every env into a state of its own, as `snapshot` and `restore` would one by one.
+        """Load a state into every env, env i from `records[i]` and `rows[i]`.
 
-        `records` [N] of `batch.CONSOLE_DTYPE`, `rows` uint8[N, bytes], both as they lie in `batch`.
-        Raises SnapshotError, before anything is changed, for what no console of this batch can be.
+        `records` [N] of `batch.CONSOLE_DTYPE`, `rows` uint8[N, bytes]: copies of the arrays of a `batch`. Raises
+        SnapshotError, before anything is changed, for a state that the env's console cannot be in.
         """
         check_batch(records, rows, self._row_bytes, self.rom_of_env, self.cartridges)
         for first in range(0, self.num_envs, STATES_AT_ONCE):
@@ -362,10 +362,9 @@ class Emulator:
 
     @property
     def refused_resets(self) -> int:
-        """Number of envs that resets left unchanged, because the index on the device was of no state or of
-        another ROM's.
+        """Number of envs that `reset` left unchanged, because `index` named no state or one of another ROM.
 
-        Reading it waits for the device.
+        Only arrays on the device are counted here; reading the number waits for the device.
         """
         return int(self._refused.numpy()[0])
 
@@ -374,7 +373,7 @@ class Emulator:
         return self.snapshots([env])[0]
 
     def snapshots(self, envs: Sequence[int]) -> list[Snapshot]:
-        """Copy the whole state of each of `envs` to the host, in two copies from the device."""
+        """Copy the whole state of each of `envs` to the host, in two transfers for all of them."""
         chosen = [self._checked(env) for env in envs]
         index: Any = wp.array(chosen, dtype=wp.int32, device=self.device)
         rows = wp.indexedarray(self.batch.ram, [index, None]).numpy()  # type: ignore[arg-type]
@@ -386,7 +385,7 @@ class Emulator:
         return found
 
     def restore(self, snapshot: Snapshot, env: int | None = None) -> None:
-        """Put one console (None: all of them) into `snapshot`."""
+        """Load `snapshot` into one console (None: all of them)."""
         targets = range(self.num_envs) if env is None else (self._checked(env),)
         for target in targets:
             sha256 = self.cartridges[self.rom_of_env[target]].sha256
@@ -404,7 +403,7 @@ class Emulator:
         self.snapshot(env).save(path)
 
     def load_state(self, path: str | os.PathLike[str], env: int | None = None) -> None:
-        """Read a state and put one console (None: all) into it; raise SnapshotError if it does not fit."""
+        """Read a state file and load it into one console (None: all); raise SnapshotError if it does not fit."""
         try:
             self.restore(Snapshot.load(path), env)
         except SnapshotError as error:
@@ -424,8 +423,7 @@ class Emulator:
     def first_screens(self, count: int) -> DeviceArray:
         """Return `screens` of the first `count` envs only, uint8[count, 144, 160].
 
-        Takes memory for `count` envs only: 22.5 KiB an env. The array is the same one until another count is
-        asked for.
+        Takes 22.5 KiB of memory for each of these envs only. Calls with the same `count` return the same array.
         """
         count = whole_number("count", count, 1, self.num_envs)
         return self._pictures.first_screens(count)  # type: ignore[return-value]
@@ -433,14 +431,14 @@ class Emulator:
     def observations(self, out: wp.array[Any] | None = None) -> DeviceArray:
         """Return downsampled pictures, uint8[N, 72, 80]: (a + b + c + d + 2) >> 2 of each 2x2 block.
 
-        `out`: where to put them (no allocation, no copy); None uses an array of the emulator's.
+        `out`: array to write them to, without allocation or copy; None uses an array that the emulator keeps.
         """
         found = self._pictures.room_for_observations() if out is None else out
         self._frames.play(("observe", found.ptr), lambda: self._pictures.observe(found))
         return found  # type: ignore[return-value]
 
     def draw(self) -> None:
-        """Draw the pictures that were completed since the last call and are still shown."""
+        """Draw every picture that was completed since the last call, unless a later one has replaced it."""
         self._pictures.draw()
 
     # ---- looking in ------------------------------------------------------------------------
@@ -464,7 +462,7 @@ class Emulator:
         return values | {"ime": int(record["ime"][0] == 1)}
 
     def hung(self, env: int = 0) -> str:
-        """Return why the CPU will never run again, in words; empty while it may."""
+        """Return the reason, as text, why the CPU will never run again; empty if it can."""
         record = self._console_record(self._checked(env))
         state, pc = int(record["run_state"][0]), int(record["pc"][0]) & 0xFFFF
         if state == LOCKED:
@@ -488,10 +486,10 @@ class Emulator:
         return out.numpy()  # type: ignore[return-value]
 
     def poke(self, env: int, address: int, data: int | bytes | Sequence[int] | NDArray[Any]) -> None:
-        """Write bytes into RAM from `address` on, without the access blocking that a CPU meets.
+        """Write bytes to RAM from `address` on, even while the PPU or a DMA blocks the CPU's access.
 
-        RAM is 8000-FE9F and FF80-FFFE, of cartridge RAM the bank that is switched in. Raises
-        EmulatorError for ROM, I/O registers and cartridge RAM that is not there.
+        RAM is 8000-FE9F and FF80-FFFE; at A000-BFFF, the cartridge RAM bank that is switched in. Raises EmulatorError
+        for ROM, I/O registers and cartridge RAM that does not exist.
         """
         values = memory_bytes(data)
         record = self._console_record(self._checked(env))
@@ -504,36 +502,36 @@ class Emulator:
 
     @property
     def work_ram(self) -> DeviceArray:
-        """C000-DFFF of every env, uint8[N, 8192]: the consoles' own memory, read and written without a copy."""
+        """WRAM (C000-DFFF) of every env, uint8[N, 8192]: the consoles' own memory, read and written without a copy."""
         return self.batch.ram[:, k.WRAM - k.VRAM : k.ECHO - k.VRAM]  # type: ignore[return-value]
 
     def serial_output(self, env: int = 0) -> bytes:
-        """Return the bytes sent with the internal clock (as many as `serial_capacity` holds)."""
+        """Return the bytes that the program sent by the serial port's internal clock, at most `serial_capacity`."""
         record = self._console_record(self._checked(env))
         begin = int(record["serial_log"][0])
         count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
         return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
     def arrays_per_env(self) -> list[wp.array[Any]]:
-        """List the existing device arrays that grow with the number of envs."""
+        """Return the allocated device arrays whose size grows with the number of envs."""
         owned = [*vars(self).values(), *vars(self._pictures).values()]
         owned += [self._power_on.first, self._power_on.index]
         shared = (self.batch.console, self.batch.ram, self.batch.order)
         return [*shared, *(array for array in owned if isinstance(array, wp.array))]
 
     def stopped(self) -> np.ndarray:
-        """Return whether each env stands at a trapped LD B,B, bool[N]."""
+        """Return whether each env has stopped at the breakpoint LD B,B or is frozen, bool[N]."""
         return self._consoles()["stopped"] != 0
 
     def work(self) -> np.ndarray:
-        """Return the instructions each env executed in the last launch, uint32[N]."""
+        """Return the number of instructions that each env executed in the last launch, uint32[N]."""
         return self._consoles()["work"].copy()
 
     def state_hash(self) -> list[str]:
-        """Return a digest of each console's state (no screens, no bookkeeping): equal state, equal hash.
+        """Return a digest of each console's state, without screens and bookkeeping fields: equal state, equal hash.
 
-        It does not depend on N, on how runs were cut into launches, on idle skipping, on the device or on
-        whether pictures were drawn.
+        It does not depend on N, on how runs were cut into launches, on idle skipping, on the device or on whether
+        pictures were drawn.
         """
         banks = [self.cartridges[rom].ram_banks for rom in self.rom_of_env]
         return state_hashes(self._consoles(), self.batch.ram.numpy(), banks)
@@ -541,7 +539,7 @@ class Emulator:
     # ---- inside ----------------------------------------------------------------------------
 
     def _allocate(self, serial_capacity: int, traps: bool) -> None:
-        """Make the batch's arrays: ROMs one after another, and rows with room for the largest."""
+        """Allocate the batch's arrays: the ROMs one after another, and memory rows for the largest cartridge RAM."""
         roms = [cartridge.rom for cartridge in self.cartridges]
         self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
         layout = Layout(
@@ -559,7 +557,7 @@ class Emulator:
         )
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
-        """Build the power-on states and put every env into its own."""
+        """Build the power-on state of each ROM and reset every env to the one of its ROM."""
         snapshots = [
             Snapshot(
                 power_on_console(cartridge, base),
@@ -594,7 +592,10 @@ class Emulator:
         return self._records(env, 1)
 
     def _records(self, first: int, count: int) -> np.ndarray:
-        """Copy console records to the host as bytes: for a struct Warp takes 3 ms to find its NumPy type."""
+        """Return `count` console records from env `first` on, copied to the host.
+
+        They are copied as bytes: Warp needs 3 ms to find a struct's NumPy type.
+        """
         size = CONSOLE_DTYPE.itemsize
         at = self.batch.console.ptr + first * size
         data = wp.array(ptr=at, dtype=wp.uint8, shape=(count * size,), device=self.device)
@@ -602,7 +603,7 @@ class Emulator:
 
 
 def _checked_device(name: object) -> str:
-    """Return `cpu` or `cuda:N` of the name or torch device given; EmulatorError says which there are."""
+    """Return `cpu` or `cuda:N` for a device name or torch device; raise EmulatorError, with the devices there are."""
     try:
         return str(wp.get_device(str(name)))
     except (ValueError, RuntimeError):
@@ -611,7 +612,7 @@ def _checked_device(name: object) -> str:
 
 
 class _ClosedEmulator(Emulator):
-    """Closed emulator: every use of it raises EmulatorError."""
+    """Class of a closed emulator: every use of it raises EmulatorError."""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "close" or name.startswith("__"):

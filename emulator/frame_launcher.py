@@ -1,5 +1,4 @@
-"""Launches of a batch's frames: their executor (ADR 8, 16), their spread over the device, the order of the
-consoles, and replay from a recording."""
+"""Launcher of a batch's frames: executor (ADR 8, 16), spread over the device, order of the consoles, recordings."""
 
 from __future__ import annotations
 
@@ -25,22 +24,25 @@ EXECUTORS = ("uniform", "native", "threaded")
 
 
 def kernels_of(executor: Executor, is_cuda: bool = True) -> Any:
-    """Return the module of an executor's kernels: `uniform_cpu` for the data path on a CPU.
+    """Return the module of an executor's kernels: `uniform_cpu` for `uniform` on a CPU.
 
-    It is imported on first use: Warp reads the text of every kernel, and a process needs one executor's.
+    It is imported on first use: Warp reads the text of every kernel, and a process needs one executor's only.
     """
     name = "uniform_cpu" if executor == "uniform" and not is_cuda else executor
     return importlib.import_module(f"emulator.kernels.executors.{name}")
 
 
 def threaded_module() -> wp.Module:
-    """Return the Warp module of threaded code, to be compiled before it is needed."""
+    """Return the Warp module of threaded code, so that it can be compiled before its first launch."""
     module: wp.Module = kernels_of("threaded").run_frames_threaded.module
     return module
 
 
 def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
-    """Return `wanted`, or the faster executor on this device. Raises EmulatorError if `wanted` cannot run there."""
+    """Return `wanted`, or if None the fastest executor for this device and shape.
+
+    Raises EmulatorError if `wanted` cannot run on the device.
+    """
     is_cuda = wp.get_device(device).is_cuda
     if wanted not in (None, *EXECUTORS) or (is_cuda and wanted == "native"):
         raise EmulatorError(f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu")
@@ -48,17 +50,17 @@ def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Execu
 
 
 class CompiledBeside:
-    """Background compiler of one module, for one device and one number of threads a block.
+    """Thread that compiles one Warp module for one device and one number of threads a block.
 
-    A GPU's first launch of a module compiles it, which takes seconds and once a machine. Kernels that only
-    make launches faster can wait for that without stopping them. Nothing here touches the device: the thread
-    fills Warp's cache on disk, and the first launch after it loads from there.
+    A GPU's first launch of a module compiles it, which takes seconds, once on each computer. Kernels that only make
+    launches faster can be compiled meanwhile without stopping launches. The thread does not touch the device: it fills
+    Warp's cache on disk, from which the next launch loads.
     """
 
     def __init__(self, find: Callable[[], Any], device: str, block: int) -> None:
-        """Start the thread; on it, `find` imports and returns the Warp module."""
+        """Start the thread, on which `find` imports and returns the Warp module."""
         self.ready = False
-        """True once the next launch of its kernels will not have to wait for a compiler."""
+        """True once the next launch of these kernels need not wait for a compiler."""
         self._work = (find, wp.get_device(device), block)
         self._thread = threading.Thread(target=self._compile, name="compile-beside")
         self._thread.start()
@@ -79,12 +81,12 @@ class CompiledBeside:
 
 @functools.cache
 def compiled_beside(find: Callable[[], Any], device: str, block: int) -> CompiledBeside:
-    """Return this process's compilation of a module; the first call starts it."""
+    """Return this process's `CompiledBeside` of a module; the first call starts its thread."""
     return CompiledBeside(find, device, block)
 
 
 def _fill_cache(module: Any, device: wp.Device, block: int) -> None:
-    """Compile a module as `wp.Module.load` does, but load nothing."""
+    """Compile a module into Warp's cache as `wp.Module.load` does, without loading it."""
     module.get_module_hash(block)
     folder = os.path.join(str(wp.config.kernel_cache_dir), module.get_module_identifier(block))
     name = module._get_compile_output_name(device, block_dim=block)
@@ -93,7 +95,7 @@ def _fill_cache(module: Any, device: wp.Device, block: int) -> None:
 
 
 class FrameLauncher:
-    """Launcher of the frames of `batch`, a `Batch`, whose consoles run `cartridges`.
+    """Launcher of frames for `batch`, whose consoles run `cartridges`.
 
     `shape` (None: the measured one of this device) and the other public attributes may change between launches.
     """
@@ -115,7 +117,7 @@ class FrameLauncher:
         is_cuda = wp.get_device(device).is_cuda
         self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
         self.counts: wp.array | None = None
-        """Execution counts of the data path of a CPU (`Emulator.count_places`)."""
+        """Array of execution counts that the data path on a CPU fills (`Emulator.count_places`); None: not counted."""
         self._recorded = RecordedLaunches()
         self.launch: Callable[..., Any] = wp.launch if is_cuda else self._recorded.launch
         self._batch, self._num_envs, self._device = batch, num_envs, device
@@ -127,7 +129,7 @@ class FrameLauncher:
     def run(self, held: wp.array, frames: int, release_after: int) -> None:
         """Run every console for `frames` frames with the joypad masks `held`, uint8[N] on the device.
 
-        The buttons are let go after `release_after` frames (0: held to the end).
+        The buttons are released after `release_after` frames (0: held to the end).
         """
         if self._executor == "native":
             if self.code.is_searching:
@@ -165,18 +167,18 @@ class FrameLauncher:
         self._last_frames = frames
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
-        """Launch kernels, or replay the graph recorded for `key` (cuda_graphs.Recorder)."""
+        """Call `launch`, or replay the CUDA graph recorded for `key` (launch/cuda_graphs.py)."""
         if self.recorder is None:
             launch()
         else:
             self.recorder.play(key, launch)
 
     def forget_recorded(self) -> None:
-        """Forget recorded launches: the batch's addresses have changed."""
+        """Discard recorded launches, because the batch's arrays have new addresses."""
         self._recorded.forget()
 
     def found_shape(self) -> Shape:
-        """Return how a launch of this batch is spread over the device."""
+        """Return how launches of this batch are spread over the device's warps; look it up on the first call."""
         if self.shape is None:
             self.shape = find_shape(self._num_envs, self._device)
             if (self.shape.serving == 0) != (self._executor == "threaded"):
@@ -184,19 +186,19 @@ class FrameLauncher:
         return self.shape
 
     def use(self, shape: Shape) -> None:
-        """Launch with exactly this shape from now on."""
+        """Set the shape of all further launches."""
         self.shape = shape
         self._is_free = False
 
     def threaded_shape(self) -> Shape | None:
-        """Return the shape of threaded launches, of all consoles or of the tail; None if there are none."""
+        """Return the shape of threaded launches, of all consoles or of the last ones; None without threaded code."""
         shape = self.found_shape()
         if shape.serving == 0:
             return shape
         return ALONE if shape.tail and self._is_cuda else None
 
     def search_hot_code(self, after: float) -> None:
-        """Start a search for hot code in `after` seconds, where threaded or native code runs (ADR 17, 23)."""
+        """Schedule a search for hot code in `after` seconds, if the consoles run threaded or native code."""
         shape = self.threaded_shape()
         if self._executor == "native":
             self.code.search(ALONE.running, after)
@@ -204,7 +206,7 @@ class FrameLauncher:
             self.code.search(shape.running, after, self._is_free and self._num_envs > MANY_ALONE)
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
-        """Execute these pieces as blocks, as `Emulator.adopt` does.
+        """Compile pieces of ROM code to native blocks and use them from the next launch on, as `Emulator.adopt`.
 
         Raises EmulatorError where neither threaded nor native code runs.
         """
@@ -214,21 +216,21 @@ class FrameLauncher:
         self.code.adopt(pieces, shape.block, soon)
 
     def wait_for_kernels(self) -> None:
-        """Block until every kernel of this shape is compiled (for measurements)."""
+        """Block until every kernel that launches of this shape use is compiled (for measurements)."""
         shape = self.found_shape()
         if shape.tail and self._is_cuda:
             compiled_beside(threaded_module, self._device, ALONE.block).wait()
 
     def _has_tail(self, shape: Shape) -> bool:
-        """Return whether the last consoles of a launch on the data path go over to threaded code.
+        """Return whether the last running consoles of a launch continue in threaded code.
 
-        A GPU does without while that code is being compiled.
+        False on a GPU while that code is still being compiled.
         """
         if not shape.tail or not self._is_cuda:
             return bool(shape.tail)
         return compiled_beside(threaded_module, self._device, ALONE.block).ready
 
     def _run_tail(self, most: int) -> None:
-        """Run the consoles that the data path has left, `most` at most."""
+        """Run the consoles that the data path passed on to threaded code, at most `most`, to the end of the launch."""
         how = (most, self._idle_skip, *self.code.frames)
         kernels_of("threaded").launch_tail(self._batch, self.code.table(), *how)

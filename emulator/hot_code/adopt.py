@@ -28,35 +28,35 @@ NOTHING_FOUND = HotCode([], 0.0)
 
 
 class RomCode:
-    """Code of `cartridges`, whose ROMs lie one after another on `device`."""
+    """Code that executes `cartridges`, whose ROMs lie one after another on `device`."""
 
     def __init__(self, cartridges: Sequence[Cartridge], device: str, native: bool = False) -> None:
-        """Start without superblocks; `native`: they are to be generated C++, else threaded code."""
+        """Start without superblocks. `native`: superblocks will be C++ for a CPU, else PTX for threaded code."""
         self.hot: wp.Kernel | None = None
-        """Kernel with superblocks, in place of the plain one."""
+        """Threaded kernel with superblocks, which replaces the one without; None before there are any."""
         self.cpu_hot: CpuHotCode | None = None
-        """Superblocks of native code."""
+        """Tables of the superblocks for the native executor; None before there are any."""
         self.fetches_much = False
-        """True once a search has found one of the ROMs to fetch much (`HotCode.fetches_much`)."""
+        """True once a search has found `HotCode.fetches_much` of one of the ROMs."""
         self._cartridges = cartridges
         self._device = device
         self._native = native
         self._table: wp.array | None = None
         self._search: Search | None = None
         self._begin: float | None = None
-        """Time at which to start a search; the next three are its arguments."""
+        """Time at which to start the scheduled search, None if there is none; the next three are its arguments."""
         self._running = 0
         self._many = False
         self._soon = False
-        """True while code is wanted soon rather than as fast as possible."""
+        """True if the search is to compile quickly rather than to the fastest code."""
 
     @property
     def frames(self) -> tuple[wp.Kernel, ...]:
-        """Kernel that a launch names; empty for the plain one."""
+        """Kernel with superblocks to pass to a launch, as a tuple of one; empty while the plain kernel is used."""
         return (self.hot,) if self.hot else ()
 
     def table(self) -> wp.array:
-        """Return the code table of threaded code, uint32[bytes of all ROMs, 2]."""
+        """Return the code table of threaded code on the device, uint32[bytes of all ROMs, 2] (`code_table`)."""
         if self._table is None:
             roms = [cartridge.rom for cartridge in self._cartridges]
             tables = [code_table(rom, marked_words(rom, ends=True)) for rom in roms]
@@ -65,25 +65,24 @@ class RomCode:
 
     @property
     def is_searching(self) -> bool:
-        """True while a requested search has not been seen to end by `adopt_found`."""
+        """True from the request of a search until `adopt_found` has noticed its end."""
         return self._search is not None or self._begin is not None
 
     def search(self, running: int, after: float = 0.0, many: bool = False) -> None:
-        """Start a search for superblocks by another process in `after` seconds.
+        """Schedule a search for superblocks by another process in `after` seconds.
 
-        It compiles them for `running` consoles a block of threads; `adopt_found` starts it and adopts its
-        results. `many`: the data path as well, if one of the ROMs fetches much.
+        The process compiles the superblocks for `running` consoles a block of threads; `adopt_found` starts it and
+        adopts its results. `many`: also compile the data path, if one of the ROMs `fetches_much`.
 
-        A GPU's are compiled soon, and where a ROM asks often once more, to faster code.
+        For a GPU it compiles quickly first; if a ROM then `asks_often`, a second search compiles faster code.
         """
         self._begin = time.monotonic() + after
         self._running, self._many, self._soon = running, many, not self._native
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False) -> None:
-        """Execute these pieces of each ROM as one block each from the next launch on.
+        """Compile the pieces of each ROM into superblocks and use them from the next launch on.
 
-        Compiles them first (hot_code/ptx_superblocks.py, cpp_superblocks.py), for `block` threads a block of
-        a GPU, unless Warp's cache has them. `soon`: as `gpu_hot_code`.
+        Nothing is compiled if Warp's cache has them. `block`: threads of a block on a GPU. `soon`: as `gpu_hot_code`.
         """
         roms = [cartridge.rom for cartridge in self._cartridges]
         words = [marked_words(rom, ends=True) for rom in roms]
@@ -101,9 +100,9 @@ class RomCode:
         self.hot = frames
 
     def adopt_found(self, block: int) -> None:
-        """Start a search when it is time; once it has ended, adopt the pieces it left in the cache.
+        """Start the scheduled search when its time has come, and adopt the pieces of a search that has ended.
 
-        A ROM without any runs as before.
+        A ROM for which no pieces were stored keeps its plain code.
         """
         if self._begin is not None and time.monotonic() >= self._begin:
             with contextlib.suppress(OSError):  # without a search, launches go on as before
@@ -128,7 +127,10 @@ class RomCode:
 
 
 def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:
-    """Return which instructions may be in a superblock, bool; `words` predecoded with `ends` and marked."""
+    """Return for each ROM byte whether its instruction may be in a superblock, bool.
+
+    `words`: as `marked_words(rom, ends=True)` returns them.
+    """
     if on_gpu:
         return own_numbers(words) != 0
     return native_plain(words)

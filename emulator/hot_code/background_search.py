@@ -28,19 +28,19 @@ from emulator.rom.cartridge import Cartridge
 
 FORMAT = 1
 NICE = 10
-"""Priority of the process: all other work comes first."""
+"""Nice value of the search process: all other work has priority."""
 OWNER_S = 1.0
-"""Seconds between two checks that the process that wants a search still runs."""
+"""Seconds between two checks that the process that started the search still runs."""
 
 
 def pieces_path(cartridge: Cartridge, on_gpu: bool) -> Path:
-    """Return the path of a ROM's pieces, whether the file exists or not."""
+    """Return the path of the file with a ROM's pieces, whether it exists or not."""
     kind = "" if on_gpu else ".cpu"
     return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}{kind}.json"
 
 
 def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
-    """Store a ROM's hot code in its file, in place of an older one; return the file's path."""
+    """Write a ROM's hot code to its file in the user's cache, replacing an older one; return the path."""
     path = pieces_path(cartridge, on_gpu)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
@@ -56,7 +56,10 @@ def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
 
 
 def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on_gpu: bool) -> HotCode | None:
-    """Load a ROM's hot code, or None if there is no usable file. `words`, `plain`: as for `piece_finder.pieces`."""
+    """Read a ROM's hot code from the user's cache; None if there is no usable file.
+
+    `words`, `plain`: as for `piece_finder.pieces`.
+    """
     try:
         raw = json.loads(pieces_path(cartridge, on_gpu).read_text(encoding="utf-8"))
         if (raw["format"], raw["rom"], raw["kernels"]) != (FORMAT, cartridge.sha256, kernel_version()):
@@ -73,9 +76,9 @@ def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on
 def search_arguments(
     roms: Sequence[Path], device: str, running: int, many: bool = False, soon: bool = False
 ) -> list[str]:
-    """Return the arguments of `python -m emulator` for a search.
+    """Return the arguments of `python -m emulator` that start a search for hot code.
 
-    `many`: more consoles than MANY_ALONE; `soon`: as `compile_gpu.gpu_hot_code`.
+    `many`: the batch has more than MANY_ALONE consoles; `soon`: as `compile_gpu.gpu_hot_code`.
     """
     files = [part for rom in roms for part in ("--rom", str(rom))]
     flags = [*["--many"] * many, *["--soon"] * soon]
@@ -83,7 +86,7 @@ def search_arguments(
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Return the environment of a process that imports this package, from any folder."""
+    """Return the environment, with `more` added, of a child process that imports this package from any folder."""
     package = str(Path(__file__).parents[2])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
@@ -92,8 +95,8 @@ def child_environment(**more: str) -> dict[str, str]:
 class Search:
     """Background process that finds and compiles the pieces of some ROMs for a device.
 
-    Raises OSError where none can be started, or there is no room for the ROMs. It ends when this object is
-    released, and within OWNER_S of the death of its parent.
+    Raises OSError if no process can be started, or the disk has no room for the ROMs. The process ends when this object
+    is released, and within OWNER_S after its parent process has ended.
     """
 
     def __init__(
@@ -129,7 +132,7 @@ class Search:
         return self._process.poll() is not None
 
     def went_well(self) -> bool:
-        """Return whether it has ended and left its results in the caches."""
+        """Return whether the process has ended successfully, with its results in the caches."""
         return self._process.poll() == 0
 
 
@@ -138,9 +141,9 @@ _starting = threading.Lock()
 
 
 def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False) -> Search:
-    """Return a search with these arguments that this process still holds, ended or not, else a new one.
+    """Return the search with these arguments that this process already holds, running or ended; else start one.
 
-    The parts of a batch have the same ROMs, and call this from threads of their own.
+    The parts of a batch run the same ROMs, each in its own thread, and all call this.
     """
     key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many, soon)
     with _starting:
@@ -152,9 +155,9 @@ def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, ma
 
 @contextlib.contextmanager
 def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
-    """Wait until no other process works on these ROMs.
+    """Hold a lock on these ROMs, so that only one process searches them at a time.
 
-    The trials of a sweep begin at the same time, and the second one finds the first one's results in the caches.
+    The trials of a sweep start together; the second one then finds the first one's results in the caches.
     """
     names = "".join(cartridge.sha256 for cartridge in cartridges)
     name = hashlib.sha256(names.encode()).hexdigest()[:24]
@@ -171,7 +174,7 @@ def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
 
 
 def end_with(owner: int) -> None:
-    """End this process once its parent is not `owner` any more."""
+    """Start a thread that ends this process once its parent is no longer the process `owner`."""
 
     def watch() -> None:
         while os.getppid() == owner:

@@ -1,8 +1,9 @@
-"""Hot pieces for a CPU: a Warp module for each set of ROMs, and the words that lead to it.
+"""Compilation of superblocks for a CPU: a Warp module for each set of ROMs, and the tables that lead to its
+functions.
 
-It holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays as it is
-and calls them by its table. Its name, and so its place in Warp's kernel cache, is a hash of its text, which
-contains the ROM's bytes.
+The module holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays as it is
+and calls them by its table. Its name, and so its place in Warp's kernel cache, is a hash of its text, which contains
+the ROM's bytes.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _kernels: dict[str, wp.Kernel] = {}
 
 
 def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHotCode:
-    """Compile the superblocks of ROMs that lie one after another, unless Warp's cache has them.
+    """Compile the superblocks of ROMs that lie one after another, unless Warp's cache has them; return their tables.
 
-    `words`: of each ROM, predecoded with `ends` and marked.
+    `words`: for each ROM, as `marked_words(rom, ends=True)` returns them; `pieces`: for each ROM.
     """
     blocks = NativeSuperblocks()
     walked = [
@@ -53,7 +54,7 @@ def _with_numbers(words: np.ndarray, numbers: dict[int, int]) -> np.ndarray:
 
 
 def _module(text: str, name: str) -> wp.Kernel:
-    """Return a kernel that writes the addresses of the functions of `text` to `out`."""
+    """Return a kernel that writes the addresses of the C++ functions of `text` to the array `out`."""
 
     @wp.func_native(text)
     def put_superblocks(h: wp.ref[NativeState], c: wp.ref[Console], out: wp.uint64) -> wp.uint32: ...

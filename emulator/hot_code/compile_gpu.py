@@ -18,13 +18,15 @@ from emulator.kernels.executors import threaded
 from emulator.kernels.sm83.ptx_threaded_code import More, code_table
 
 SOON = 2
-"""Optimisation level of a Warp module that is wanted soon, "--Ofast-compile=min": compiled in 0.54
-to 0.77 of the time of Warp's usual one, whose code takes 6 to 15 % less
-(docs/notebook/performance_history.md, steps 64 and 85)."""
+"""Optimisation level of a Warp module that is compiled quickly, "--Ofast-compile=min".
+
+It compiles in 0.54 to 0.77 of the time of Warp's usual level, whose code takes 6 to 15 % less time
+(docs/notebook/performance_history.md, steps 64 and 85).
+"""
 
 
 class GpuHotCode(NamedTuple):
-    """Replacement of plain threaded code."""
+    """Threaded kernel with superblocks and its code table, which replace those without."""
 
     frames: wp.Kernel
     table: np.ndarray
@@ -37,10 +39,10 @@ _made: dict[tuple[More, bool], wp.Kernel] = {}
 def gpu_hot_code(
     roms: Sequence[np.ndarray], words: Sequence[np.ndarray], pieces: Sequence[Pieces], soon: bool = False
 ) -> GpuHotCode:
-    """Return the kernel and the table for ROMs that lie one after another.
+    """Return the kernel and the code table with superblocks for ROMs that lie one after another.
 
-    `words`: those of each, predecoded with `ends` and marked. Pieces beyond the last free number stay plain
-    code. `soon`: compiled in less time, to slower code.
+    `words`: for each ROM, as `marked_words(rom, ends=True)` returns them. Pieces for which no block number is left stay
+    without a superblock. `soon`: compile in less time, to slower code.
     """
     blocks = Superblocks()
     tables = [

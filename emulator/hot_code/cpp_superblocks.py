@@ -1,15 +1,15 @@
-"""C++ text of a ROM's hot pieces for a CPU: a row of instructions without a jump between them.
+"""C++ superblocks: for a CPU, each piece of a ROM's most executed code as one function.
 
-A superblock is a function like those of single instructions (sm83/cpp_instructions.py), is called like them
-and made of the same lines, but their variables are constants in it: the instruction's word, PC, the page of
-its operand, the next instruction. Time, count, PC and `stable_t` are updated only at its exits; SP and H, C
-and N where they are read and at its exits. It runs only if its last instruction begins before the deadline;
-else the first one's own function does.
+A piece is a row of consecutive instructions without a jump between them. Its superblock is a function like those of
+single instructions (sm83/cpp_instructions.py), is called like them and made of the same lines, but their variables are
+constants in it: the instruction's word, PC, the page of its operand, the next instruction. Time, count, PC and
+`stable_t` are updated only at its exits; SP and H, C and N where they are read and at its exits. It runs only if its
+last instruction begins before the deadline; otherwise the function of its first instruction runs.
 
-An instruction whose operand is not plain memory leaves the superblock, without any effect, for its own
-function, and so does a branch that may close a waiting loop, if it is taken. `native_plain` tells which
-instructions no superblock contains. The words that lead here (`hot_code/compile_cpu.py`) are followed only
-while bank 0 lies at 0000, another one at 4000, and WRAM and HRAM are plain memory.
+An instruction whose operand is not plain memory leaves the superblock, without any effect, for its own function, and so
+does a branch that may close a waiting loop, if it is taken. `native_plain` tells which instructions no superblock
+contains. The words that lead here (`hot_code/compile_cpu.py`) are followed only while bank 0 lies at 0000, another one
+at 4000, and WRAM and HRAM are plain memory.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ from emulator.rom.idle_loops import BANK
 from emulator.rom.isa import Instruction
 
 FIRST = 513
-"""Number of the first superblock in the table, where single instructions have SLOW_FETCH, of which one entry is
-enough."""
+"""Number of the first superblock in the table of functions.
+
+It is the second of the entries for single instructions with SLOW_FETCH, of which only one is needed.
+"""
 MOST = 1024 - FIRST
 _TRAP = 0x40  # LD B,B may be a breakpoint
 _LDH_A_N8, _LD_N16_A = 0xF0, 0xEA
@@ -80,7 +82,10 @@ MACROS = """
 
 
 def native_plain(words: np.ndarray) -> np.ndarray:
-    """Return which instructions may be in a superblock; `words` predecoded with `ends` and marked."""
+    """Return for each ROM byte whether its instruction may be in a superblock, bool.
+
+    `words`: as `marked_words(rom, ends=True)` returns them.
+    """
     row, immediate = words & 511, words >> 16
     # From bank 0, where execution goes on
     bank = (row == _LD_N16_A) & (immediate >> 13 == 1) & (np.arange(len(words)) < BANK)
@@ -90,10 +95,10 @@ def native_plain(words: np.ndarray) -> np.ndarray:
 
 
 def cut(places: Sequence[int], words: np.ndarray, plain: np.ndarray) -> list[tuple[int, ...]]:
-    """Split a piece at the instructions that are not plain here.
+    """Split a piece at the instructions that may not be in a superblock; return the parts.
 
-    Another part begins after the first store through a pointer after a waiting loop: mostly the loop waited
-    for VRAM, and that store leaves the superblock.
+    `places`: ROM offsets of the piece's instructions; `plain`: from `native_plain`. Another part begins after the first
+    store through a pointer after a waiting loop: mostly the loop waited for VRAM, and that store leaves the superblock.
     """
     parts: list[list[int]] = [[]]
     waited = False
@@ -114,9 +119,10 @@ class NativeSuperblocks:
         self._functions: list[str] = []
 
     def add_rom(self, words: np.ndarray, pieces: Sequence[tuple[int, ...]]) -> dict[int, int]:
-        """Make a superblock of each piece, as long as there are numbers.
+        """Add a superblock for each piece of a ROM until the numbers are used up.
 
-        Returns their numbers by the place where they begin. `words`: the predecoded ROM, marked.
+        Returns the number of each superblock by the ROM offset of its first instruction. `words`: as `marked_words(rom,
+        ends=True)` returns them.
         """
         plain = native_plain(words)
         parts = {part[0]: part for places in pieces for part in cut(places, words, plain)}
@@ -128,7 +134,7 @@ class NativeSuperblocks:
         return numbers
 
     def source(self, constants: Mapping[str, int]) -> str:
-        """Return the body of a native function that writes their addresses to `out`, in order.
+        """Return the C++ body of a native function that writes the superblocks' addresses, by number, to `out`.
 
         `constants`: as of `cpp_instructions.source`.
         """
@@ -145,7 +151,7 @@ class NativeSuperblocks:
 
 
 class _Writer:
-    """Writer of one superblock's text."""
+    """Writer of the C++ text of one superblock; the attributes describe the instruction that is written next."""
 
     def __init__(self, name: str, words: np.ndarray, numbers: Mapping[int, int]) -> None:
         self.name = name
@@ -153,19 +159,21 @@ class _Writer:
         self.numbers = numbers
         self.start = 0
         self.at = 0
-        """Place of the instruction."""
+        """ROM offset of the instruction."""
         self.k = 0
-        """Number of the instruction, and the M-cycles up to it."""
+        """Instructions, and M-cycles, from the beginning of the superblock up to this instruction."""
         self.spent = 0
         self.stored: int | None = None
-        """M-cycles from the beginning to the end of the last store."""
+        """M-cycles from the beginning of the superblock to the end of its last store; None: no store yet."""
         self.flags = ""
         """Pending statements that compute `fl`, which has not been read since."""
         self.sp_changed = False
         self.pages: dict[str, tuple[str, str]] = {}
-        """Variable with the page, and whether it is of reads or of writes, by a pair that points to plain memory."""
+        """For a register pair known to point to plain memory: the C++ variable with its page, and `reads` or
+        `writes`.
+        """
         self.below_e000: set[str] = set()
-        """Pairs that have pointed to plain memory, and changed by one at most for each instruction since.
+        """Register pairs that have pointed to plain memory, and changed by at most one for each instruction since.
 
         INC and DEC of any other pair must check whether it points into OAM.
         """
@@ -192,7 +200,7 @@ class _Writer:
         return "\n".join([*lines, f"}} late: {late}GO_TO(look)", "END\n"])
 
     def _books(self, at: int, cycles: int, instructions: int) -> str:
-        """Return the statements that write back `fl`, SP, `stable_t`, time, count and `ip` before an exit to `at`."""
+        """Return the C++ that stores `fl`, SP, `stable_t`, time, count and `ip` before an exit to ROM offset `at`."""
         text = self.flags
         if self.sp_changed:
             text += " h->sp = sp;"
@@ -205,12 +213,12 @@ class _Writer:
         return text
 
     def _leave(self) -> str:
-        """Return the exit to the instruction's own function."""
+        """Return the C++ that leaves the superblock for the present instruction's own function."""
         word = int(self.words[self.at])
         return f"{{ {self._books(self.at, self.spent, self.k)} LEAVE_TO({word}u) }}"
 
     def _go(self, place: int) -> str:
-        """Return the exit to a place in the same 16 KiB, after the k instructions before."""
+        """Return the C++ that leaves the superblock, after k instructions, for ROM offset `place` in the same bank."""
         return f"{{ {self._books(place, self.spent, self.k)} {self._walk(place)} }}"
 
     def _walk(self, place: int) -> str:
@@ -240,7 +248,7 @@ class _Writer:
         return f"{made} if ({test}) {{ {taken} }}"
 
     def _effects(self, row: Instruction, word: int) -> str:
-        """Return all effects of the instruction; of a branch, as a taken one."""
+        """Return the C++ of all effects of an instruction; a conditional branch is taken."""
         if row.operation in ("ei", "di"):
             now = f"(u32)((t + {_passed(self.spent + row.m_cycles, 0)}) >> 24)"
             return self._unless(f"switch_interrupts(h, {row.operation.upper()}, {now})", row)
@@ -280,13 +288,19 @@ class _Writer:
         return _OWN.sub(lambda found: found[0] + n, " ".join(lines)).replace("*)at ", f"*)at{n} ")
 
     def _unless(self, done: str, row: Instruction) -> str:
-        """Return the exit unless `done`, a C++ condition, holds: it executed the instruction. It counts as a store."""
+        """Return C++ that leaves the superblock unless the condition `done` holds.
+
+        `done` executes the instruction and is true if it succeeded; the instruction counts as a store.
+        """
         text = f"if (__builtin_expect(!{done}, 0)) {self._leave()}"
         self.stored = self.spent + row.m_cycles
         return text
 
     def _operate(self, row: Instruction, word: int, operation: str) -> str:
-        """Return the statements of the result and its destination; those of `fl` only as far as needed now."""
+        """Return the C++ of an instruction's result, destination and flags.
+
+        The statements that compute `fl` are delayed until `fl` is read.
+        """
         x, y = (_constants(VALUES[name], word) for name in (row.x, row.y))
         text = f"u32 v; const u32 x = {x}, y = {y}; "
         fl = flags(row.flags)
@@ -314,7 +328,10 @@ class _Writer:
         return text + result.replace("h->sp", "sp")
 
     def _operand(self, row: Instruction, word: int) -> str:
-        """Return the statements that find the operand, or leave; its address in `at`, a value read in m."""
+        """Return C++ that leaves the superblock unless the memory operand is plain memory.
+
+        It defines the operand's machine address `at` and, for a read, its value `m`.
+        """
         access = row.access
         n = str(self.k)
         if access is None:
@@ -340,7 +357,7 @@ class _Writer:
         return text
 
     def _known(self, at: int, access: isa.Access) -> str:
-        """Return the statements for an address that the word holds."""
+        """Return the C++ of an operand whose address `at` is a constant in the instruction."""
         n, last = str(self.k), at + access.size - 1
         table = "reads" if access.kind == "read" else "writes"
         page = f"h->{table}.c[{at >> 13}]"
@@ -357,7 +374,7 @@ class _Writer:
         return f"{self._leave()} const u64 at{n} = 0;"
 
     def _pointed(self, access: isa.Access) -> str:
-        """Return the statements for an address in registers."""
+        """Return the C++ of an operand whose address is in registers."""
         n = str(self.k)
         a = ADDRESSES[access.address]
         pair = access.address[:2]
@@ -376,7 +393,7 @@ class _Writer:
         return f"const u64 page{n} = {page}; {test} const u64 at{n} = page{n} + {a};"
 
     def _branch(self, row: Instruction, word: int) -> str:
-        """Return the statements that continue at the branch's target."""
+        """Return the C++ that continues at the target of a branch, which is taken."""
         immediate = word >> 16
         behind = address(self.at) + row.length
         cycles, count = self.spent + row.m_cycles + row.taken_extra, self.k + 1
@@ -403,10 +420,10 @@ class _Writer:
 
 
 def _passed(cycles: int, instructions: int) -> str:
-    """Return the increment of `t`."""
+    """Return a C++ number that adds M-cycles and instructions to `t`, which counts both."""
     return f"{(cycles << 24) + instructions}ll"
 
 
 def _constants(text: str, word: int) -> str:
-    """Return the text of a single instruction with this word as a constant."""
+    """Return the C++ of a single instruction with the fields of `word` replaced by numbers."""
     return re.sub(r"\bword\b", f"{word}u", text).replace("h->sp", "sp")

@@ -1,9 +1,8 @@
-"""Hot straight pieces of a ROM, found from a count of the executed instructions.
+"""Search for the pieces of a ROM that are executed most, from a count of the executed instructions.
 
-A piece is a row of instructions that follow each other in memory. It begins where control was seen to arrive
-by anything but the instruction in front. It ends with a jump that is always taken, or in front of another
-beginning, of an instruction that is not plain, or of one that was never executed. So conditional branches
-leave it on the way, and it is entered at its beginning only.
+A piece is a row of instructions that follow each other in memory. It begins where a jump, call, return or interrupt was
+seen to lead. It ends with a jump that is always taken, or before another beginning, an instruction that is not plain,
+or one that was never executed. So conditional branches leave it on the way, and it is entered at its beginning only.
 """
 
 from __future__ import annotations
@@ -18,34 +17,34 @@ from emulator.rom import isa
 MOST_PIECES = 640
 MOST_INSTRUCTIONS = 4000
 LONGEST_PIECE = 20
-"""Most instructions of a piece. All of it must fit before the next deadline, or none of it is executed."""
+"""Most instructions of a piece: it is executed only if all of them begin before the next deadline."""
 RARELY = 1e-5
-"""Share of all executions below which an instruction is not worth a piece."""
+"""Share of all executions below which an instruction gets into no piece."""
 SELDOM = 32
-"""Most executions per arrival by a jump for a place to begin a piece.
+"""Most executions of an instruction for each jump to it with which a piece may begin there.
 
-Control that arrives elsewhere executes single instructions up to the next beginning.
+After a jump to any other instruction the CPU executes single instructions up to the next beginning of a piece.
 """
 MANY_INSTRUCTIONS, OFTEN = 2400, 0.006
 """Instructions in pieces, and service requests per executed instruction, from which code `fetches_much`.
 
-Eight consoles an SM then wait mostly for code to be fetched: of eight games measured deseo (3,432; 0.009),
-dusky (3,988; 0.012) and genesis (2,643; 0.013). The others gain nothing by the data path or lose up to three
-quarters: carazu has 2,082 and 0.0035, maresia 3,880 and 0.003, speedfinger 430 and 0.016.
+Eight consoles on an SM then mostly wait for code to be fetched: of eight games measured deseo (3,432; 0.009), dusky
+(3,988; 0.012) and genesis (2,643; 0.013). The others gain nothing by the data path or lose up to three quarters: carazu
+has 2,082 and 0.0035, maresia 3,880 and 0.003, speedfinger 430 and 0.016.
 """
 JR = 0x18
 _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
 
 
 Pieces = Sequence[tuple[int, ...]]
-"""Pieces of one ROM: the places of each one's instructions."""
+"""Pieces of one ROM, each a tuple of the ROM offsets of its instructions."""
 
 
 class Counts(NamedTuple):
-    """Counts of a ROM's execution, uint32[bytes of the ROM] each.
+    """Counts of executions of each byte of a ROM, uint32[bytes of the ROM] each.
 
-    `executed`: how often each byte was executed as an opcode; `arrived`: how often control came there by
-    anything but the instruction in front.
+    `executed`: how often the byte was executed as an opcode; `arrived`: how often by a jump, call, return or interrupt
+    instead of from the instruction before.
     """
 
     executed: np.ndarray
@@ -53,16 +52,16 @@ class Counts(NamedTuple):
 
 
 class HotCode(NamedTuple):
-    """Result of a search of a ROM."""
+    """Result of searching a ROM for hot code."""
 
     pieces: list[tuple[int, ...]]
     """Pieces as the function `pieces` returns them."""
     asks: float
-    """Service requests per executed instruction."""
+    """Service requests (kernels/sm83/service_requests.py) per executed instruction."""
 
     @property
     def asks_often(self) -> bool:
-        """True if superblocks are left so often that compiling them for longer pays on a GPU.
+        """True if superblocks are left so often that the slower compilation to faster code pays on a GPU.
 
         Of twelve games and tasks measured, it is true of the six that gain most, and of one that loses.
         """
@@ -70,31 +69,31 @@ class HotCode(NamedTuple):
 
     @property
     def fetches_much(self) -> bool:
-        """True if a thousand consoles run this ROM sooner on the data path up to a launch's tail.
+        """True if a thousand consoles with this ROM run faster on the data path, but for the last ones of a launch.
 
-        Its hot code fills the instruction caches, and rare code empties them.
+        Its hot code fills the GPU's instruction caches, from which rare code then drives it out.
         """
         return sum(map(len, self.pieces)) >= MANY_INSTRUCTIONS and self.asks_often
 
 
 def always_jumps(word: int) -> bool:
-    """Return whether the instruction behind is never the next one."""
+    """Return whether the instruction with this predecoded word never continues at the next one."""
     row = isa.INSTRUCTIONS[word & 511]
     return row.destination in ("pc", "vector") and not row.condition and not only_waits(word)
 
 
 def only_waits(word: int) -> bool:
-    """Return whether the word is a JR to the instruction behind it, a way to let three M-cycles pass."""
+    """Return whether the word is a JR to the next instruction, which only spends three M-cycles."""
     return word & 511 == JR and word >> 16 & 255 == 0
 
 
 def pieces(
     counts: Counts, words: np.ndarray, plain: np.ndarray, last: np.ndarray | None = None
 ) -> list[tuple[int, ...]]:
-    """Return the places of each piece's instructions, most often executed piece first.
+    """Return the pieces of a ROM, each as the ROM offsets of its instructions, most often executed piece first.
 
-    `words`: uint32, the predecoded ROM; `plain`: bool, which of its instructions may be in a piece; `last`:
-    bool, which instructions end their piece.
+    For each ROM byte, `words`: uint32, its predecoded word; `plain`: bool, whether its instruction may be in a piece;
+    `last`: bool, whether it ends its piece.
     """
     if last is None:
         last = np.zeros(len(words), bool)
@@ -141,10 +140,9 @@ def _piece(start: int, starts: set[int], words: np.ndarray, usable: np.ndarray) 
 
 
 def is_piece(places: tuple[int, ...], words: np.ndarray, plain: np.ndarray) -> bool:
-    """Return whether these are plain instructions that follow each other in one bank, of which only the last may
-    always jump.
+    """Return whether the instructions at the ROM offsets `places` have the same effect as one block.
 
-    Only then does one block have the same effect as they.
+    True if all are plain, each follows the one before in the same bank, and only the last may always jump.
     """
     if not 1 <= len(places) <= LONGEST_PIECE:
         return False

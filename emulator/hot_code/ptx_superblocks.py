@@ -1,11 +1,12 @@
-"""Threaded code of a ROM's own hot pieces: a row of instructions without a jump between them.
+"""PTX superblocks: for a GPU, each piece of a ROM's most executed code as one block of threaded code.
 
-A superblock is text like the blocks of sm83/ptx_threaded_code.py and made of the same lines, but their
-variables are constants in it: the instruction's word, PC, the next block. So the assembler folds them away,
-and flags that are overwritten unread. Time, count and PC are updated only at its exits. It is entered only if
-its last instruction begins before the deadline; else its first one's own block runs. An instruction that is
-not plain leaves it as it leaves its own block, and so does the branch that closes a waiting loop, if it is
-taken. Instructions that write a ROM bank are not plain, so the bank stays the same from beginning to end.
+A piece is a row of consecutive instructions without a jump between them. Its superblock is text like the blocks of
+sm83/ptx_threaded_code.py and made of the same lines, but their variables are constants in it: the instruction's word,
+PC, the next block. So the assembler removes computations with constants and flags that are overwritten unread. Time,
+count and PC are updated only at its exits. It is entered only if its last instruction begins before the deadline;
+otherwise the block of its first instruction runs. An instruction that is not plain leaves it as it leaves its own
+block, and so does the branch that closes a waiting loop, if it is taken. Instructions that write a ROM bank are not
+plain, so the bank stays the same from beginning to end.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ MOST = 1023 - len(BLOCKS)
 CODE_END = 0x8000  # end of ROM in the address space
 
 _TO_EXIT = "brx.idx.uni one, TO_EXIT;"
-"""Jump that ptxas does not analyse: a branch to so short a text it would turn into predicated instructions,
-which would slow the path that does not leave."""
+"""Jump to the common exit by a table, which ptxas does not analyse.
+
+It would turn a branch to so short a block into predicated instructions, which slow the path that does not leave.
+"""
 SHARED = [
     # Go on at `pc`, in ROM, by the table.
     "AT_PC:",
@@ -57,7 +60,7 @@ SHARED = [
 
 
 def reads_status(words: np.ndarray) -> np.ndarray:
-    """Return which instructions are LDH A,(41): they leave most superblocks that go on behind them."""
+    """Return for each word whether it is LDH A,(41), a read of STAT, after which most superblocks would be left."""
     return (words & 511 == LDH_A_N8) & (words >> 16 & 0xFF == STAT & 0xFF)
 
 
@@ -74,9 +77,10 @@ class Superblocks:
         return More(tuple(self.labels), (*self._lines, *SHARED, *self._rare))
 
     def add_rom(self, words: np.ndarray, pieces: Sequence[tuple[int, ...]]) -> dict[int, int]:
-        """Make a superblock of each piece, as long as there are numbers.
+        """Add a superblock for each piece of a ROM until the numbers are used up.
 
-        Returns their numbers in the jump table by the place where they begin. `words`: the predecoded ROM, marked.
+        Returns the number of each superblock in the jump table by the ROM offset of its first instruction. `words`: as
+        `marked_words(rom, ends=True)` returns them.
         """
         room = MOST - len(self.labels)
         numbers = {places[0]: FIRST + len(self.labels) + i for i, places in enumerate(pieces[:room])}
@@ -90,7 +94,7 @@ class Superblocks:
 
 
 class _Writer:
-    """Writer of one superblock's lines."""
+    """Writer of the PTX lines of one superblock."""
 
     def __init__(self, label: str, words: np.ndarray, numbers: dict[int, int]) -> None:
         self.label = label
@@ -100,18 +104,18 @@ class _Writer:
         self.taken: list[str] = []
         self.rare: list[str] = []
         self.stored: int | None = None
-        """M-cycles from the beginning to the end of the last store: `still` is updated only where it is needed."""
+        """M-cycles from the beginning of the superblock to the end of its last store; None: no store yet."""
         self.plain: set[str] = set()
-        """Pairs that have pointed to plain memory, so below E000, and changed by one at most for each
+        """Register pairs that have pointed to plain memory, so below E000, and changed by at most one for each
         instruction since.
 
         INC and DEC of any other pair must check whether it points into OAM.
         """
 
     def write(self, places: Sequence[int]) -> tuple[list[str], list[str]]:
-        """Return the lines of the superblock, and its rare ones.
+        """Return the lines of a superblock of the instructions at `places`, and the lines that are rarely executed.
 
-        The rare ones lie behind all superblocks, so that they take no room in the instruction caches.
+        The latter are to lie behind all superblocks, so that they take no room in the instruction caches.
         """
         rows = [isa.INSTRUCTIONS[self.words[at] & 511] for at in places]
         own = own_numbers(self.words[list(places)]).tolist()
@@ -136,18 +140,18 @@ class _Writer:
         return self.lines + self.taken, self.rare
 
     def _passed(self, cycles: int, instructions: int) -> list[str]:
-        """Return the lines that update cycle count, instruction count and `still`, which are only updated at exits."""
+        """Return the lines that update cycle count, instruction count and `still` at an exit."""
         if not instructions:
             return []
         still = [f"sub.u32 still, left, {self.stored};"] if self.stored is not None else []
         return [*still, f"sub.u32 left, left, {cycles}; add.u32 work, work, {instructions};"]
 
     def _exit(self, place: int, own: int, k: int, spent: int) -> list[str]:
-        """Return the exit to the block `own` of the k-th instruction, at a place.
+        """Return the lines that leave the superblock at its k-th instruction for ROM offset `place`, block `own`.
 
-        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the M-cycles spent in 7 and
-        those since the end of the last store, plus 1, in 5 (0: there was none). In front of the first instruction
-        nothing has to be updated, and the number holds its own block, since the table has the superblock there.
+        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the M-cycles `spent` in 7 and
+        those since the end of the last store, plus 1, in 5 (0: there was none). Before the first instruction nothing
+        has to be updated; the number then holds that instruction's own block, since the table has the superblock there.
         """
         number = address(place) | k << 15
         if k == 0:
@@ -172,7 +176,7 @@ class _Writer:
         self.stored = stored  # where the branch is not taken it stores nothing
 
     def _effects(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
-        """Return the lines of an instruction, up to the target of a branch."""
+        """Return the lines of an instruction, for a branch up to the computation of its target."""
         word = int(self.words[at])
         setting = f"mov.b32 w0, {word};"
         steps = row.operation in ("inc", "dec") and row.y in isa.R16
@@ -202,21 +206,21 @@ class _Writer:
         return [setting, *effects(row, leave, find)]
 
     def _set(self, row: isa.Instruction, steps: bool) -> None:
-        """Update `plain` for an instruction's destination."""
+        """Update `plain` after an instruction that changes register pairs."""
         if not steps:
             self.plain -= {pair for pair in ("bc", "de", "hl") if row.destination in {*pair, pair}}
 
     def _branch(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
-        """Return the lines of the taken branch."""
+        """Return the lines of a branch, which is taken."""
         lines = [f"mov.b32 pc, {address(at)};", *self._effects(at, row, own, k, spent)]
         lines += self._passed(spent + row.m_cycles + row.taken_extra, k + 1)
         to = self._target(at, row)
         return [*lines, *(["mov.b32 pc, to;", "bra.uni AT_PC;"] if to is None else self._go(*to))]
 
     def _target(self, at: int, row: isa.Instruction) -> tuple[int, int] | None:
-        """Return a branch's target as a place in the ROM and an address; None if only known at run time.
+        """Return a branch's target as ROM offset and CPU address; None if it is only known at run time.
 
-        The place is -1 if it depends on the bank.
+        The ROM offset is -1 if it depends on the bank at 4000.
         """
         immediate = int(self.words[at]) >> 16
         if row.destination == "vector" or row.y == "n16":
@@ -239,5 +243,5 @@ class _Writer:
 
 
 def address(place: int) -> int:
-    """Return the address of a place in the ROM, when its bank is mapped."""
+    """Return the CPU address of a ROM offset while its bank is mapped."""
     return place if place < 0x4000 else 0x4000 | place & 0x3FFF

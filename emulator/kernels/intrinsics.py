@@ -145,9 +145,10 @@ return m;
 #endif
 """)
 def ld_operand_if(p: Q, old: U, wanted: U, wide: U, crosses: U) -> U:
-    """Return the operand at `p` if `wanted` is not 0, else `old`.
+    """Return the operand bytes at address `p` if `wanted` is not 0, else `old`.
 
-    A second byte that `crosses` a page may lie behind the end of the ROM: it is not read.
+    `wide`: the operand has two bytes; if `crosses` is set the second one lies in another page, perhaps behind the end
+    of the ROM, and is not read.
     """
     ...
 
@@ -173,7 +174,7 @@ return v ^ (a & b);
 #endif
 """)
 def xor_both(v: U, a: U, b: U) -> U:
-    """Return `v` with the bits toggled that are set in both `a` and `b`, opaque to the compiler."""
+    """Return `v` ^ (`a` & `b`), in a form that the compiler does not rewrite."""
     ...
 
 
@@ -185,7 +186,7 @@ return n > 31 ? 0 : v >> n;
 #endif
 """)
 def shift_out(v: U, n: U) -> U:
-    """Return `v` >> `n`: 0 if `n` is above 31."""
+    """Return `v` >> `n`, also for `n` above 31, where it is 0."""
     ...
 
 
@@ -225,7 +226,7 @@ return d;
 #endif
 """)
 def prmt(a: U, b: U, s: U) -> U:
-    """Return the bytes of b:a picked by the four nibbles of s (CUDA `prmt.b32`)."""
+    """Return four bytes selected from the eight bytes of b:a by the nibbles of s (CUDA `prmt.b32`)."""
     ...
 
 
@@ -276,9 +277,9 @@ fetch(io); fetch(io + 0x20); fetch(io + 0x40); fetch(io + 0x80); fetch(io + 0xE0
 #endif
 """)
 def gather(first: wp.ref[U], mem: Q, scratch: Q):
-    """Fetch a console's record, the I/O page of its row and its scratch bytes to the nearest cache, all at once.
+    """Prefetch a console's record, the I/O page of its memory row and its scratch bytes, all at once.
 
-    The accesses that follow would miss them one after another. `first`: the record's first field.
+    Otherwise the accesses that follow would miss the cache one after another. `first`: the record's first field.
     """
     ...
 
@@ -289,7 +290,7 @@ asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 """)
 def gathered():
-    """Wait for the copies that `gather` has begun: before the thread ends."""
+    """Wait for the copies that `gather` started; needed before the thread ends."""
     ...
 
 
@@ -314,7 +315,7 @@ if (threadIdx.x < unknown) asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"
 #endif
 """)
 def converge(unknown: U):
-    """Wait for all lanes of the warp. `unknown`: ALL_ONES, as a parameter of the kernel."""
+    """Wait until all lanes of the warp are here. `unknown`: ALL_ONES, passed as a kernel parameter."""
     ...
 
 

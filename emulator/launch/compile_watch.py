@@ -1,7 +1,7 @@
-"""Notice of Warp's compilations: on a fresh computer they are most of the first start.
+"""Reports of Warp's compilations, which take most of the first start on a new computer.
 
-Warp reports a compilation only afterwards and only in its log, so its two calls of the compiler are wrapped.
-They are no public interface: a Warp without them compiles as ever, unreported.
+Warp reports a compilation only afterwards and only in its log, so its two compiler functions are wrapped. They are no
+public interface: with a Warp that lacks them nothing is reported.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 Listener = Callable[[int, str, float], None]
-"""Callback that gets the number of the part from 1, the kernel module's name, and the seconds that it took, -1
-before it is compiled."""
+"""Callback with the compilation's number from 1, the Warp module's name, and the seconds it took, -1 before it
+starts.
+"""
 COMPILERS = ("build_cpu", "build_cuda")
 
 
 class CompileWatch:
-    """Counter of this process's compilations from now on."""
+    """Counter of this process's compilations by Warp, which reports each to a listener."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -30,7 +31,7 @@ class CompileWatch:
         self._lock = threading.Lock()
 
     def install(self) -> bool:
-        """Wrap Warp's compilers, once; return whether this Warp can be watched."""
+        """Wrap Warp's two compiler functions, once; return False if this version of Warp does not have them."""
         if self._installed:
             return True
         with contextlib.suppress(ImportError):
@@ -60,7 +61,10 @@ class CompileWatch:
 
 
 def _module_name(args: tuple[Any, ...]) -> str:
-    """Return `executors.native` of the source `wp_emulator.kernels.executors.native_18aad9f.cpp`."""
+    """Return the Warp module's name for the arguments of a compiler call.
+
+    `executors.native` for the source file `wp_emulator.kernels.executors.native_18aad9f.cpp`.
+    """
     sources = [Path(one).name for one in args if isinstance(one, str) and one.endswith(_SOURCES)]
     stem = sources[0].rpartition(".")[0].rpartition("_")[0] if sources else ""
     return stem.removeprefix("wp_").replace("emulator.kernels.", "")

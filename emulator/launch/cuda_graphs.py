@@ -14,11 +14,11 @@ MOST_GRAPHS = 32
 
 
 class Recorder:
-    """Recorder of work that is launched again and again with the same arrays.
+    """Recorder that turns repeated kernel launches into CUDA graphs.
 
-    The first time, work is launched directly, which compiles and allocates what it needs; the second time it
-    is captured. A graph holds addresses, so `key` must name every array and number that the launches get; the
-    arrays' contents may change.
+    The first time, the kernels of a key are launched directly, which compiles and allocates what they need; the second
+    time they are captured as a graph. A graph holds addresses, so `key` must name every array and number that the
+    launches get; the arrays' contents may change.
     """
 
     def __init__(self, device: str) -> None:
@@ -28,7 +28,10 @@ class Recorder:
         self._stream = wp.Stream(self.device) if self.device.is_cuda else None
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
-        """Run `launch`, or replay its graph; `launch` must neither allocate nor look at the host's state."""
+        """Call `launch`, or replay the graph recorded for `key`.
+
+        `launch` must neither allocate memory nor depend on the host's state.
+        """
         if key not in self._graphs:
             if len(self._graphs) >= MOST_GRAPHS:
                 self._graphs.clear()

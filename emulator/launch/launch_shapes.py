@@ -28,32 +28,36 @@ except ImportError:  # an emulator on its own
     user_cache_path = None
 
 FORMAT = 1
-"""Version, raised whenever the file changes its meaning."""
+"""Version number of the tuned table's file."""
 DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Errors of reading a file that is no table."""
+"""Exceptions raised by reading a file that is no valid table."""
 MOST_ENTRIES = 32
 FILE_NAME = "launch_shapes.json"
 SOURCES = ("kernels/**/*.py", "hot_code/*.py", "state/batch.py", "rom/isa.py", "rom/control_rows.py", "constants.py")
-"""Sources of the kernels; a changed byte may change which shape is best."""
+"""Glob patterns of the kernels' source files, which `kernel_version` hashes: a change may change the best shape."""
 
 
 class Shape(NamedTuple):
-    """Layout of one launch of `run_frames`; it changes the time only, never the result."""
+    """Layout of one launch on a GPU; it changes the time only, never the result."""
 
     lanes: int
     """Consoles per running warp of 32 threads."""
     running: int
     """Warps per block that run consoles."""
     serving: int
-    """Warps per block that serve the running warps' rare requests; 0: each console is served in its own lane,
-    which executes threaded code (kernels/executors/threaded.py)."""
+    """Warps per block that serve the running warps' rare requests.
+
+    0: threaded code (kernels/executors/threaded.py), where each console is served in its own lane.
+    """
     tail: int = 0
-    """Number of consoles left at which the launch goes over from the data path to threaded code, each then alone
-    in its warp (kernels/executors/launch_tail.py); 0: never."""
+    """Number of running consoles at which a launch changes from the data path to threaded code; 0: never.
+
+    Each is then alone in its warp (kernels/executors/launch_tail.py).
+    """
 
     @property
     def block(self) -> int:
-        """Threads per block. Each other number is a kernel compile of its own."""
+        """Threads per block. Kernels are compiled anew for each number."""
         return 32 * (self.running + self.serving)
 
 
@@ -61,11 +65,11 @@ class Shape(NamedTuple):
 MOST_RUNNING = 16
 MOST_SERVING = 8
 MOST_ALONE = 8
-"""Most warps of a block of threaded code: more would leave each thread fewer machine registers."""
+"""Most warps of a block that runs threaded code: more would leave each thread fewer machine registers."""
 
 
 def impossible(shape: Shape) -> str:
-    """Return the fault of a shape, or an empty text: a launch of a faulty shape would never end."""
+    """Return the reason, as text, why a launch of this shape would never end; empty for a valid shape."""
     if not 1 <= shape.lanes <= 32:
         return f"lanes={shape.lanes}: a warp has 1 to 32"
     if shape.serving == 0 and shape.lanes != 1:
@@ -93,11 +97,13 @@ More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine reg
 """
 
 ALONE = Shape(1, 2, 0)
-"""Threaded code."""
+"""Shape of threaded code for all consoles."""
 SERVED = Shape(1, 8, 4)
-"""The data path, for few consoles."""
+"""Shape of the data path for few consoles."""
 MIXED = SERVED._replace(tail=512)
-"""The data path while many consoles are left, threaded code for the rest: for some games faster."""
+"""Shape with the data path while many consoles are running and threaded code for the last 512: faster for some
+games.
+"""
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (1024, ALONE),
     (4096, Shape(8, 4, 2, 512)),
@@ -105,21 +111,21 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (16384, Shape(32, 4, 4, 1024)),
     (32768, Shape(16, 16, 4, 1024)),
 )
-"""(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
+"""(most consoles, shape) for an H200: all blocks of a batch run at once, one or two on each SM."""
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
 TWO_PHASES = Shape(2, 4, 2, 512)
-"""Shape for a thousand consoles whose hot code mostly waits to be fetched (HotCode.fetches_much)."""
+"""Shape for a thousand consoles whose hot code overflows the instruction caches (`HotCode.fetches_much`)."""
 MANY_ALONE = 768
 """Most consoles for which ALONE is faster than TWO_PHASES (measured: 256 and 1,024)."""
 HOT_TAIL = 1024
 ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]
-"""Shape by the number of consoles that it was measured with."""
+"""Tuned shapes by the number of consoles with which they were measured."""
 
 
 def find_shape(num_envs: int, device: str) -> Shape:
-    """Return the tuned shape of the measured batch size next to this one, else the built-in one."""
+    """Return the tuned shape of the measured batch size nearest to `num_envs`, else the built-in one."""
     name = gpu_name(device)
     if not name:
         return ON_CPU
@@ -130,7 +136,7 @@ def find_shape(num_envs: int, device: str) -> Shape:
 
 
 def gpu_name(device: str) -> str:
-    """Return the model of a CUDA device; empty for a CPU."""
+    """Return the model name of a CUDA device; empty for a CPU."""
     found = wp.get_device(device)
     return found.name if found.is_cuda else ""
 
@@ -144,9 +150,9 @@ def built_in(num_envs: int) -> Shape:
 
 
 def with_hot_code(shape: Shape, num_envs: int, fetches_much: bool = False) -> Shape:
-    """Return the shape for a batch whose hot code has been compiled.
+    """Return the shape to use once a batch's hot code has been compiled.
 
-    More consoles then go over to threaded code in the end or, if the code `fetches_much`, only the last ones.
+    More consoles then run in threaded code at the end of a launch; if the code `fetches_much`, only the last ones.
     """
     if shape.tail:
         return shape._replace(tail=max(shape.tail, HOT_TAIL))
@@ -156,7 +162,7 @@ def with_hot_code(shape: Shape, num_envs: int, fetches_much: bool = False) -> Sh
 def tuned_table(device_name: str, path: Path | None = None) -> Table:
     """Read the shapes measured on this device with these kernels; empty if there are none.
 
-    A table that cannot be used is one warning in this process, never an error.
+    A table that cannot be used causes one warning in this process, never an error.
     """
     return _tuned(device_name, path or table_path())
 
@@ -214,7 +220,7 @@ def kernel_version() -> str:
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
-    """Read the file's entries, also of other devices and versions; none if there is no file."""
+    """Read all entries of the file, of any device and version; none if there is no file."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

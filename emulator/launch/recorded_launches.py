@@ -17,21 +17,21 @@ preparing = threading.Lock()
 
 
 class RecordedLaunches:
-    """Replacement of `wp.launch` for kernels that one object launches again and again.
+    """Faster replacement of `wp.launch` for one object that launches the same kernels again and again.
 
-    A launch is recorded at its first call; later calls pass on only the inputs that are other objects or
-    numbers than before. A struct must not be changed after its first launch.
+    A launch is recorded at its first call; later calls pass on only the inputs that differ from the last ones. A struct
+    must not be changed after its first launch.
     """
 
     def __init__(self) -> None:
         self._prepared: dict[Any, _Prepared] = {}
 
     def forget(self) -> None:
-        """Forget the recorded launches, because a struct among their inputs has changed."""
+        """Discard the recorded launches, because a struct among their inputs has changed."""
         self._prepared.clear()
 
     def launch(self, kernel: wp.Kernel, dim: Any, inputs: list[Any], device: Any) -> None:
-        """Launch `kernel` as wp.launch would."""
+        """Launch `kernel` as `wp.launch` would, from its recording if there is one."""
         prepared = self._prepared.get(kernel)
         if prepared is None:
             with preparing:
@@ -41,10 +41,10 @@ class RecordedLaunches:
 
 
 class _Prepared:
-    """Recorded launch whose arguments stay packed.
+    """Recorded launch that keeps its arguments packed.
 
-    Warp would pack them anew every time, which takes four times as long as the call. A Warp that keeps its
-    parts elsewhere, or a launch in blocks, runs by its own method.
+    Warp would pack them anew every time, which takes four times as long as the call. Where Warp's internals differ, or
+    for a launch in blocks, it uses Warp's own method.
     """
 
     def __init__(self, command: Any, inputs: list[Any]) -> None:

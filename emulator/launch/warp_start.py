@@ -14,20 +14,20 @@ DRIVER_FILES = ("/proc/driver/nvidia/version", "/usr/lib/wsl/lib/libcuda.so.1")
 
 
 def start_warp() -> None:
-    """Start Warp, once; its banner would land on standard output, where results belong."""
+    """Initialise Warp, once, without its banner: standard output is for results only."""
     wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)
     with contextlib.nullcontext() if has_driver() else _silent_stderr():
         wp.init()
 
 
 def has_driver() -> bool:
-    """Return whether an NVIDIA driver is installed; Warp's messages about CUDA matter only then."""
+    """Return whether an NVIDIA driver is installed; without one, Warp's messages about CUDA are suppressed."""
     return not sys.platform.startswith("linux") or any(map(os.path.exists, DRIVER_FILES))
 
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Redirect file descriptor 2 to the null device: the native library writes to it, without a switch."""
+    """Redirect file descriptor 2 to the null device: Warp's native library writes to it unconditionally."""
     sys.stderr.flush()
     kept = os.dup(2)
     null = os.open(Path(os.devnull), os.O_WRONLY)

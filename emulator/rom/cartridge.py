@@ -19,7 +19,7 @@ RAM_SIZES = {0: 0, 1: 0x800, 2: 0x2000, 3: 0x8000, 4: 0x20000, 5: 0x10000}
 
 
 class EmulatorError(Exception):
-    """Base of this package's errors: one line that names problem, value and remedy."""
+    """Base of this package's errors; the text is one line with the problem, the value and the remedy."""
 
 
 class CartridgeError(EmulatorError):
@@ -79,7 +79,7 @@ class CartridgeHeader:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cartridge:
-    """One ROM, padded to a power of two of 16 KiB banks, uint8[rom_size]."""
+    """ROM, padded to a power of two of 16 KiB banks, uint8[rom_size], with its header."""
 
     name: str
     rom: np.ndarray
@@ -99,7 +99,7 @@ class Cartridge:
 
     @classmethod
     def of(cls, given: Rom) -> Cartridge:
-        """Return `given` itself, or read the ROM that it names or holds; raise CartridgeError if there is none."""
+        """Return `given`, or the cartridge of the ROM at that path or in those bytes; may raise CartridgeError."""
         if isinstance(given, Cartridge):
             return given
         if isinstance(given, (str, os.PathLike)):
@@ -110,7 +110,7 @@ class Cartridge:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Cartridge:
-        """Read a .gb file. Raise CartridgeError with one clear line if it cannot be run."""
+        """Read a .gb file; raise CartridgeError, one line, if it cannot be run."""
         try:
             data = read_regular(path, MAX_ROM_SIZE)
         except OSError as error:
@@ -121,7 +121,7 @@ class Cartridge:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "ROM") -> Cartridge:
-        """Check and wrap the bytes of a ROM; `name` appears in errors."""
+        """Return the cartridge of a ROM's bytes; raise CartridgeError, with `name` in the text, if it cannot be run."""
         if len(data) < MIN_ROM_SIZE:
             raise CartridgeError(
                 f"{name}: {len(data)} bytes is less than the 32768 of the smallest cartridge;"

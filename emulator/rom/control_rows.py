@@ -43,11 +43,11 @@ SLOW_KINDS = {
 _FLAG_BITS = (8, 4, 2, 1)  # Z N H C, as a nibble
 _SUM, _AND, _OR, _XOR = (1, 1, 1), (1, 0, 0), (1, 1, 0), (0, 1, 0)
 _TERMS = {"and": _AND, "bit": _AND, "res": _AND, "or": _OR, "set": _OR, "xor": _XOR, "cpl": _XOR}
-"""Terms of x + y by operation: and-term, xor-term, carries; `_SUM` for the others."""
+"""Which terms of x + y an operation uses: and-term, xor-term, carries; `_SUM` for operations not listed."""
 
 
 def _flag_masks(flags: str) -> tuple[int, int, int]:
-    """Return the keep, computed and toggle nibbles of a flags column."""
+    """Return three masks of F for a flags column: bits to keep, bits to compute, bits to invert."""
     keep = computed = toggle = 0
     for letter, bit in zip(flags, _FLAG_BITS, strict=True):
         keep |= bit * (letter in "-~")
@@ -57,7 +57,7 @@ def _flag_masks(flags: str) -> tuple[int, int, int]:
 
 
 def _select_y(y: str) -> tuple[int, int]:
-    """Return the register selector and operand selector of y."""
+    """Return the byte selectors that pick operand y: from the register file, and among registers and immediates."""
     if y in _BYTE:
         return _BYTE[y] * 0x11, 0x10
     if y in _PAIR:
@@ -66,7 +66,7 @@ def _select_y(y: str) -> tuple[int, int]:
 
 
 def _select_address(address: str) -> tuple[int, int, int, int]:
-    """Return register pair, address selector, constant and adjustment of a memory operand."""
+    """Return for a memory operand: register pair, address byte selector, added constant, and change of the pair."""
     base = address.removeprefix("ff00+").rstrip("+-").split("+")[0].split("-")[0]
     constant = 0xFF00 if address.startswith("ff00+") else 0
     adjust = {"hl+": 1, "hl-": -1, "sp+2": 2, "sp-2": -2}.get(address, 0)
@@ -78,7 +78,7 @@ def _select_address(address: str) -> tuple[int, int, int, int]:
 
 
 def _destination_selectors(destination: str) -> tuple[int, int]:
-    """Return the byte selectors that write the result (bytes 4, 5) into lo and hi."""
+    """Return the byte selectors (`prmt`) that write the result (bytes 4, 5) into the register words lo and hi."""
     file = list(range(8))
     if destination in _BYTE:
         file[_BYTE[destination]] = 8
@@ -108,7 +108,7 @@ TURNS = {
 
 
 def _turn(row: Instruction) -> tuple[int, int, int] | None:
-    """Return multiplier, shift and operand selector of a rotate on the uniform path."""
+    """Return multiplier, right shift and operand selector of a rotate on the data path; None for other instructions."""
     if row.operation not in TURNS or (row.operation == "rl" and row.opcode < 256):
         return None  # rla is adc a, a
     times, shift, upper = TURNS[row.operation]
@@ -119,7 +119,7 @@ def _turn(row: Instruction) -> tuple[int, int, int] | None:
 
 
 def slow_bits(operation: str) -> int:
-    """Return the control bits of an operation off the uniform path."""
+    """Return the control bits of an operation that the data path cannot execute."""
     kind = SLOW_KINDS[operation]
     return (SLOW if kind <= SLOW_KINDS["daa"] else CONTROL) | kind << 24
 
@@ -145,16 +145,16 @@ def _control_bits(row: Instruction) -> int:
 
 
 class _Operand(NamedTuple):
-    """Operand of the sum that every instruction is: x or y."""
+    """Encoding of x or y, the two operands of the sum that the data path computes for every instruction."""
 
     select: int
-    """Operand selector."""
+    """Byte selector (`prmt`) that picks the operand."""
     times: int
     """Multiplier: 1, 0, -1, or one of `TURNS`."""
     plus: int
-    """Addend."""
+    """Number added to the product."""
     register: int = 0
-    """Register selector; of y only."""
+    """Byte selector in the register file; used for y only."""
 
 
 def _operand_x(row: Instruction) -> _Operand:
@@ -191,7 +191,7 @@ def _operand_y(row: Instruction) -> _Operand:
 
 
 def _branch_words(row: Instruction) -> tuple[int, int]:
-    """Return word 6, and the condition's part of word 5: its flag, and the bits that change if that is set."""
+    """Return control word 6, and for word 5 the condition's flag with the bits that change in word 6 if it is set."""
     taken = _control_bits(row) | (row.m_cycles + row.taken_extra) << CYCLES_SHIFT
     not_taken = taken & ~TAKEN_ONLY | row.m_cycles << CYCLES_SHIFT
     changes = taken ^ not_taken if row.condition else 0
@@ -200,7 +200,7 @@ def _branch_words(row: Instruction) -> tuple[int, int]:
 
 
 def _term_words(row: Instruction, carry_toggle: int) -> tuple[int, int]:
-    """Return word 4, and the terms' part of word 5."""
+    """Return control word 4, and for word 5 the bits that depend on the operation's terms."""
     and_term, xor_term, carry_term = _TERMS.get(row.operation, _SUM)
     target = 0x32 if row.destination == "vector" else 0x54
     wide = int(row.access is not None and row.access.size == 2) << 31
@@ -254,18 +254,19 @@ def encode(row: Instruction) -> tuple[int, ...]:
 
 
 IDLE = 0xCB
-"""Row that stands for no instruction: it takes no time and changes nothing."""
+"""Control row that waiting consoles execute: it takes no time and changes nothing."""
 IDLE_LO, IDLE_HI, IDLE_FLAGS = 0x3210, 0x3210, 0xF00000
 IDLE_ROW = (0, IDLE_LO, IDLE_HI, IDLE_FLAGS, *[0] * 8)
 ROW_WORDS = 16  # twelve used
 ROWS = 2048
-"""Number of rows of the control table: instructions, instructions missing from the predecoded ROM (`SLOW_FETCH`:
-the idle row, which then fetches them), and branches that may close a waiting loop (`WAITS`)."""
+"""Number of rows of the control table: 512 instructions, and variants by `SLOW_FETCH` (the idle row; the service
+then fetches the instruction) and `WAITS` (a branch that may close a waiting loop).
+"""
 
 
 @functools.cache  # a run makes five emulators or more; one table takes 40 ms
 def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
-    """Return the control table, uint32[ROWS * ROW_WORDS], read-only. With `trap_ld_b_b` opcode 40 is a breakpoint."""
+    """Return the control table, uint32[ROWS * ROW_WORDS], read-only; `trap_ld_b_b` makes opcode 40 a breakpoint."""
     table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
     table[IDLE] = IDLE_ROW
     if trap_ld_b_b:
@@ -287,19 +288,19 @@ SLOW_FETCH = 0x200
 WAITS = 0x400
 """Bit of a predecoded word: a backward branch that may close a waiting loop."""
 COUNTS_8, COUNTS_16 = 0x800, 0x1000
-"""Bits of such a word: the loop only counts a register, or a pair, down to zero."""
+"""Bits of the word of a `WAITS` branch: its loop only counts a register, or a pair, down to zero."""
 LEAVES_BANK = 0x2000
-"""Bit of a predecoded word: a JR to another 16 KiB; read only by code that follows the words."""
+"""Bit of a predecoded word: a JR to another 16 KiB bank; only threaded and native code read it."""
 JR = (0x18, 0x20, 0x28, 0x30, 0x38)
 _LENGTH = np.array([instruction.length for instruction in INSTRUCTIONS], np.uint32)
 
 
 def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
-    """Return control row | immediate << 16 for each byte of `rom` taken as an opcode, uint32.
+    """Return for each byte of `rom`, taken as an opcode, control row | immediate << 16, uint32.
 
-    The immediate of rst is its vector. An instruction that crosses a 16 KiB boundary carries `SLOW_FETCH`:
-    its remaining bytes depend on the bank mapped behind it. With `ends` so does one that touches the
-    boundary, and `LEAVES_BANK` is set: code that follows the words then never leaves the bank.
+    The immediate of rst is its vector. An instruction that crosses a 16 KiB boundary carries `SLOW_FETCH`: its
+    remaining bytes depend on the bank mapped after it. With `ends`, for threaded and native code, an instruction that
+    ends at the boundary carries it too, and `LEAVES_BANK` is set: then the code never leaves the bank.
     """
     opcode = rom.astype(np.uint32)
     first = np.append(opcode[1:], 0).astype(np.uint32)

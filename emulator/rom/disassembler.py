@@ -10,7 +10,7 @@ from emulator.rom.isa import INSTRUCTIONS
 
 
 def instruction_text(code: bytes, address: int = 0) -> tuple[str, int]:
-    """Return the mnemonic with its operands filled in, and the length; `code` holds at least 3 bytes."""
+    """Return the text of the instruction at the start of `code` and its length; `code` holds at least 3 bytes."""
     row = INSTRUCTIONS[256 + code[1] if code[0] == 0xCB else code[0]]
     text = row.mnemonic
     if "n16" in text:

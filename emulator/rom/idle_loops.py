@@ -1,9 +1,8 @@
-"""Backward branches of a ROM that may close a loop that only waits.
+"""Search for backward branches of a ROM that may close a waiting loop.
 
-A waiting loop repeats itself: no instruction between the branch and its target stores anything, calls, returns or
-stops the CPU, and none makes a register depend on its value of the last turn. The bytes are read as code, front to
-back; data may look alike. A mark is only a candidate: a loop is skipped once it has been seen to repeat
-(sm83/data_path.py).
+A waiting loop repeats itself: no instruction between the branch and its target stores anything, calls, returns or stops
+the CPU, and none makes a register depend on its value of the last turn. The bytes are read as code, front to back; data
+may look alike. A mark is only a candidate: a loop is skipped once it has been seen to repeat (sm83/data_path.py).
 
 A loop that waits for a fixed time counts down and does nothing else. Its result after any number of turns is known.
 """
@@ -24,7 +23,7 @@ REPEATABLE = ("", "and", "or", "bit", "set", "res")  # repeating them changes no
 
 
 def _bits(operand: str) -> int:
-    """Return a bit for each 8-bit register of an operand; SP counts as one."""
+    """Return the 8-bit registers of an operand as a bit mask; SP counts as one register."""
     if operand == "sp":
         return 0x80
     if operand not in (*isa.R8, *isa.R16):
@@ -33,10 +32,10 @@ def _bits(operand: str) -> int:
 
 
 def _effects(row: isa.Instruction) -> tuple[bool, int, int]:
-    """Return the effect of an instruction on a waiting loop.
+    """Return what an instruction does to registers, to decide whether it may be in a waiting loop.
 
-    The values: whether it rules such a loop out; the registers that it changes depending on their old value;
-    and the registers that it sets.
+    Three values: True if it may not; mask of the registers that it changes depending on their old value; mask of the
+    registers that it sets.
     """
     access = row.access
     acts = row.operation in control_rows.SLOW_KINDS and bool(
@@ -59,7 +58,10 @@ _JUMPS = np.isin(np.arange(256), (*control_rows.JR, *JP))
 
 
 def mark_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Return a copy of `words` of `rom`, from `predecode`, with these branches marked (WAITS, COUNTS_*)."""
+    """Return a copy of `words`, from `predecode`, with branches that may close a waiting loop marked.
+
+    The marks are WAITS and, for a loop that counts down, COUNTS_8 or COUNTS_16.
+    """
     branch, target = _backward_branches(rom)
     marked = words.copy()
     marked[branch[_repeat(words & 511, branch, target)]] |= control_rows.WAITS
@@ -71,12 +73,15 @@ def mark_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
 
 
 def marked_words(rom: np.ndarray, ends: bool = False) -> np.ndarray:
-    """Return the words of a ROM that the executors read: `predecode`d, uint32[bytes], loops marked."""
+    """Return the predecoded words of a ROM, uint32[bytes], with the ends of waiting loops marked.
+
+    `ends`: as of `predecode`.
+    """
     return mark_loops(rom, control_rows.predecode(rom, ends))
 
 
 def _counts_down(code: bytes, begin: int, end: int) -> int:
-    """Return the mark of a loop that counts down and does nothing else, or 0."""
+    """Return the mark (COUNTS_*, WAITS) of a loop at ROM offsets `begin`..`end` that only counts down, else 0."""
     steps = []
     place = begin
     while place < end:
@@ -100,7 +105,7 @@ def _counts_down(code: bytes, begin: int, end: int) -> int:
 
 
 def _repeat(rows: np.ndarray, branch: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return for each branch whether all instructions from its target on may repeat themselves; `rows` by ROM byte."""
+    """Return for each branch whether its loop may repeat itself, bool; `rows`: control row at each ROM byte."""
     place, fresh = target.copy(), np.zeros(len(target), np.uint8)
     waits = np.ones(len(target), bool)
     while True:
@@ -114,7 +119,7 @@ def _repeat(rows: np.ndarray, branch: np.ndarray, target: np.ndarray) -> np.ndar
 
 
 def _backward_branches(rom: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of JR and JP to at most LONGEST_BODY bytes before, and of their targets.
+    """Return the ROM offsets of JR and JP to at most LONGEST_BODY bytes before, and those of their targets.
 
     Code of bank 0 runs at 0000, code of the others at 4000.
     """

@@ -116,7 +116,7 @@ UNDEFINED = (0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Access:
-    """One memory access: `kind` read/write/modify, bytes, address, M-cycle of the first byte."""
+    """Memory access of an instruction: `kind` read/write/modify, bytes, address, M-cycle of the first byte."""
 
     kind: str
     size: int
@@ -128,7 +128,7 @@ class Access:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Instruction:
-    """One row of the expanded datasheet (columns as in the module docstring)."""
+    """Row of the expanded datasheet (columns as in the module docstring)."""
 
     opcode: int
     mnemonic: str
@@ -162,7 +162,7 @@ def _parse_access(text: str) -> Access | None:
 
 
 def _with_hl_operand(row: Instruction) -> Instruction:
-    """Turn operand (hl) into memory accesses: one M-cycle each, right after the fetch."""
+    """Return the row with operand (hl) replaced by memory accesses of one M-cycle each, right after the fetch."""
     fetch = 2 if row.opcode >= 256 or "n8" in row.mnemonic else 1
     reads, writes = row.y == "(hl)", row.destination == "(hl)"
     kind = "modify" if reads and writes else "read" if reads else "write"
@@ -219,7 +219,7 @@ def _expand(line: str) -> list[Instruction]:
 
 
 def _undefined(opcode: int) -> Instruction:
-    """Return the row of an opcode that locks the CPU."""
+    """Return the row of an undefined opcode, which locks the CPU."""
     return Instruction(opcode, f"db ${opcode:02x}", 1, 1, 0, "", "lock", "", "", "", "----", None)
 
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 
 class FileRefusedError(OSError):
-    """Path that is not read: no regular file, too large, or no path at all."""
+    """Path that is not read: not a regular file, too large, or not a valid path."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(errno.EINVAL, reason)
@@ -21,7 +21,7 @@ class FileRefusedError(OSError):
 def open_regular(path: str | os.PathLike[str], most_bytes: int) -> BinaryIO:
     """Open a regular file of at most `most_bytes` for reading, without blocking.
 
-    Raises OSError; `reason` says in a few words why.
+    Raises OSError, which `reason` turns into a short text.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened: opening a device may have effects
@@ -50,10 +50,9 @@ def read_regular(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a new file for writing, which replaces `path` once all is written.
+    """Open a new file for writing that replaces `path` when the context ends without an error.
 
-    Raises OSError; before anything is written where `path` is a folder, or a device or pipe, which a rename
-    would take away.
+    Raises OSError; before anything is written if `path` is a folder, a device or a pipe.
     """
     path = Path(path)
     with contextlib.suppress(FileNotFoundError):
@@ -71,5 +70,5 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def reason(error: OSError) -> str:
-    """Return why a file could not be read, in a few words."""
+    """Return a short text for the OSError of a file that could not be read."""
     return (error.strerror or str(error)).lower()

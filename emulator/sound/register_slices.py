@@ -1,12 +1,12 @@
-"""Slices of a frame, which show a console's sound registers as they change within it.
+"""Console run in slices of a frame, which show how its sound registers change within the frame.
 
 A launch runs whole frames. A console whose times are all `n` M-cycles later reaches the launch's end `n` M-cycles
-sooner, so that a launch of one frame runs the rest only: the shift is that of
-`kernels/executors/launch_boundary.py: launch_end` with another length, written on the host.
+sooner, so that a launch of one frame runs the rest only: the shift is that of `kernels/executors/launch_boundary.py:
+launch_end` with another length, written on the host.
 
-The console is a copy of the played one: it gets the same state and the same buttons. Bit 7 of NRx4 (the trigger),
-which no program can read, is cleared here before each slice: if it is set afterwards, the channel was triggered in
-it. So the copy differs from the played console in these four bits of memory only, and executes the same instructions.
+The console is a copy of the played one: it gets the same state and the same buttons. Bit 7 of NRx4 (the trigger), which
+no program can read, is cleared here before each slice: if it is set afterwards, the channel was triggered in it. So the
+copy differs from the played console in these four bits of memory only, and executes the same instructions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from emulator.state.batch import CONSOLE_DTYPE, RUNNING, STOPPED
 from emulator.state.snapshot import Snapshot
 
 SLICES = 8
-"""Slices of a frame, 2.1 ms each. A music driver runs once a frame or by the timer, some 60 to 240 Hz."""
+"""Slices of a frame, 2.1 ms each. A music driver runs once a frame or by the timer, some 60 to 240 times a second."""
 FIRST = k.NR10 - k.IO
 REGISTERS = 0x30
 """Number of bytes FF10-FF3F."""
@@ -40,7 +40,7 @@ class Slice(NamedTuple):
 
     m_cycles: int
     registers: bytes
-    """FF10-FF3F as written; the sweep's new frequency is in NR13 and NR14."""
+    """Bytes FF10-FF3F as written, except that NR13 and NR14 have the frequency after the sweep."""
     on: int
     """Bits 0-3: channel is on."""
     triggered: int
@@ -50,10 +50,10 @@ class Slice(NamedTuple):
 
 
 class SlicedConsole:
-    """One console on the CPU, run in slices."""
+    """Console on the CPU that is run in slices of a frame."""
 
     def __init__(self, cartridge: Cartridge) -> None:
-        """Make the console at power-on."""
+        """Create the console in its power-on state."""
         self._emulator = Emulator(cartridge, 1, "cpu")
         self._buttons = np.zeros(1, np.uint8)
         # Both are views: on a CPU they are the batch's own memory.
@@ -68,16 +68,16 @@ class SlicedConsole:
         self._emulator.restore(snapshot)
 
     def registers(self) -> bytes:
-        """Return the current FF10-FF3F."""
+        """Return the bytes FF10-FF3F at this moment."""
         return self._sound.tobytes()
 
     def state_hash(self) -> str:
-        """Return the hash of the state with the triggers cleared."""
+        """Return the hash of the console's state with the trigger bits cleared."""
         self._clear_triggers()
         return self._emulator.state_hash()[0]
 
     def frame(self, buttons: int) -> list[Slice]:
-        """Run one frame with the joypad mask `buttons` held."""
+        """Run one frame with the joypad mask `buttons` held; return its slices in order."""
         self._buttons[0] = buttons
         return [self._slice(length) for length in self._lengths]
 
@@ -101,7 +101,7 @@ class SlicedConsole:
             self._sound[place] &= ~np.uint8(TRIGGER)
 
     def _later(self, by: int) -> None:
-        """Move every time mark of the console `by` M-cycles into the future."""
+        """Add `by` M-cycles to every time of the console, so that the next launch ends earlier."""
         if not by:
             return
         c = dict(zip(NAMES, self._words.tolist(), strict=True))

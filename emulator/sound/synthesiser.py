@@ -23,23 +23,23 @@ ALL_CHANNELS = 0xF
 LEAK = 0.999958
 """Share of the capacitor's charge that is left after a T-cycle, on a DMG."""
 WAVE_SHIFTS = (4, 0, 1, 2)
-"""Right shift by NR32 bits 5-6: silent, all, half, a quarter."""
+"""Right shift of wave samples by NR32 bits 5-6: silent, full, half, quarter volume."""
 SWEPT = 0x07
 
 
 def at(register: int) -> int:
-    """Return the index of a register in `Slice.registers`."""
+    """Return the index of a sound register's address in `Slice.registers`."""
     return register - k.NR10
 
 
 class Tone(NamedTuple):
-    """Output of one channel while nothing changes."""
+    """Output of one channel for a time in which nothing changes."""
 
     wave: waveforms.Wave
     clock: float
-    """Steps of the wave's table a second."""
+    """Steps through the wave's table a second."""
     level: float
-    """Share of a full wave, 0 to 1."""
+    """Volume as a share of the maximum, 0 to 1."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class _Channel:
     phase: float = 0.0
 
     def trigger(self, envelope: int) -> None:
-        """Start the envelope; `envelope` is NRx2."""
+        """Restart the volume envelope; `envelope` is NRx2."""
         self.volume, self.rises, self.period = envelope >> 4, bool(envelope & 8), envelope & 7
         self.left = self.period
 
@@ -66,22 +66,22 @@ class _Channel:
 
 
 class Synthesiser:
-    """Sample generator that keeps the channels' phases and envelopes between frames."""
+    """Generator of audio samples that keeps the channels' phases and envelopes between frames."""
 
     def __init__(self, rate: int = 48_000) -> None:
-        """Start in silence, with `rate` samples a second."""
+        """Start silent, with `rate` samples a second."""
         self.rate = rate
         self.channels = ALL_CHANNELS
-        """Bit per audible channel."""
+        """Bit mask of the audible channels."""
         self._voices = [_Channel() for _ in CHANNELS]
         self._owed = 0.0
         """Fraction of a sample left over from the last frame."""
         self._charge = np.zeros(2)
 
     def frame(self, slices: Sequence[Slice], stretch: float = 1.0) -> np.ndarray:
-        """Synthesise the slices of a frame, float32[n, 2], left and right in -1..1.
+        """Return the samples of a frame's slices, float32[n, 2], left and right in -1..1.
 
-        `stretch` times as long as on the console, and as much deeper: 2 at half speed.
+        `stretch`: factor on the duration; pitch falls by the same factor (2 at half speed).
         """
         per_cycle = self.rate * stretch / k.M_CYCLES_PER_SECOND
         parts, tones, mixing, length = [], (), b"", 0.0
@@ -104,7 +104,7 @@ class Synthesiser:
         return self._without_offset(np.concatenate(parts), stretch)
 
     def resume(self, registers: bytes) -> None:
-        """Restart the envelopes after a state with the sound registers `registers` was loaded.
+        """Restart the envelopes after a state was loaded whose sound registers are `registers`.
 
         The registers do not hold the envelopes' progress.
         """
@@ -115,7 +115,7 @@ class Synthesiser:
     # -- inside ---------------------------------------------------------------------------------
 
     def _tones(self, piece: Slice) -> tuple[Tone, ...]:
-        """Return the channels' tones in a slice, and move their envelopes."""
+        """Return the four channels' tones in a slice, and advance their envelopes."""
         registers, tones = piece.registers, []
         for number, voice in enumerate(self._voices):
             if number != 2:
@@ -147,7 +147,7 @@ class Synthesiser:
                 self._voices[number].phase = 0.0
 
     def _play(self, tones: tuple[Tone, ...], mixing: bytes, length: float, stretch: float) -> np.ndarray:
-        """Synthesise `length` samples in which nothing changes, float64[n, 2], levels 0 to 1."""
+        """Return `length` samples of unchanging tones, float64[n, 2], levels 0 to 1; `mixing`: NR50 and NR51."""
         self._owed += length
         count = int(self._owed)
         self._owed -= count
@@ -166,7 +166,7 @@ class Synthesiser:
         return mixed
 
     def _without_offset(self, mixed: np.ndarray, stretch: float) -> np.ndarray:
-        """Apply the high-pass filter of the console's output: charge' = f * charge + (1-f) * x.
+        """Return the samples after the console's high-pass filter: charge' = f * charge + (1-f) * x.
 
         Solved for all samples at once: charge_n = f^n * (charge_0 + (1-f) * sum of x_k f^-k).
         """
@@ -187,7 +187,7 @@ def pcm(samples: np.ndarray, volume: float = 1.0) -> bytes:
 
 
 def write_wav(path: Path, samples: np.ndarray, rate: int) -> None:
-    """Write `samples` float32[n, 2]. Raises OSError."""
+    """Write `samples`, float32[n, 2] in -1..1, as a WAV file. Raises OSError."""
     with path.open("wb") as file, wave.open(file, "wb") as out:
         out.setnchannels(2)
         out.setsampwidth(2)

@@ -12,11 +12,11 @@ from functools import cache
 import numpy as np
 
 DUTIES = ("00000001", "10000001", "10000111", "01111110")
-"""Levels by NRx1 bits 6-7: 12.5, 25, 50 and 75 %."""
+"""Square waves by NRx1 bits 6-7, eight levels each: duty 12.5, 25, 50 and 75 %."""
 
 
 class Wave:
-    """Periodic table of levels."""
+    """Periodic waveform as a table of levels."""
 
     def __init__(self, levels: np.ndarray) -> None:
         """Make a wave of `levels`, float64[L]."""
@@ -24,9 +24,10 @@ class Wave:
         self._sums = np.concatenate([[0.0], np.cumsum(levels)])
 
     def means(self, phase: float, pace: float, count: int) -> np.ndarray:
-        """Return the mean level over each of `count` samples of `pace` table steps, float64[count].
+        """Return the mean level over each of `count` samples, float64[count], from table position `phase` on.
 
-        The mean over a sample's time is a box filter: a tone above half the sample rate fades instead of aliasing.
+        `pace`: table steps a sample. The mean over a sample's time is a box filter: a tone above half the sample rate
+        fades instead of aliasing.
         """
         length = len(self.levels)
         if pace <= 0.0:
@@ -40,13 +41,13 @@ class Wave:
 
 @cache
 def square(duty: int) -> Wave:
-    """Return the wave of duty 0 to 3, levels 0 and 1."""
+    """Return the square wave of duty number 0 to 3, levels 0 and 1."""
     return Wave(np.array([float(bit) for bit in DUTIES[duty]]))
 
 
 @cache
 def noise(is_short: bool) -> Wave:
-    """Return the bits of the linear feedback shift register since its trigger: 32,767, short 127."""
+    """Return the noise channel's wave, the 32,767 (`is_short`: 127) bits of its shift register since the trigger."""
     state, bits = 0, []
     for _ in range(127 if is_short else 32767):
         bits.append(state & 1)
@@ -58,7 +59,7 @@ def noise(is_short: bool) -> Wave:
 
 @cache
 def wave_ram(data: bytes, shift: int) -> Wave:
-    """Return the 32 samples of wave RAM, upper nibble first, `shift` bits quieter; levels 0 to 15."""
+    """Return the wave of the 32 samples in wave RAM, upper nibble first, shifted right by `shift`; levels 0 to 15."""
     nibbles = [nibble >> shift for byte in data for nibble in (byte >> 4, byte & 15)]
     return Wave(np.array(nibbles, np.float64))
 

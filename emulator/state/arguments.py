@@ -15,14 +15,14 @@ from emulator.rom.cartridge import EmulatorError
 
 
 class OnDevice(Protocol):
-    """An array of another library, as a torch tensor: DLPack says where it lies."""
+    """Protocol of another library's array, such as a torch tensor: DLPack says on which device it lies."""
 
     def __dlpack__(self) -> Any: ...
     def __dlpack_device__(self) -> tuple[Any, int]: ...
 
 
 def whole_number(name: str, value: Any, low: int, high: int) -> int:
-    """Return `value` as an int from `low` to `high`; raise EmulatorError, naming it, if it is none."""
+    """Return `value` as an int; raise EmulatorError, with `name`, unless it is a whole number from `low` to `high`."""
     equals = " " if name.startswith("--") else "="
     try:
         number = operator.index(value)
@@ -35,7 +35,10 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
 
 
 def checked_roms(given: Any, num_envs: int, cartridges: int) -> np.ndarray:
-    """Return the number of each env's cartridge, int32[N]; round robin if none is given."""
+    """Return the index of each env's cartridge, int32[N]; round robin if `given` is None.
+
+    Raises EmulatorError for a wrong shape or dtype, or an index that is not below `cartridges`.
+    """
     if given is None:
         return (np.arange(num_envs) % cartridges).astype(np.int32)
     roms = np.asarray(given)
@@ -47,7 +50,10 @@ def checked_roms(given: Any, num_envs: int, cartridges: int) -> np.ndarray:
 
 
 def checked_bytes(what: str, given: Any, num_envs: int) -> np.ndarray:
-    """Return a mask or joypad masks, which errors call `what`, as uint8[N]: whole numbers from 0 to 255, or bool."""
+    """Return a mask or joypad masks as uint8[N]; raise EmulatorError, which calls them `what`, for other input.
+
+    Accepted are whole numbers from 0 to 255, or bool, one for each env.
+    """
     values = np.asarray(given)
     if values.shape != (num_envs,):
         raise EmulatorError(f"{what}: shape {values.shape}: give one value per env ({num_envs},)")
@@ -59,7 +65,7 @@ def checked_bytes(what: str, given: Any, num_envs: int) -> np.ndarray:
 
 
 def button_mask(names: str | Sequence[str] | None) -> int:
-    """Return the joypad mask of button names in any case, `a` or `a+up` or a list of them.
+    """Return the joypad mask of button names in any case: `a`, `a+up` or a list of names.
 
     Raises EmulatorError for an unknown name.
     """
@@ -72,10 +78,10 @@ def button_mask(names: str | Sequence[str] | None) -> int:
 
 
 def button_masks(given: Any, num_envs: int) -> Any:
-    """Return joypad masks, uint8[N], from one name for all envs or from one entry for each.
+    """Return joypad masks from one button name for all envs (uint8[N]) or from a list with one entry for each env.
 
-    An entry is a name, a list of names, a mask or None. Input that NumPy takes for an array is returned
-    unchanged. Raises EmulatorError for other input.
+    An entry is a name, a list of names, a mask or None. An array is returned unchanged. Raises EmulatorError for other
+    input.
     """
     if isinstance(given, str):
         return np.full(num_envs, button_mask(given), np.uint8)
@@ -91,7 +97,7 @@ def button_masks(given: Any, num_envs: int) -> Any:
 
 
 def memory_bytes(given: int | bytes | Sequence[int] | NDArray[Any]) -> list[int]:
-    """Return what is to be written into memory as a list of bytes; EmulatorError names what is none."""
+    """Return the bytes to write into memory, 0 to 255 each, as a list; raise EmulatorError for other values."""
     values = [given] if isinstance(given, int) else list(given)
     if not values:
         raise EmulatorError("no byte to write; give one or more, 0 to 255")
@@ -99,9 +105,9 @@ def memory_bytes(given: int | bytes | Sequence[int] | NDArray[Any]) -> list[int]
 
 
 def memory_place(address: int, console: NDArray[Any]) -> int:
-    """Return where in its memory row a console keeps the RAM that its CPU sees at `address`.
+    """Return the offset in a console's memory row of the RAM that its CPU sees at `address`.
 
-    `console`: its record. EmulatorError for what is no RAM.
+    `console`: its record. Raises EmulatorError if there is no RAM at the address.
     """
     address = whole_number("address", address, 0, 0xFFFF)
     if address < k.VRAM or k.UNUSABLE <= address < k.HRAM or address == k.IE:

@@ -16,7 +16,9 @@ import warp as wp
 from emulator import constants as k
 
 MEANINGS = 1
-"""Version, raised when a field of `Console`, or a place in the row, keeps its name and changes meaning."""
+"""Version number, raised when a field of `Console`, or an offset in the memory row, changes its meaning but not its
+name.
+"""
 
 
 # Values of Console.run_state
@@ -33,7 +35,7 @@ TRAP_STEPPED = 3
 
 @wp.struct
 class Console:
-    """State of one DMG without its memory row."""
+    """State of one DMG except its memory row."""
 
     # ---- CPU: registers packed as the data path uses them (byte 0 first)
     lo: wp.uint32  # C, B, E, D
@@ -148,15 +150,15 @@ class Console:
 
 
 CONSOLE_DTYPE = np.dtype([(name, np.uint32) for name in Console.vars])
-"""`Console` as a NumPy record."""
+"""NumPy dtype of a `Console` record."""
 Console.numpy_dtype = lambda: CONSOLE_DTYPE  # Warp works it out anew, for 3 ms, at every copy
 
 NUMBERED_LAYOUTS = {0xA4E589E4: 1}
-"""Numbers of older layouts, whose files carry a number and no hash."""
+"""Version numbers of older layouts whose files store such a number instead of a hash, by layout hash."""
 
 
 def layout_version(fields: Sequence[str]) -> int:
-    """Return the number of a state's layout: it changes with the fields of `Console` and places in the row."""
+    """Return the version number of a state's layout, a hash of `Console`'s fields, the row's offsets and `MEANINGS`."""
     places = sorted((name, place) for name, place in vars(k).items() if name.startswith("ROW_"))
     text = f"{MEANINGS} {' '.join(fields)} {places}"
     version = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
@@ -164,7 +166,7 @@ def layout_version(fields: Sequence[str]) -> int:
 
 
 LAYOUT_VERSION = layout_version(CONSOLE_DTYPE.names or ())
-"""Layout that this version writes and reads."""
+"""Layout of the states that this version writes and reads."""
 
 FAR_TIME = 0x3FFFFFFF
 """Time that never comes within a launch."""
@@ -177,12 +179,12 @@ BOOKKEEPING = frozenset(
     ppu_draft_undo ppu_finished ppu_drafting ppu_vram_fast ppu_front ppu_blank ppu_frames
     """.split()  # noqa: SIM905 - a list of words
 )
-"""Fields of `Console` that do not affect the console's future, or derive from others."""
+"""Fields of `Console` that have no effect on the console's future, or follow from other fields."""
 
 
 @wp.struct
 class Batch:
-    """N consoles and their shared arrays, as every kernel gets them. N = num_envs."""
+    """N consoles and their shared arrays, passed to every kernel. N = num_envs."""
 
     console: wp.array[Console]  # [N]
     ram: wp.array2d[wp.uint8]  # [N, row_stride]
@@ -205,21 +207,21 @@ PADDING = 128
 
 
 def row_stride(ram_banks: int, serial_capacity: int = 0) -> int:
-    """Return the bytes from one env's memory row to the next.
+    """Return the number of bytes from one env's memory row to the next.
 
-    The padding keeps equal addresses of neighbouring envs out of the same cache set.
+    Padding keeps equal addresses of neighbouring envs out of the same cache set.
     """
     return (row_bytes(ram_banks) + serial_capacity + 127) // 128 * 128 + PADDING
 
 
 def row_bytes(ram_banks: int) -> int:
-    """Return the bytes of a memory row that are a console's state (all but log and padding)."""
+    """Return the number of bytes of a memory row that belong to a console's state: without serial log and padding."""
     return k.ROW_CART_RAM_BANK_1 + max(0, ram_banks - 1) * k.RAM_BANK_SIZE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Layout:
-    """Sizes that `allocate` needs."""
+    """Sizes of a batch that `allocate` needs."""
 
     num_envs: int
     ram_banks: int = 1

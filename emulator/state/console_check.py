@@ -20,30 +20,30 @@ LOG_CAPACITY = (k.ROW_UNDO_TOP - k.ROW_REGISTER_LOG) // 4
 """Most register entries and undo entries of a row together."""
 FRAME = k.M_CYCLES_PER_FRAME
 LATEST = FRAME
-"""Greatest `now`: a few M-cycles at rest; single steps let it grow, which no launch moves back."""
+"""Greatest `now` in a state. Launches leave it at a few M-cycles; `Emulator.step` adds its M-cycles without end."""
 
 
 class Range(NamedTuple):
-    """Whole number from `low` to `high`."""
+    """Rule for a field: a whole number from `low` to `high`."""
 
     low: int
     high: int
 
 
 class Bits(NamedTuple):
-    """Number with no other bits than those of `mask`."""
+    """Rule for a field: no bits other than those of `mask`."""
 
     mask: int
 
 
 class OneOf(NamedTuple):
-    """Member of a few numbers."""
+    """Rule for a field: one of a few numbers."""
 
     values: tuple[int, ...]
 
 
 class Near(NamedTuple):
-    """Time in M-cycles that lies `low` to `high` after `now`, where `when` holds (or always)."""
+    """Rule for a field: a time from `low` to `high` M-cycles after `now`, if the condition `when` holds (or always)."""
 
     low: int
     high: int
@@ -51,7 +51,7 @@ class Near(NamedTuple):
 
 
 class Free:
-    """Any number: overwritten when a state is put in place, or only compared."""
+    """Rule for a field: any number, since it is overwritten when a state is loaded, or only compared."""
 
 
 Rule = Range | Bits | OneOf | Near | Free
@@ -112,7 +112,7 @@ AT_MOST = (
 
 
 class ConsoleError(ValueError):
-    """Record that no console of this emulator can be in; `index` is its place."""
+    """State that no console of this emulator can be in; `index` is its position among those checked."""
 
     def __init__(self, index: int, text: str) -> None:
         super().__init__(text)
@@ -120,9 +120,10 @@ class ConsoleError(ValueError):
 
 
 def check_consoles(consoles: np.ndarray, rows: np.ndarray) -> None:
-    """Check records [K] of `CONSOLE_DTYPE` with their rows uint8[K, bytes]; raise ConsoleError.
+    """Raise ConsoleError for a state that no console can be in.
 
-    The rows may be longer than the states, as they are in a batch.
+    The states are records [K] of `CONSOLE_DTYPE` and memory rows uint8[K, bytes], which may be longer than a state, as
+    in a batch.
     """
     if rows.shape[1] < k.ROW_CART_RAM_BANK_1:
         raise ConsoleError(0, f"a memory row of {rows.shape[1]} bytes is too short")
@@ -142,7 +143,7 @@ def check_consoles(consoles: np.ndarray, rows: np.ndarray) -> None:
 
 
 def check_fit(console: np.ndarray, row: np.ndarray, cartridge: Cartridge) -> None:
-    """Check one record, shape (1,), and its row against the cartridge; raise ConsoleError."""
+    """Raise ConsoleError unless a record, shape (1,), and its memory row fit the cartridge."""
     check_cartridge(console, cartridge)
     size = row_bytes(cartridge.ram_banks)
     if row.shape != (size,) or row.dtype != np.uint8:
@@ -150,7 +151,7 @@ def check_fit(console: np.ndarray, row: np.ndarray, cartridge: Cartridge) -> Non
 
 
 def check_cartridge(consoles: np.ndarray, cartridge: Cartridge) -> None:
-    """Check that records [K] are of consoles with this cartridge in; raise ConsoleError."""
+    """Raise ConsoleError unless records [K] are of consoles with this cartridge."""
     header = cartridge.header
     expected = {
         "mapper": int(header.mapper),

@@ -34,22 +34,22 @@ ZIP64_LOCATOR_BYTES = 20
 
 
 class Wanted(NamedTuple):
-    """Required form of an array."""
+    """Dtype and shape that an array must have."""
 
     kinds: str
-    """Accepted kinds of dtype: "iu" for whole numbers, "U" for text."""
+    """Accepted NumPy kinds of dtype: "iu" for whole numbers, "U" for text."""
     dims: tuple[int, ...]
     most_bytes: int
     optional: bool = False
-    """True if it may be missing."""
+    """True if the array may be missing."""
 
 
 class ArchiveError(ValueError):
-    """File that is no .npz with the wanted arrays."""
+    """File that is not an .npz with the wanted arrays."""
 
 
 def read_arrays(path: str | os.PathLike[str], wanted: Mapping[str, Wanted]) -> dict[str, np.ndarray]:
-    """Read the named arrays and no others.
+    """Read the arrays named in `wanted` from an .npz file, and no others.
 
     Raises OSError if the file cannot be read, ArchiveError if it does not hold them.
     """
@@ -76,7 +76,7 @@ def read_arrays(path: str | os.PathLike[str], wanted: Mapping[str, Wanted]) -> d
 
 
 def check_directory(file: BinaryIO) -> None:
-    """Raise ArchiveError unless the archive ends in a small directory, as NumPy writes it."""
+    """Raise ArchiveError unless the archive ends in a small ZIP directory, as NumPy writes it."""
     size = file.seek(0, os.SEEK_END)
     end = END_OF_DIRECTORY.size
     file.seek(max(0, size - end - ZIP64_LOCATOR_BYTES))
@@ -126,8 +126,10 @@ def _read(archive: zipfile.ZipFile, name: str, want: Wanted) -> np.ndarray:
 
 
 def _header(member: IO[bytes], name: str) -> tuple[np.dtype, bool, tuple[int, ...]]:
-    """Read dtype, order and shape of the array that follows.
-    https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html"""
+    """Read dtype, Fortran order and shape of the array that follows in `member`.
+
+    https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+    """
     magic = member.read(8)
     wide = magic[6:] in (b"\2\0", b"\3\0")
     if magic[:6] != b"\x93NUMPY" or not (wide or magic[6:] == b"\1\0"):

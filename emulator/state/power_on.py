@@ -25,10 +25,9 @@ REGISTERED_MARK = bytes.fromhex("3c42b9a5b9a5423c")
 
 
 def power_on_console(cartridge: Cartridge, rom_base: int) -> np.ndarray:
-    """Return the console record of `cartridge` whose bank 0 lies at `rom_base` of the ROM blob.
+    """Return the power-on record of a console whose ROM begins at offset `rom_base` of the ROM blob.
 
-    Shape (1,), dtype `CONSOLE_DTYPE`. The address map and the PPU fields are filled in by the
-    `power_on` kernel.
+    Shape (1,), dtype `CONSOLE_DTYPE`. The address map and the PPU fields are filled in by the `power_on` kernel.
     """
     console = np.zeros(1, dtype=CONSOLE_DTYPE)
     values = {
@@ -56,7 +55,7 @@ def power_on_console(cartridge: Cartridge, rom_base: int) -> np.ndarray:
 
 
 def power_on_row(cartridge: Cartridge, size: int) -> np.ndarray:
-    """Return the memory row at hand-off, uint8[size]: registers, logo tiles and map, zeros.
+    """Return the memory row as the boot ROM leaves it, uint8[size]: I/O registers, logo tiles and map, zeros.
 
     Cartridge RAM that was never written reads FF, as on most boards.
     """
@@ -71,7 +70,7 @@ def power_on_row(cartridge: Cartridge, size: int) -> np.ndarray:
 
 
 def _draw_logo(row: np.ndarray, logo: bytes) -> None:
-    """Unpack the header logo as the boot ROM does: each bit two pixels wide and two lines high."""
+    """Unpack the header's logo into VRAM as the boot ROM does: each bit two pixels wide and two lines high."""
     place = 0x10
     for byte in logo:
         for nibble in (byte >> 4, byte & 15):

@@ -27,11 +27,11 @@ from emulator.state.snapshot import Snapshot, SnapshotError
 
 VERSIONS = (10, 11, 12, 14, 15, 29)
 RAM_BANKS = {0: 1, 1: 1, 2: 1, 3: 4, 4: 16, 5: 8}
-"""Number of 8 KiB banks in the file by header byte 0149."""
+"""Number of 8 KiB cartridge RAM banks in a PyBoy state, by header byte 0149."""
 MOST_FILE_BYTES = 8 << 20
 SGB_BYTES = 7 + 4 + 0x2000 + 0x800 + 0x80
 LINE_PHASE = 4
-"""T-cycles by which PyBoy shows the next LY before its clock reaches the line."""
+"""T-cycles by which PyBoy's LY is ahead of its clock at the start of a line."""
 RTC_TYPES = (0x0F, 0x10)
 
 
@@ -59,7 +59,10 @@ class _Reader:
         return int.from_bytes(self.bytes(8), "little")
 
     def named(self, layout: str) -> dict[str, int]:
-        """Read the values of a layout such as "a b sp:2 clock:8" (bytes each; 1 if not said)."""
+        """Read consecutive values and return them by name.
+
+        `layout`: names with sizes in bytes, such as "a b sp:2 clock:8"; 1 if no size is given.
+        """
         values = {}
         for part in layout.split():
             name, _, size = part.partition(":")
@@ -68,12 +71,12 @@ class _Reader:
 
 
 class _MismatchError(Exception):
-    """Failure of the layout that was tried."""
+    """Error of reading a state with a layout that is not its own; another one is tried then."""
 
 
 @dataclasses.dataclass(slots=True)
 class PyBoyState:
-    """Values of a PyBoy state that a console needs."""
+    """Values of a PyBoy state from which a console is made."""
 
     version: int
     cpu: dict[str, int]
@@ -82,7 +85,7 @@ class PyBoyState:
     oam: bytes
     lcd: dict[str, int]
     sound: dict[str, Any]
-    """Sound registers; empty before version 14, which saved none."""
+    """Sound registers; empty for states before version 14, which have none."""
     shades: np.ndarray
     wram: bytes
     io_ports: bytes
@@ -96,7 +99,7 @@ class PyBoyState:
 
 
 def parse(data: bytes, cartridge: Cartridge, name: str = "state") -> PyBoyState:
-    """Parse a state made with `cartridge`; raise SnapshotError with one line if it cannot be."""
+    """Parse a PyBoy state of a game on `cartridge`; raise SnapshotError, one line with `name`, if it cannot be."""
     version = data[0] if data else -1
     if version not in VERSIONS:
         raise SnapshotError(
@@ -207,7 +210,7 @@ def _parse_cartridge(r: _Reader, version: int, cartridge: Cartridge) -> tuple[di
 
 
 def _shades(screen: bytes) -> np.ndarray:
-    """Return the saved picture as shades, uint8[144, 160]; its colours are ranked by brightness."""
+    """Return the state's picture as shades, uint8[144, 160], by ranking its colours by brightness."""
     pixels = np.frombuffer(screen, np.uint8).reshape(k.SCREEN_HEIGHT, k.SCREEN_WIDTH, 5)
     brightness = pixels[..., :3].astype(np.int32).sum(axis=2)
     return np.clip(np.rint(3 - brightness / 255.0), 0, 3).astype(np.uint8)
@@ -247,13 +250,13 @@ def to_snapshot(state: PyBoyState, cartridge: Cartridge) -> Snapshot:
 
 
 def _frame_start(state: PyBoyState) -> int:
-    """Return the M-cycles since PyBoy's frame began, if it has just begun, so that frames end together; else 0."""
+    """Return the M-cycles since PyBoy's frame began if it is in its first line, so that frames end together; else 0."""
     clock = state.lcd["clock"] if state.version >= 14 else k.DOTS_PER_LINE
     return clock // 4 if clock < k.DOTS_PER_LINE and state.lcd["lcdc"] & k.LCDC_ENABLE else 0
 
 
 def _moved(values: dict[str, int], now: int) -> dict[str, int]:
-    """Shift the times among `values`, which are relative to the state's moment, so that it lies at `now`."""
+    """Return the time fields among `values`, which are relative to the state's moment, with `now` added."""
     moved = {name: now for name in ("now", "tima_mark", "timer_next", "ei_time", "apu_mark")}
     moved |= {"serial_start": now, "div_zero": values["div_zero"] + now}
     for name in ("ppu_origin", "ppu_next"):
@@ -333,7 +336,7 @@ def _fill_registers(row: np.ndarray, state: PyBoyState) -> None:
 
 
 def _fill_screen(row: np.ndarray, state: PyBoyState) -> None:
-    """Store the shown picture, and the base registers of the picture in the making."""
+    """Store the state's picture as the shown one, and the base registers of the next picture, in the memory row."""
     low = np.packbits(state.shades & 1, axis=1)
     high = np.packbits(state.shades >> 1, axis=1)
     packed = np.concatenate([low, high], axis=1).ravel()
@@ -392,7 +395,7 @@ def _mapper_fields(state: PyBoyState, cartridge: Cartridge) -> dict[str, int]:
 
 
 def _timer_fields(state: PyBoyState) -> dict[str, int]:
-    """Return the timer and serial fields. PyBoy's clock and the console's meet at time 0."""
+    """Return the fields of timer and serial port; time 0 is the moment of the PyBoy state."""
     timer, serial = state.timer, state.serial
     divider = timer["div"] << 8 | timer["counter"] & 0xFF
     zero = -(divider // 4)

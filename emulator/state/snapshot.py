@@ -31,12 +31,12 @@ SHA256 = re.compile("[0-9a-f]{64}")
 
 
 class SnapshotError(EmulatorError):
-    """Save state that does not fit this ROM or this version."""
+    """Save state that does not fit the ROM or this version of the emulator."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Whole state of one console, picture included."""
+    """Complete state of one console, picture included."""
 
     console: np.ndarray
     """Record of `batch.CONSOLE_DTYPE`, shape (1,)."""
@@ -68,9 +68,9 @@ class Snapshot:
 
 
 def read_states(path: str | os.PathLike[str]) -> list[Snapshot]:
-    """Read a file of one state or of several, all of one ROM.
+    """Read a file of one or more states, all of one ROM.
 
-    Raises SnapshotError, one line, if it has another layout or holds a state that no console can be in.
+    Raises SnapshotError, one line, if the file has another layout or holds a state that no console can be in.
     """
     try:
         data = read_arrays(path, ARRAYS)
@@ -104,7 +104,7 @@ def read_states(path: str | os.PathLike[str]) -> list[Snapshot]:
 
 
 def _records(path: str | os.PathLike[str], names: list[str], values: np.ndarray) -> np.ndarray:
-    """Return console records [S] from whole numbers [S, fields]."""
+    """Return console records [S] from whole numbers [S, fields], whose field names are `names`."""
     out = (values < 0) | (values > 0xFFFFFFFF)
     if out.any():
         state, field = np.argwhere(out)[0]
@@ -118,12 +118,12 @@ def _records(path: str | os.PathLike[str], names: list[str], values: np.ndarray)
 
 
 def save_snapshots(path: str | os.PathLike[str], snapshots: Sequence[Snapshot], **more: np.ndarray) -> None:
-    """Write `snapshots` (all of one ROM) and further arrays as one .npz, atomically.
+    """Write snapshots of one ROM, and the arrays `more`, as one .npz, atomically.
 
     Raises OSError, and SnapshotError for states of several ROMs.
 
-    console int64[S, fields], row uint8[S, row_bytes]; rows are stored column by column, because states of one
-    game agree in most bytes, which then compress to almost nothing.
+    console int64[S, fields], row uint8[S, row_bytes]; rows are stored column by column, because states of one game
+    agree in most bytes, which then compress to almost nothing.
     """
     hashes = {snapshot.rom_sha256 for snapshot in snapshots}
     if len(hashes) != 1:
@@ -142,14 +142,14 @@ def save_snapshots(path: str | os.PathLike[str], snapshots: Sequence[Snapshot], 
 
 
 def load_snapshots(path: str | os.PathLike[str]) -> list[Snapshot]:
-    """Read a file that `save_snapshots` wrote; raise SnapshotError if it has another layout."""
+    """Read the snapshots of a file written by `save_snapshots`; raise SnapshotError if it has another layout."""
     return read_states(path)
 
 
 def state_hashes(consoles: np.ndarray, rows: np.ndarray, ram_banks: Sequence[int]) -> list[str]:
-    """Return a hash of 16 hex digits for each of `consoles` [N] of CONSOLE_DTYPE with its memory row.
+    """Return a hash of 16 hex digits of each console's state, without bookkeeping fields and pictures.
 
-    `rows` uint8[N, bytes]; `ram_banks` by console, from its cartridge. Neither bookkeeping nor pictures count.
+    `consoles` [N] of CONSOLE_DTYPE, `rows` uint8[N, bytes]; `ram_banks`: each cartridge's number of RAM banks.
     """
     names = [name for name in CONSOLE_DTYPE.names or () if name not in BOOKKEEPING]
     hashes = []

@@ -1,4 +1,4 @@
-"""States on the device, for resets, and checks of where each may go."""
+"""Cache of states on the device for resets, and checks that a state fits an env's ROM."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from emulator.state.snapshot import Snapshot, SnapshotError
 
 
 class StateCache:
-    """`K` states on the device, each one record and one row, for one emulator's resets.
+    """Collection of `K` states on the device, each one record and one memory row, for the resets of one emulator.
 
-    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by the caller; `roms` int32[K] is
-    the number of the emulator's cartridge that each belongs to.
+    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by the caller; `roms` int32[K] is the number
+    of the emulator's cartridge to which each belongs.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class StateCache:
         return len(self.roms)
 
     def choose(self, given: Any, mask: np.ndarray | None, rom_of_env: np.ndarray) -> wp.array:
-        """Return the index of a state for each env, int32[N] on the device, from `given` (None: state 0).
+        """Return the state's index for each env, int32[N] on the device, from the caller's `given` (None: state 0).
 
-        Values in NumPy are checked for the envs of `mask` bool[N] (None: for all, and without their ROMs); a
-        Warp array is checked on the device, when it is used.
+        NumPy values are checked for the envs of `mask` bool[N]; None: for all, without their ROMs. A Warp array is
+        checked on the device when it is used.
         """
         if isinstance(given, wp.array):
             if given.dtype is not wp.int32 or given.shape != rom_of_env.shape:
@@ -72,7 +72,7 @@ class StateCache:
 
 
 def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (records [K], rows uint8[K, row_size]) of K snapshots."""
+    """Return the states of K snapshots as (records [K], rows uint8[K, row_size])."""
     rows = np.zeros((len(snapshots), row_size), dtype=np.uint8)
     for row, snapshot in zip(rows, snapshots, strict=True):
         row[: len(snapshot.row)] = snapshot.row
@@ -80,7 +80,10 @@ def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, 
 
 
 def _records(snapshots: Sequence[Snapshot]) -> np.ndarray:
-    """Return `CONSOLE_DTYPE` [K], without `np.concatenate`, which promotes a hundred fields for each of the K."""
+    """Return the snapshots' records as one array [K].
+
+    `np.concatenate` is avoided: it promotes a hundred fields for each.
+    """
     joined = b"".join(snapshot.console.tobytes() for snapshot in snapshots)
     return np.frombuffer(joined, CONSOLE_DTYPE).copy()
 
@@ -88,10 +91,9 @@ def _records(snapshots: Sequence[Snapshot]) -> np.ndarray:
 def check_batch(
     records: np.ndarray, rows: np.ndarray, row_size: int, rom_of_env: np.ndarray, cartridges: Sequence[Cartridge]
 ) -> None:
-    """Raise SnapshotError unless these are states of a whole batch.
+    """Raise SnapshotError unless records and rows are valid states of a whole batch.
 
-    `records` [N] of CONSOLE_DTYPE, `rows` uint8[N, row_size or more]; env i runs
-    `cartridges[rom_of_env[i]]`.
+    `records` [N] of CONSOLE_DTYPE, `rows` uint8[N, row_size or more]; env i runs `cartridges[rom_of_env[i]]`.
     """
     shape = (len(rom_of_env),)
     if records.shape != shape or records.dtype != CONSOLE_DTYPE:
@@ -112,10 +114,10 @@ def check_batch(
 def joined(
     caches: Sequence[StateCache], roms: Sequence[Cartridge], cartridges: Sequence[Cartridge], row_size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return records [K], rows uint8[K, row_size] and ROM numbers int32[K] of states in other emulators' caches.
+    """Return several emulators' cached states as records [K], rows uint8[K, row_size], ROM numbers int32[K].
 
-    All states of `caches[i]` are of the ROM `roms[i]`; a ROM number is an index of `cartridges`. Raises
-    SnapshotError for a ROM that is none of them.
+    All states of `caches[i]` are of the ROM `roms[i]`; a ROM number is an index of `cartridges`. Raises SnapshotError
+    for a ROM that is not among them.
     """
     numbers = rom_numbers(cartridges)
     records, rows, which = [], [], []
@@ -131,7 +133,7 @@ def joined(
 
 
 def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> np.ndarray:
-    """Return the number of each snapshot's cartridge, int32[K]; each is checked against it. Raises SnapshotError."""
+    """Return the index in `cartridges` of each snapshot's ROM, int32[K]; raise SnapshotError for one that fits none."""
     if not snapshots:
         raise SnapshotError("no states; give at least one")
     known = rom_numbers(cartridges)
@@ -153,7 +155,7 @@ def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> n
 
 
 def _fit_together(snapshots: Sequence[Snapshot], chosen: np.ndarray, cartridge: Cartridge) -> bool:
-    """Return whether all chosen snapshots fit their cartridge, by checks of whole columns.
+    """Return whether all chosen snapshots fit the cartridge, checked together, one field at a time.
 
     Checks one by one cost two milliseconds each, which is half of a small run's start.
     """
@@ -174,7 +176,7 @@ def _fit_together(snapshots: Sequence[Snapshot], chosen: np.ndarray, cartridge: 
 
 
 def rom_numbers(cartridges: Sequence[Cartridge]) -> dict[str, int]:
-    """Return the number of the first cartridge with each SHA-256."""
+    """Return cartridge indices by SHA-256; of equal cartridges the first."""
     numbers: dict[str, int] = {}
     for number, cartridge in enumerate(cartridges):
         numbers.setdefault(cartridge.sha256, number)

@@ -1,4 +1,4 @@
-"""States stored as inputs: scripts played from power-on, with the state at each one's end.
+"""Scripts of inputs that reproduce a state when they are played from power-on.
 
 A script outlives the state layout of an emulator version; a snapshot does not.
 """
@@ -17,17 +17,17 @@ from emulator.state.snapshot import Snapshot
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputScript:
-    """Script of inputs: a wait without a button, then joypad masks, each held for a while and let go."""
+    """Script of inputs: a wait without buttons, then joypad masks, each held for some frames and then released."""
 
     wait_frames: int
     masks: tuple[int, ...]
-    """Joypad masks as `Emulator.run` takes them, one a step."""
+    """Joypad masks as `Emulator.run` takes them, one for each step of the script."""
     frames_per_step: int = 24
     release_after: int = 8
 
     @property
     def frames(self) -> int:
-        """Length of the whole script."""
+        """Length of the script in frames."""
         return self.wait_frames + self.frames_per_step * len(self.masks)
 
     def held(self, frame: int) -> int:
@@ -44,9 +44,9 @@ def replay(
     device: str = "cpu",
     on_frame: Callable[[int, int], None] = lambda frame, of: None,
 ) -> list[Snapshot]:
-    """Play all scripts side by side from power-on; return the state at the end of each, in order.
+    """Play all scripts in one batch from power-on; return the state at the end of each, in order.
 
-    `on_frame` gets the number of frames played, and their total.
+    `on_frame` is called with the number of frames played and their total.
     """
     emulator = Emulator(cartridge, len(scripts), device)
     ends: dict[int, list[int]] = {}

@@ -25,17 +25,17 @@ LONGEST_PART = 200
 """Most bytes of a name: an id names folders, and `frame_10000000.png.partial` must fit below them."""
 JOB_ID = re.compile(r"(?!\.)[^/\\\x00-\x1f\x7f]+(/(?!\.)[^/\\\x00-\x1f\x7f]+)*")
 RESULTS = re.compile(r"(result\.json|frame_\d+\.png)(\.partial)?")
-"""Names of a job's own files."""
+"""Pattern of the names of files that a job writes."""
 STOPS = ("ld_b_b", "serial")
 
 
 class JobError(EmulatorError):
-    """Job description that cannot be run."""
+    """Job description that is invalid."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Job:
-    """One scripted run. Frames count from 1; `inputs` are (frame, joypad mask) in time order."""
+    """Description of one scripted run. Frames count from 1; `inputs` are (frame, joypad mask) in time order."""
 
     id: str
     rom: str
@@ -48,7 +48,10 @@ class Job:
 
 
 def parse_inputs(entries: Any) -> tuple[tuple[int, int], ...]:
-    """Check a list of {"frame": f, "buttons": [...]} and return (frame, mask) pairs by frame."""
+    """Return (frame, joypad mask) pairs in order of frame; raise JobError for a bad entry.
+
+    `entries`: a list of {"frame": f, "buttons": [...]}.
+    """
     if not isinstance(entries, list):
         raise JobError('inputs: give a JSON list of {"frame": f, "buttons": [...]}')
     pairs = []
@@ -64,7 +67,7 @@ def parse_inputs(entries: Any) -> tuple[tuple[int, int], ...]:
 
 
 def parse_job(entry: Any) -> Job:
-    """Return the job of one entry of a jobs file; raise JobError, which names the job, for a bad entry."""
+    """Return the job of one entry of a jobs file; raise JobError, with the job's id, for a bad entry."""
     if not isinstance(entry, dict):
         raise JobError(f"{shown(entry)} is no job object")
     checked_id(entry.get("id"))
@@ -100,7 +103,7 @@ def _parse(entry: dict[str, Any]) -> Job:
 
 
 def checked_id(job_id: Any) -> str:
-    """Return a job's id, which names the folder of its results; raise JobError if it cannot."""
+    """Return a job's id, which becomes the path of its result folder; raise JobError if it cannot."""
     if not isinstance(job_id, str):
         raise JobError(f"job {shown(job_id)}: id is missing or no text")
     if not JOB_ID.fullmatch(job_id) or any(map(RESULTS.fullmatch, job_id.split("/"))):
@@ -115,14 +118,14 @@ def checked_id(job_id: Any) -> str:
 
 
 def frame_number(name: str, value: Any) -> int:
-    """Return a count of frames, 1 to MOST_FRAMES; raise EmulatorError with `name` for another value."""
+    """Return `value`, a frame number or count from 1 to MOST_FRAMES; raise EmulatorError with `name` for others."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise JobError(f"{name} is {shown(value)}; give a whole number")
     return whole_number(name, value, 1, MOST_FRAMES)
 
 
 def parse_screens(entries: Any) -> tuple[int, ...]:
-    """Return a list of frame numbers in order; raise JobError for a bad one."""
+    """Return the frame numbers of a list, sorted; raise JobError for a bad one."""
     if not isinstance(entries, list):
         raise JobError(f"screens is {shown(entries)}; give a list of frame numbers")
     return tuple(sorted({frame_number("screens", entry) for entry in entries}))
@@ -157,7 +160,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_jobs(path: Path) -> list[Any]:
-    """Return the raw entries of a jobs file; raise JobError if there are none."""
+    """Return the entries of a jobs file, not yet checked; raise JobError if there are none."""
     document = read_json(path)
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         raise JobError(f'{path}: expected {{"jobs": [...]}}')
@@ -165,7 +168,7 @@ def read_jobs(path: Path) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    """Return a file's value for a message: one short line."""
+    """Return a value of a jobs file as one short line for an error message."""
     try:
         text = ascii(value)
     except (RecursionError, ValueError):  # deep lists; numbers of thousands of digits

@@ -31,7 +31,7 @@ MOST_LINES = 50
 
 
 class _Lane:
-    """One job while it runs."""
+    """State of one running job."""
 
     def __init__(self, job: Job, folder: Path) -> None:
         self.job = job
@@ -39,7 +39,10 @@ class _Lane:
         self.done = False
 
     def next_stop(self, frame: int) -> int:
-        """Return the next frame count after `frame` at which this job has something to do."""
+        """Return the number of frames at which the batch must stop next for this job, after `frame` frames.
+
+        It stops for a change of buttons, a screen, a check of the serial text, or the job's end.
+        """
         job = self.job
         stops = [job.frames, frame + LONGEST_LAUNCH]
         stops += [number for number in job.screens if number > frame]
@@ -49,7 +52,7 @@ class _Lane:
         return min(stops)
 
     def buttons(self, frame: int) -> int:
-        """Return the buttons held once `frame` frames have run."""
+        """Return the joypad mask that the job holds after `frame` frames."""
         mask = 0
         for number, held in self.job.inputs:
             if number - 1 <= frame:
@@ -60,9 +63,9 @@ class _Lane:
 def run_jobs(
     jobs: Sequence[Job], cartridges: Sequence[Cartridge], out: Path, device: str, folders: Sequence[Path] | None = None
 ) -> None:
-    """Run jobs side by side as lanes of one batch; `cartridges[i]` belongs to `jobs[i]`.
+    """Run jobs side by side in one batch; `cartridges[i]` belongs to `jobs[i]`.
 
-    Results go to `folders[i]`, by default `out` / id.
+    Results are written to `folders[i]`, by default `out` / id.
     """
     unique = {cartridge.sha256: cartridge for cartridge in cartridges}
     order = list(unique)
@@ -91,7 +94,7 @@ def run_jobs(
 
 
 def _look(emulator: Emulator, lanes: list[_Lane], active: list[int], frame: int) -> None:
-    """Write the screens due at `frame` and the results of jobs that have ended."""
+    """Write the screens that are due at `frame` and the results of jobs that have ended."""
     stopped = emulator.stopped()
     shown = [n for n in active if frame in lanes[n].job.screens and not stopped[n]]
     if shown:
@@ -128,14 +131,14 @@ def _write_result(emulator: Emulator, env: int, lane: _Lane, frame: int, reason:
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write JSON atomically."""
+    """Write a JSON file atomically; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write((json.dumps(document, indent=1) + "\n").encode())
 
 
 def write_error(out: Path, job_id: str, message: str) -> None:
-    """Write the result of a job that could not be run."""
+    """Write the result.json of a job that could not be run, with the error's text."""
     document = {
         "id": job_id,
         "frames": 0,
@@ -149,10 +152,9 @@ def write_error(out: Path, job_id: str, message: str) -> None:
 
 
 def run_many(entries: Sequence[Any], out: Path, device: str) -> int:
-    """Run the entries of a jobs file; a bad entry or ROM does not stop the others.
+    """Run the entries of a jobs file, skipping bad ones; return the number of those that could not be run.
 
-    Each job that cannot be run is one line on standard error and, where it has a usable id, a result.json
-    with the error. Returns their number.
+    Each of them is reported by one line on standard error and, if it has a usable id, by a result.json.
     """
     failed = _Failures(out)
     for jobs, cartridges in _batches(entries, failed):
@@ -163,7 +165,7 @@ def run_many(entries: Sequence[Any], out: Path, device: str) -> int:
 
 
 class _Failures:
-    """Jobs that could not be run: each is reported once."""
+    """Reporter of jobs that could not be run."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -181,7 +183,7 @@ class _Failures:
 
 
 def _batches(entries: Sequence[Any], failed: _Failures) -> Iterator[tuple[list[Job], list[Cartridge]]]:
-    """Yield the jobs that can be run, with their cartridges, as batches of bounded size."""
+    """Yield batches of bounded size: jobs that can be run, and their cartridges; report the others to `failed`."""
     jobs: list[Job] = []
     cartridges: dict[str, Cartridge] = {}
     seen: set[str] = set()
@@ -218,7 +220,7 @@ def _batches(entries: Sequence[Any], failed: _Failures) -> Iterator[tuple[list[J
 
 
 def _usable_id(entry: Any, seen: set[str]) -> str | None:
-    """Return the id under which a failed job's result can be written; None if it has none of its own."""
+    """Return the id of a failed job, for its result folder; None if it is invalid or in `seen`, the used ids."""
     try:
         job_id = checked_id(entry["id"])
     except (EmulatorError, TypeError, KeyError):
@@ -227,7 +229,7 @@ def _usable_id(entry: Any, seen: set[str]) -> str | None:
 
 
 def _named(entry: Any, error: EmulatorError) -> str:
-    """Return the message of a failed job, which names it."""
+    """Return an error's text with the job's id in it."""
     message = str(error)
     if isinstance(error, JobError) or not isinstance(entry, dict):
         return message

@@ -12,7 +12,7 @@ GREY_OF_SHADE = np.array([255, 170, 85, 0], dtype=np.uint8)
 
 
 def write_screen(path: Path, shades: np.ndarray) -> None:
-    """Write shades 0 (lightest) to 3, uint8[height, width], as grey 255, 170, 85, 0."""
+    """Write shades, uint8[height, width] from 0 (lightest) to 3, as a PNG of grey 255, 170, 85, 0."""
     height, width = shades.shape
     lines = np.zeros((height, width + 1), dtype=np.uint8)
     lines[:, 1:] = GREY_OF_SHADE[shades]
@@ -34,10 +34,10 @@ MOST_PIXELS = 1 << 22
 
 
 def read_grey(path: Path) -> np.ndarray:
-    """Return the brightness of a PNG, uint8[height, width]; raise ValueError if it cannot be read.
+    """Read the brightness of a PNG's pixels, uint8[height, width]; raise ValueError if it cannot be read.
 
-    Grey, RGB or palette, with or without alpha, 1 to 8 bits a channel, not interlaced; colours are weighed by
-    ITU-R 601.
+    Grey, RGB or palette, with or without alpha, 1 to 8 bits a channel, not interlaced; colours are weighted by ITU-R
+    601.
     """
     data = path.read_bytes()
     if data[:8] != b"\x89PNG\r\n\x1a\n":
@@ -72,7 +72,10 @@ def read_grey(path: Path) -> np.ndarray:
 
 
 def _unfilter(data: bytes, height: int, line_bits: int, pixel_bits: int) -> np.ndarray:
-    """Undo the line filters (https://www.w3.org/TR/png/#9Filters), uint8[height, line bytes]."""
+    """Return a PNG's image bytes with its line filters undone, uint8[height, line bytes].
+
+    https://www.w3.org/TR/png/#9Filters
+    """
     size = (line_bits + 7) // 8
     step = max(1, pixel_bits // 8)
     out = bytearray(height * size)

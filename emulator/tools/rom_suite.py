@@ -25,7 +25,7 @@ MAX_FRAMES = 4000
 CHECK_EVERY = 60
 PICTURE_CHECK_EVERY = 150
 PICTURE_PHASES = 3
-"""Number of consecutive frames in one of which a picture must be shown."""
+"""Number of consecutive frames of which one must show the expected picture."""
 SERIAL_CAPACITY = 4096
 BATCH_LANES = 256
 BATCH_ROM_BYTES = 1 << 26
@@ -36,7 +36,7 @@ SIGNATURE = bytes((0xDE, 0xB0, 0x61))
 SIGNATURE_RUNNING = 0x80
 FF82_PASSED, FF82_FAILED = 0x01, 0xFF
 FF82_CODE = bytes((0x3E, FF82_PASSED, 0xE0, 0x82))
-"""ld a, 1 / ldh [$82], a: how a gbmicrotest reports; FF82 is read only of a ROM with this code."""
+"""Code `ld a, 1 / ldh [$82], a`, by which a gbmicrotest ROM reports; FF82 is read only if the ROM contains it."""
 
 DEVICE_TOKEN = re.compile(r"(?i:(dmg|mgb|sgb|cgb|agb|ags|ncm)[0-9a-z]*|ds)|[GSCA]{1,3}")
 DMG_TOKEN = re.compile(r"(?i:dmg(?!0)[0-9a-z]*)|[SCA]?G[SCA]?")
@@ -46,10 +46,10 @@ PASS, FAIL, NONE, SKIP, ERROR = "pass", "FAIL", "none", "skipped", "error"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """Verdict on one ROM."""
+    """Result of one test ROM."""
 
     name: str
-    """Path below the folder, without suffix."""
+    """Path of the ROM below the folder, without suffix."""
     outcome: str
     """One of pass, FAIL, none (no verdict seen), skipped (not for a DMG) or error (could not be run)."""
     how: str = ""
@@ -59,12 +59,12 @@ class Verdict:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
-    """One ROM and its expected pictures."""
+    """Test ROM and its expected pictures."""
 
     name: str
     cartridge: Cartridge
     pictures: tuple[np.ndarray, ...] = ()
-    """Expected screens, shades uint8[144, 160]; any of them will do."""
+    """Expected screens, shades uint8[144, 160]; the ROM passes with any of them."""
 
 
 def split_devices(stem: str) -> tuple[str, list[str]]:
@@ -81,12 +81,12 @@ def split_devices(stem: str) -> tuple[str, list[str]]:
 
 
 def for_dmg(tags: Sequence[str]) -> bool:
-    """Return whether device tags of a ROM or picture include the DMG (true without tags)."""
+    """Return whether the device tags of a ROM or picture include the DMG; True if there are none."""
     return not tags or any(DMG_TOKEN.fullmatch(tag) for tag in tags)
 
 
 def walk(folder: Path, suffix: str) -> list[Path]:
-    """Return the files below `folder` (links followed) with this suffix, sorted."""
+    """Return the files below `folder` with this suffix, sorted; links are followed."""
     found = []
     for where, _, files in os.walk(folder, followlinks=True):
         found += [Path(where, name) for name in files if name.lower().endswith(suffix)]
@@ -94,9 +94,9 @@ def walk(folder: Path, suffix: str) -> list[Path]:
 
 
 class Pictures:
-    """PNGs of a folder by the ROM they belong to.
+    """Expected pictures of the ROMs of a folder, PNG files found by the ROM's name.
 
-    They lie beside it or in a folder below; for a ROM whose name is unique they may lie anywhere.
+    They lie in the ROM's folder or below; if the ROM's name is unique, anywhere.
     """
 
     def __init__(self, folder: Path, roms: Sequence[Path]) -> None:
@@ -107,7 +107,7 @@ class Pictures:
             self._by_name.setdefault(name, []).append((path, tags))
 
     def of(self, rom: Path) -> tuple[list[np.ndarray], bool]:
-        """Return the expected DMG screens of a ROM, and whether it has pictures of other devices only."""
+        """Return a ROM's expected screens for the DMG, and True if it has pictures of other devices only."""
         name = split_devices(rom.stem)[0]
         known = self._by_name.get(name, [])
         if self._roms[name] > 1:
@@ -134,7 +134,7 @@ def _shared_parts(a: Path, b: Path) -> int:
 
 
 def collect(folder: Path, match: str = "") -> tuple[list[Case], list[Verdict]]:
-    """Return the cases below `folder`, and verdicts on ROMs that are not run."""
+    """Return the test cases below `folder`, and verdicts on ROMs that are not run."""
     if not folder.is_dir():
         raise EmulatorError(f"{folder}: no such folder; give one that holds .gb test ROMs")
     try:
@@ -184,7 +184,7 @@ def run_suite(
 
 
 def batches(cases: Sequence[Case]) -> Iterable[list[Case]]:
-    """Cut cases into batches that fit into memory."""
+    """Split cases into batches that fit into memory."""
     batch: list[Case] = []
     size = 0
     for case in cases:
@@ -198,7 +198,7 @@ def batches(cases: Sequence[Case]) -> Iterable[list[Case]]:
 
 
 def machine_for(cases: Sequence[Case], device: str, trap: bool) -> Emulator:
-    """Return an emulator with one lane per case."""
+    """Return an emulator with one env for each case; `trap`: LD B,B stops the env."""
     return Emulator(
         [case.cartridge for case in cases],
         len(cases),
@@ -210,7 +210,10 @@ def machine_for(cases: Sequence[Case], device: str, trap: bool) -> Emulator:
 
 
 def run_signals(cases: Sequence[Case], device: str, trap: bool = True) -> list[Verdict]:
-    """Run ROMs that report by registers, memory or serial text."""
+    """Run test ROMs that report by registers, memory or serial text; return a verdict for each.
+
+    `trap`: stop a ROM at LD B,B, by which some report; those that use it otherwise are run again without.
+    """
     emulator = machine_for(cases, device, trap)
     verdicts: dict[int, Verdict] = {}
     again: list[Case] = []
@@ -238,7 +241,7 @@ def run_signals(cases: Sequence[Case], device: str, trap: bool = True) -> list[V
 
 
 def _signal(emulator: Emulator, env: int, case: Case, stopped: bool, row: np.ndarray) -> tuple[str, str, str] | None:
-    """Return (outcome, how, detail) once the ROM has reported, else None."""
+    """Return (outcome, kind of report, detail) if the ROM has reported by now, else None."""
     if stopped:
         registers = emulator.registers(env)
         seen = {name: registers[name] for name in FIBONACCI}
@@ -263,7 +266,7 @@ def _signal(emulator: Emulator, env: int, case: Case, stopped: bool, row: np.nda
 
 
 def run_pictures(cases: Sequence[Case], device: str) -> list[Verdict]:
-    """Run ROMs that have an expected picture; one that also reports otherwise may do so."""
+    """Run test ROMs with expected pictures; return a verdict for each, by its picture or another report."""
     emulator = machine_for(cases, device, trap=False)
     verdicts: dict[int, Verdict] = {}
     fewest = [k.SCREEN_HEIGHT * k.SCREEN_WIDTH] * len(cases)
@@ -299,7 +302,7 @@ def run_pictures(cases: Sequence[Case], device: str) -> list[Verdict]:
 
 
 def group_of(name: str) -> str:
-    """Return the suite of a ROM: its folder, at most two levels deep."""
+    """Return the name of a ROM's test suite: its folder, at most two levels deep."""
     return "/".join(name.split("/")[:-1][:2]) or "."
 
 
@@ -313,7 +316,7 @@ def totals(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """Return one line a ROM, then one line a group."""
+    """Return a text table of verdicts: one line for each ROM, then one for each group."""
     width = max(len(verdict.name) for verdict in verdicts)
     lines = [f"{v.name:{width}}  {v.outcome:7}  {v.how:9}  {v.detail}".rstrip() for v in verdicts]
     lines.append("")
@@ -324,7 +327,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
-    """Return a table of groups, then every ROM that did not pass, for docs/notebook/accuracy.md."""
+    """Return a Markdown table of groups, then all ROMs that did not pass, for docs/notebook/accuracy.md."""
     lines = ["| suite | run | pass | fail | no verdict | not for a DMG |", "|---|---|---|---|---|---|"]
     for group, row in totals(verdicts).items():
         run = row[PASS] + row[FAIL] + row[NONE]

@@ -10,7 +10,7 @@ from emulator.rom.cartridge import Cartridge
 
 
 def trace(cartridge: Cartridge, frames: int, count: int, device: str = "cpu") -> Iterator[str]:
-    """Run `frames` frames, then step; yield the state before each of `count` instructions."""
+    """Run `frames` frames, then yield one gameboy-doctor line before each of the next `count` instructions."""
     emulator = Emulator(cartridge, 1, device)
     if frames:
         emulator.run(None, frames)

@@ -25,13 +25,13 @@ NUM_ENVS = (256, 1024, 4096, 8192, 16384, 32768, 65536)
 BUTTONS = np.array([1, 2, 4, 8, 16, 32, 128], dtype=np.uint8)
 RELEASE_AFTER = 8
 WARM_UP = 15
-"""Launches before the start states of every measurement: past the titles of most games."""
+"""Launches before the state from which every measurement starts: past the titles of most games."""
 LEAST_GAIN = 0.99
-"""Share of the best shape's time that a shape must stay below to replace it."""
+"""Share of the best shape's time below which another shape replaces it."""
 TRIED_ALONE = 4096
-"""Most consoles for which threaded code is tried as well, for all or for the last of them."""
+"""Most consoles for which threaded code is measured too, for all or for the last of them."""
 GIVE_UP = 1.5
-"""Multiple of the best shape's time from which a launch is not measured again."""
+"""Multiple of the best shape's time above which a shape is not measured again."""
 
 
 def tune(
@@ -45,9 +45,10 @@ def tune(
     path: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Measure shapes and return one record; with `keep` also write the table to `path` (default: the user's).
+    """Measure launch shapes on this GPU and return one record; with `keep` also write the tuned table.
 
-    Several cartridges count alike: shapes are compared by the geometric mean of their times.
+    `path`: the table's file, by default the user's. Several cartridges count alike: shapes are compared by the
+    geometric mean of their times.
     """
     start_warp()
     name = launch_shapes.gpu_name(device)
@@ -84,7 +85,7 @@ def _tune_size(
     launches: int,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Return the best shape for one batch size, with all measurements."""
+    """Return a record of the best shape for one batch size, with all measurements."""
     courses = [Course(cartridge, device, num_envs, frames, launches) for cartridge in cartridges]
     begin = launch_shapes.built_in(num_envs)
     seconds: dict[Shape, float] = {}
@@ -116,7 +117,7 @@ def _tune_size(
 
 
 def climb(shape: Shape, measure: Callable[[Shape], float]) -> Shape:
-    """Change one field at a time as long as that is faster; `measure` returns the seconds of a shape."""
+    """Return the fastest shape reached from `shape` by changes of one field; `measure` returns a shape's seconds."""
     while True:
         before = shape
         for name in Shape._fields:
@@ -139,7 +140,7 @@ def _climb_field(shape: Shape, name: str, step: int, measure: Callable[[Shape], 
 
 
 class Course:
-    """Launches that every shape has to run: one ROM, one batch, kept states and buttons."""
+    """Launches by which every shape is measured: one ROM, one batch, fixed start states and buttons."""
 
     def __init__(self, cartridge: Cartridge, device: str, num_envs: int, frames: int, launches: int) -> None:
         self.emulator = Emulator(cartridge, num_envs, device, shape=launch_shapes.built_in(num_envs))
@@ -154,7 +155,7 @@ class Course:
         self.best = math.inf
 
     def seconds(self, shape: Shape) -> float:
-        """Return the mean time of a launch; the first one, which may have to compile, is not counted."""
+        """Return the mean seconds of a launch with `shape`; the first one, which may compile, is not counted."""
         emulator = self.emulator
         wp.copy(emulator.batch.console, self.console)
         wp.copy(emulator.batch.ram, self.ram)

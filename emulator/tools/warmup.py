@@ -15,7 +15,7 @@ from emulator.rom.cartridge import LOGO, Cartridge
 
 
 def warm_up(device: str = "cpu", cold: bool = False) -> dict[str, float | str]:
-    """Compile missing kernels, then measure fresh processes up to a drawn picture, in seconds.
+    """Compile missing kernels, then measure how long fresh processes take to draw a picture, in seconds.
 
     `warm_s`: this call's own start, with the cache as it was; `cached_start_s`: a fresh process after it;
     `cold_start_s` (only with `cold`): a fresh process with an empty kernel cache.
@@ -45,7 +45,7 @@ def _fresh_process(device: str, environment: dict[str, str]) -> float:
 
 
 def blank_rom() -> bytes:
-    """Return the smallest legal cartridge: a logo and an endless loop."""
+    """Return the smallest valid ROM: a logo and an endless loop."""
     rom = bytearray(0x8000)
     rom[0x100:0x102] = b"\x18\xfe"  # jr 0100
     rom[0x104:0x134] = LOGO
@@ -54,7 +54,7 @@ def blank_rom() -> bytes:
 
 
 def run_blank(device: str) -> None:
-    """Run every kernel once."""
+    """Run a blank ROM so that every kernel is compiled and launched once."""
     wp.config.log_level = wp.LOG_WARNING
     emulator = Emulator(Cartridge.from_bytes(blank_rom(), "blank"), 1, device)
     emulator.run(None, 2)

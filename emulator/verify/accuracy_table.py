@@ -18,7 +18,7 @@ BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 
 
 def replace_between(text: str, table: str) -> str:
-    """Return `text` with `table` between the markers; raise EmulatorError if they are missing."""
+    """Return `text` with `table` between its two markers; raise EmulatorError if they are missing."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -27,7 +27,7 @@ def replace_between(text: str, table: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the suite and rewrite the document; return 0 unless it could not be done."""
+    """Run the test ROMs and rewrite the document; return 1 with one line on stderr if that failed, else 0."""
     parser = argparse.ArgumentParser(prog="python -m emulator.verify.accuracy_table", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("document", type=Path)

@@ -20,26 +20,26 @@ from emulator.emulator import Emulator
 from emulator.verify.pyboy_reference import Reference
 
 PHASE = 2
-"""Frames by which a picture may be early or late."""
+"""Frames by which this emulator's picture may be earlier or later than PyBoy's."""
 COMPARED_REGISTERS = "afbcdehl"
 
 
 @dataclasses.dataclass(slots=True)
 class Difference:
-    """First picture that PyBoy does not show at about the same time."""
+    """First picture of this emulator that PyBoy does not show within `PHASE` frames."""
 
     frame: int
     ours: np.ndarray
-    """Shades, uint8[144, 160], as `theirs`."""
+    """This emulator's picture, shades uint8[144, 160]; `theirs` is PyBoy's."""
     theirs: np.ndarray
     our_registers: dict[str, int]
     """Registers at the end of frame `seen_at`."""
     their_registers: dict[str, int]
     seen_at: int
     wram: list[tuple[int, int, int]]
-    """(address, ours, theirs) of the bytes of WRAM that differ there."""
+    """(address, our byte, PyBoy's byte) for each byte of WRAM that differs at that time."""
     our_code: bytes
-    """64 bytes around PC."""
+    """64 bytes of memory around this emulator's PC."""
     their_code: bytes
 
 
@@ -49,17 +49,17 @@ class Outcome:
 
     frames: int = 0
     compared: int = 0
-    """Pictures compared; the last ones have no later frames to be compared with."""
+    """Number of pictures compared; the last ones have no later frames to be compared with."""
     equal: int = 0
     aligned: int = 0
-    """Frames after which both stood at the same instruction."""
+    """Number of frames after which both consoles stood at the same instruction."""
     first_state_difference: int = 0
-    """First aligned frame with other registers or WRAM; 0: none."""
+    """First aligned frame in which registers or WRAM differed; 0: none."""
     difference: Difference | None = None
 
 
 def random_buttons(frames: int, seed: int) -> list[int]:
-    """Draw the joypad mask of every frame: mostly directions held for a while, A and START early on."""
+    """Return a random joypad mask for every frame: mostly directions held for a while, A and START early on."""
     random = np.random.default_rng(seed)
     early = ["start", "a", "start", "a"]
     masks = [0] * int(random.integers(30, 120))
@@ -78,7 +78,7 @@ def random_buttons(frames: int, seed: int) -> list[int]:
 
 
 def masks_of(inputs: Sequence[tuple[int, int]], frames: int) -> list[int]:
-    """Return the joypad mask of every frame from (frame, mask) pairs in time order; frames count from 1."""
+    """Return the joypad mask of every frame from (frame, mask) pairs in time order, frames counted from 1."""
     masks = [0] * frames
     for frame, mask in inputs:
         masks[max(frame - 1, 0) :] = [mask] * (frames - max(frame - 1, 0))
@@ -86,7 +86,7 @@ def masks_of(inputs: Sequence[tuple[int, int]], frames: int) -> list[int]:
 
 
 class SideBySide:
-    """Both consoles, run from the same moment on."""
+    """This emulator and PyBoy with the same ROM, run from the same state with the same buttons."""
 
     def __init__(self, rom: Path, device: str = "cpu") -> None:
         self.reference = Reference(rom)
@@ -95,12 +95,12 @@ class SideBySide:
         self.meet()
 
     def meet(self) -> None:
-        """Put this emulator into PyBoy's state."""
+        """Load PyBoy's present state into this emulator."""
         self.start_state = self.reference.state()
         self.emulator.restore(self.reference.snapshot())
 
     def run(self, masks: Sequence[int], stop_at_difference: bool = True) -> Outcome:
-        """Run `masks`, one a frame, and compare; frames count from 1."""
+        """Run both consoles with one of `masks` a frame, and compare their pictures; frames count from 1."""
         outcome = Outcome()
         ours: deque[tuple[int, np.ndarray]] = deque()
         theirs: dict[int, bytes] = {0: self.reference.shades.tobytes()}

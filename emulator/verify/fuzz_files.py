@@ -50,7 +50,7 @@ GOOD_JOB = {
 
 
 class Kind:
-    """One kind of file, with its damage and its decoder."""
+    """Kind of file, with a good example, ways to damage it and its decoder."""
 
     def __init__(
         self, good: bytes, decode: Callable[[Path], Any], rebuild: Callable[[np.random.Generator], bytes] | None = None
@@ -58,14 +58,14 @@ class Kind:
         self.good, self.decode, self.rebuild = good, decode, rebuild
 
     def damaged(self, random: np.random.Generator) -> bytes:
-        """Return a damaged file: with other values if the kind has a `rebuild`, else with other bytes."""
+        """Return a damaged file: with changed values if the kind has a `rebuild`, else with changed bytes."""
         if self.rebuild is not None and random.random() < 0.7:
             return self.rebuild(random)
         return damage(random, self.good)
 
 
 def damage(random: np.random.Generator, good: bytes) -> bytes:
-    """Flip bits, overwrite, cut, repeat or insert bytes."""
+    """Return a copy of the file `good` with bits flipped and bytes overwritten, cut, repeated or inserted."""
     data = bytearray(good)
     for _ in range(int(random.integers(1, 6))):
         place = int(random.integers(0, len(data))) if data else 0
@@ -85,7 +85,7 @@ def damage(random: np.random.Generator, good: bytes) -> bytes:
 
 
 def damaged_arrays(random: np.random.Generator, good: bytes) -> bytes:
-    """Return an .npz whose archive is intact, with changed values, types and shapes."""
+    """Return a valid .npz archive like `good` with changed values, types and shapes of its arrays."""
     with np.load(io.BytesIO(good), allow_pickle=False) as data:
         arrays: dict[str, Any] = {name: data[name] for name in data.files}
     for _ in range(int(random.integers(1, 3))):
@@ -115,7 +115,7 @@ def damaged_arrays(random: np.random.Generator, good: bytes) -> bytes:
 
 
 def damaged_jobs(random: np.random.Generator) -> bytes:
-    """Return a jobs file with values of wrong types or ranges."""
+    """Return a jobs file with values of wrong types or out of range."""
     job = json.loads(json.dumps(GOOD_JOB))
     for _ in range(int(random.integers(1, 4))):
         name = str(random.choice(list(GOOD_JOB)))
@@ -128,7 +128,7 @@ def damaged_jobs(random: np.random.Generator) -> bytes:
 
 
 def kinds(folder: Path, random: np.random.Generator) -> dict[str, Kind]:
-    """Make good files of each kind, of one random ROM."""
+    """Return all kinds by name, each with a good file made from one random ROM."""
     cartridge = Cartridge.from_bytes(random_rom(random, 0x10, True), "good.gb")
     emulator = Emulator(cartridge, 2)
     emulator.run(None, 30)
@@ -172,7 +172,7 @@ def kinds(folder: Path, random: np.random.Generator) -> dict[str, Kind]:
 
 
 def decode_jobs(path: Path) -> None:
-    """Decode every job of a file, as `run-many` does."""
+    """Decode every job of a jobs file, as `run-many` does; errors pass through."""
     for entry in read_jobs(path):
         try:
             parse_job(entry)
@@ -181,7 +181,7 @@ def decode_jobs(path: Path) -> None:
 
 
 def pyboy_state(cartridge: Cartridge, folder: Path) -> bytes | None:
-    """Return a state that PyBoy saved of this cartridge; None without PyBoy."""
+    """Return a save state that PyBoy made with this cartridge; None if PyBoy is not installed."""
     try:
         import pyboy
     except ImportError:
@@ -198,10 +198,10 @@ def pyboy_state(cartridge: Cartridge, folder: Path) -> bytes | None:
 
 
 def attempt(kind: Kind, data: bytes, path: Path) -> tuple[bool, float]:
-    """Return whether the file was accepted, and the CPU seconds.
+    """Decode a file; return whether it was accepted, and the CPU seconds that it took.
 
-    Raises EmulatorError if it was refused badly: with several lines, without a name, or late. Other
-    exceptions pass through.
+    Raises EmulatorError if the refusal had several lines, did not name the file, or came late. Other exceptions of the
+    decoder pass through.
     """
     path.write_bytes(data)
     start = time.process_time()
@@ -220,7 +220,7 @@ def attempt(kind: Kind, data: bytes, path: Path) -> tuple[bool, float]:
 
 
 def fuzz_files(inputs: int, seed: int, folder: Path) -> dict[str, dict[str, Any]]:
-    """Try `inputs` damaged files in turn over the kinds; return the counts by kind."""
+    """Decode `inputs` damaged files, the kinds in turn; return counts by kind."""
     random = np.random.default_rng(seed)
     found = kinds(folder, random)
     tried: dict[str, dict[str, float]] = {name: {"inputs": 0, "accepted": 0, "longest_s": 0.0} for name in found}

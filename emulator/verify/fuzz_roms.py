@@ -33,10 +33,10 @@ CANARY_BYTES = 1024
 KINDS = (0x00, 0x03, 0x06, 0x10, 0x1B)
 """Cartridge types: ROM only, MBC1, MBC2, MBC3 with clock, MBC5."""
 LOCKING = (0x10, 0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD)
-"""Opcodes STOP and the undefined ones; every second ROM is free of them, so that it runs on."""
+"""Opcodes that stop the CPU, STOP and the undefined ones; every second ROM has none of them, so that it runs on."""
 REGISTERS = (*range(0x40, 0x4C), 0x46, *range(0x00, 0x30), 0xFF)
 HIGH_BYTES = (*range(0x00, 0x80, 8), 0x88, 0x98, 0xA0, 0xB8, 0xC0, 0xFE)
-"""High bytes of addresses that a ROM's writes go to."""
+"""High bytes of the addresses to which a random ROM writes."""
 STEP_FRAMES = 20
 CONSTANT_FIELDS = ("mapper", "rom_base", "rom_banks", "ram_size", "serial_capacity", "serial_log")
 TIMEOUT_S = 7200
@@ -52,10 +52,10 @@ class FuzzResult:
     seed: int
     instructions: int
     restarts: int
-    """Times a console had come to an undefined opcode or STOP and was set going elsewhere."""
+    """Number of times that a console had stopped at an undefined opcode or STOP and was restarted elsewhere."""
     seconds: float
     fenced: bool
-    """True if memory lay between pages that may not be touched."""
+    """True if memory lay between inaccessible pages."""
     bounds_checks: bool
 
 
@@ -75,7 +75,7 @@ def random_rom(random: np.random.Generator, kind: int, calm: bool) -> bytes:
 
 
 def poke_hardware(random: np.random.Generator, rom: np.ndarray) -> None:
-    """Strew writes to I/O registers, bank registers, VRAM and OAM over the code."""
+    """Insert writes to I/O registers, bank registers, VRAM and OAM at random places of the ROM."""
     count = len(rom) // 24
     drawn = (
         random.integers(0, len(rom) - 3, count),
@@ -90,7 +90,7 @@ def poke_hardware(random: np.random.Generator, rom: np.ndarray) -> None:
 
 
 def set_going(random: np.random.Generator, emulator: Emulator) -> int:
-    """Put every locked or stopped console to a random place with random registers; return their number."""
+    """Restart every locked or stopped console at a random address with random registers; return their number."""
     consoles = emulator.batch.console.numpy()
     locked = consoles["run_state"] >= 2
     count = int(locked.sum())
@@ -106,7 +106,7 @@ def set_going(random: np.random.Generator, emulator: Emulator) -> int:
 
 
 class Fence:
-    """Anonymous memory with a forbidden page before and behind `size` usable bytes.
+    """Block of memory with an inaccessible page before and after its `size` usable bytes.
 
     The usable bytes end at the rear page (`at_end`) or begin at the front one.
     """
@@ -127,13 +127,13 @@ class Fence:
                 raise EmulatorError(f"mprotect failed ({ctypes.get_errno()}); run on Linux")
 
     def intact(self) -> bool:
-        """Return whether the bytes between the fence and the usable part kept their pattern."""
+        """Return whether the unused bytes between the two pages still have their pattern."""
         outside = np.delete(self._slack, slice(self._start, self._start + self._size))
         return bool((outside == CANARY).all())
 
 
 class FencedBatch:
-    """Emulator on the cpu whose memory lies between fences."""
+    """Emulator on the CPU whose rows, ROMs and tables lie between inaccessible pages."""
 
     def __init__(self, emulator: Emulator, at_end: bool) -> None:
         batch = emulator.batch
@@ -165,7 +165,7 @@ class FencedBatch:
         emulator.reset()
 
     def problems(self) -> list[str]:
-        """Return the names of the memory that was written outside the rows."""
+        """Return the names of the memory areas whose padding or constants were overwritten."""
         found = [
             f"row {env}" for env, slack in enumerate(self._slacks) if not (self._rows.bytes[slack] == CANARY).all()
         ]
@@ -173,10 +173,7 @@ class FencedBatch:
 
 
 def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> FuzzResult:
-    """Run `consoles` random ROMs for `frames` frames in this process and check the invariants.
-
-    Raises EmulatorError for a violation.
-    """
+    """Run `consoles` random ROMs for `frames` frames in this process; raise EmulatorError for a violated invariant."""
     random = np.random.default_rng(seed)
     cartridges = [
         Cartridge.from_bytes(random_rom(random, KINDS[i % len(KINDS)], bool(i // 5 % 2)), f"rom {i}")
@@ -237,7 +234,7 @@ def _constants(emulator: Emulator, fence: FencedBatch | None) -> list[int]:
 
 
 def fuzz_in_child(consoles: int, frames: int, seed: int, device: str, bounds_checks: bool) -> FuzzResult:
-    """Run `fuzz` in a child process; raise EmulatorError if it died or hung."""
+    """Run `fuzz` in a child process; raise EmulatorError if the child crashed or hung."""
     if consoles < 1 or frames < 1:
         raise EmulatorError(f"{consoles} consoles, {frames} frames: give at least 1 of each")
     arguments = [consoles, frames, seed, device, int(bounds_checks)]
@@ -246,7 +243,7 @@ def fuzz_in_child(consoles: int, frames: int, seed: int, device: str, bounds_che
 
 
 def result_of_child(command: list[str], name: str) -> dict[str, Any]:
-    """Return the JSON that a child prints last; raise EmulatorError if it died, hung or found something."""
+    """Return the JSON that a child process prints last; raise EmulatorError if it crashed, hung or failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -259,7 +256,7 @@ def result_of_child(command: list[str], name: str) -> dict[str, Any]:
 
 
 def main(argv: list[str]) -> int:
-    """Run as the child; arguments: consoles, frames, seed, device, bounds checks."""
+    """Run `fuzz` as the child process; arguments: consoles, frames, seed, device, bounds checks."""
     consoles, frames, seed = (int(text) for text in argv[:3])
     wp.config.log_level = wp.LOG_WARNING
     if argv[4] == "1":

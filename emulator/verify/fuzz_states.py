@@ -29,14 +29,14 @@ from emulator.verify.fuzz_roms import KINDS, FencedBatch, random_rom, result_of_
 CONSOLES = 20
 MOST_FRAMES = 4
 EDGE_SHARE = 0.3
-"""Share of the fields that are drawn from the ends of their range."""
+"""Share of the fields that get a value at an end of their range."""
 KEPT_ROW_SHARE = 0.5
-"""Share of the states made of a console's real row, with random bytes here and there."""
+"""Share of the states whose memory row is a real one with some bytes changed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StatesResult:
-    """Record of a run."""
+    """Record of a fuzz run."""
 
     states: int
     seed: int
@@ -45,7 +45,7 @@ class StatesResult:
 
 
 def random_consoles(random: np.random.Generator, base: np.ndarray) -> np.ndarray:
-    """Return records like `base` [K] with random values in most fields, all of them allowed."""
+    """Return copies of the records `base` [K] with random but allowed values in most fields."""
     count = len(base)
     found = base.copy()
     for name in ("now", *(name for name in CONSOLE_DTYPE.names or () if name != "now")):
@@ -84,7 +84,7 @@ def _values(random: np.random.Generator, name: str, now: np.ndarray, count: int)
 
 
 def random_row(random: np.random.Generator, kept: np.ndarray) -> np.ndarray:
-    """Return random bytes, or a console's real row with some of them changed."""
+    """Return a memory row of random bytes, or the real row `kept` with some bytes changed."""
     if random.random() >= KEPT_ROW_SHARE:
         row = random.integers(0, 256, len(kept), dtype=np.uint8)
     else:
@@ -97,7 +97,7 @@ def random_row(random: np.random.Generator, kept: np.ndarray) -> np.ndarray:
 
 
 def fuzz_states(states: int, seed: int) -> StatesResult:
-    """Run `states` random states in this process; raise EmulatorError if one wrote outside."""
+    """Run `states` random states in this process; raise EmulatorError if one wrote outside its memory."""
     random = np.random.default_rng(seed)
     cartridges = [
         Cartridge.from_bytes(random_rom(random, KINDS[i % len(KINDS)], True), f"rom {i}") for i in range(CONSOLES)
@@ -126,7 +126,7 @@ def fuzz_states(states: int, seed: int) -> StatesResult:
 
 
 def fuzz_states_in_child(states: int, seed: int) -> StatesResult:
-    """Run `fuzz_states` in a child process; raise EmulatorError if it died or hung."""
+    """Run `fuzz_states` in a child process; raise EmulatorError if the child crashed or hung."""
     command = [sys.executable, "-m", "emulator.verify.fuzz_states", "--states", str(states)]
     command += ["--seed", str(seed), "--child"]
     return StatesResult(**result_of_child(command, f"states of seed {seed}"))

@@ -20,7 +20,7 @@ WRAM = slice(0xC000, 0xE000)
 
 
 class Reference:
-    """PyBoy as a DMG, past its boot program, with frames counted as this emulator counts them."""
+    """PyBoy with a DMG ROM, run past its boot ROM; a frame is 70224 T-cycles as in this emulator."""
 
     def __init__(self, rom: Path) -> None:
         try:
@@ -43,10 +43,10 @@ class Reference:
         self._frame_end = self._machine._cycles()
 
     def run_frame(self, mask: int, draws: bool = True) -> None:
-        """Hold `mask` and run to the picture that ends nearest to the next frame's end.
+        """Hold the joypad mask `mask` and run PyBoy to the end of its picture nearest to the next frame's end.
 
-        PyBoy stops where its own frames end, which move when a game switches the LCD off. Unless it
-        draws, the picture stays as it was.
+        PyBoy stops where its own frames end, which move when a game switches the LCD off. With `draws` False the
+        picture stays as it was.
         """
         for bit, name in enumerate(BUTTON_NAMES):
             if (self._held ^ mask) >> bit & 1:
@@ -59,7 +59,7 @@ class Reference:
 
     @property
     def shades(self) -> np.ndarray:
-        """Picture as shades 0 to 3, uint8[144, 160]."""
+        """Present picture as shades 0 to 3, uint8[144, 160]."""
         return SHADE_OF_GREY[self._machine.screen.ndarray[..., 0]]
 
     @property
@@ -73,14 +73,14 @@ class Reference:
         return bytes(self._machine.memory[address:end])
 
     def registers(self) -> dict[str, int]:
-        """Return the registers a f b c d e h l sp pc; PyBoy's PC stays on a HALT until it is over."""
+        """Return the registers a f b c d e h l sp pc; in HALT PyBoy's PC still points at the HALT."""
         file = self._machine.register_file
         values = {name.lower(): int(getattr(file, name)) for name in "AFBCDE"}
         values |= {"h": file.HL >> 8, "l": file.HL & 0xFF, "sp": file.SP, "pc": file.PC}
         return values
 
     def snapshot(self) -> Snapshot:
-        """Return the present state as one of this emulator, and count frames from here."""
+        """Return the present state as a snapshot of this emulator, and count frames from here on."""
         self._frame_end = self._machine._cycles()
         state = parse(self.state(), self.cartridge)
         return to_snapshot(state, self.cartridge)

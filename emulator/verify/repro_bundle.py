@@ -20,7 +20,10 @@ SHOWN_BYTES = 64
 
 
 def write_bundle(folder: Path, rom: Path, masks: Sequence[int], outcome: Outcome, start_state: bytes) -> Path:
-    """Write report.json, inputs.json, start.state, code.txt and three pictures."""
+    """Write a difference to a folder: report.json, inputs.json, start.state, code.txt and three pictures.
+
+    `masks`: joypad mask of each frame; `start_state`: PyBoy's state before the first. Returns the path of report.json.
+    """
     found = outcome.difference
     assert found is not None
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +68,7 @@ def report(rom: Path, outcome: Outcome, found: Difference, command: str) -> dict
 
 
 def inputs_of(masks: Sequence[int]) -> list[dict[str, object]]:
-    """Return masks as the JSON list that --inputs reads."""
+    """Return joypad masks, one a frame, as the JSON list that the option --inputs reads."""
     entries: list[dict[str, object]] = []
     held = 0
     for frame, mask in enumerate(masks, 1):
@@ -77,7 +80,7 @@ def inputs_of(masks: Sequence[int]) -> list[dict[str, object]]:
 
 
 def code_around(code: bytes, pc: int) -> list[str]:
-    """Return the instructions from shortly before PC on, PC marked; `code` begins at `code_start(pc)`."""
+    """Return the disassembled instructions around PC, PC marked; `code` begins at `code_start(pc)`."""
     start = code_start(pc)
     padded = code + bytes(3)
     for first in range(pc - start + 1):

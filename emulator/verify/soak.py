@@ -12,12 +12,12 @@ from emulator.rom.cartridge import EmulatorError
 from emulator.verify.compare import SideBySide, random_buttons
 
 ROUND_FRAMES = 600
-"""Frames after which this emulator takes over PyBoy's state, so that one difference is counted once."""
+"""Frames after which PyBoy's state is loaded into this emulator, so that one difference is counted once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SoakRow:
-    """Result of one ROM in a soak."""
+    """Result of comparing one ROM with PyBoy in a soak."""
 
     rom: str
     frames: int
@@ -26,7 +26,7 @@ class SoakRow:
     rounds: int
     rounds_without_difference: int
     aligned: int
-    """Frames after which both stood at the same instruction."""
+    """Number of frames after which both consoles stood at the same instruction."""
     error: str = ""
 
 
@@ -37,7 +37,7 @@ def soak(
     device: str = "cpu",
     progress: Callable[[str], None] | None = None,
 ) -> list[SoakRow]:
-    """Play `seconds` of emulated time, divided among `roms`, in rounds of `ROUND_FRAMES`."""
+    """Play `seconds` of emulated time on both emulators, divided among `roms`, in rounds of `ROUND_FRAMES`."""
     total = seconds * T_CYCLES_PER_SECOND / T_CYCLES_PER_FRAME
     rounds = max(1, round(total / len(roms) / ROUND_FRAMES))
     rows = []
@@ -53,7 +53,7 @@ def soak(
 
 
 def soak_rom(rom: Path, rounds: int, seed: int, device: str) -> SoakRow:
-    """Play one ROM with buttons that depend on its name and `seed` only."""
+    """Play one ROM for `rounds` rounds with random buttons, which depend only on its name and `seed`."""
     masks = random_buttons(rounds * ROUND_FRAMES, seed + zlib.crc32(rom.stem.encode()))
     pair = SideBySide(rom, device)
     pictures = equal = clean = aligned = 0
@@ -71,7 +71,7 @@ def soak_rom(rom: Path, rounds: int, seed: int, device: str) -> SoakRow:
 
 
 def summary(rows: Sequence[SoakRow]) -> str:
-    """Return the table of a soak, worst ROM last, and the totals."""
+    """Return a soak's results as a text table, worst ROM last, with totals."""
     ordered = sorted(rows, key=lambda row: -row.equal / max(row.pictures, 1))
     lines = [f"{'rom':40} {'frames':>7} {'equal':>7} {'rounds without difference':>26}"]
     for row in ordered:

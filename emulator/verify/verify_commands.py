@@ -20,7 +20,7 @@ def verify_command(
     out: Path | None,
     device: str,
 ) -> int:
-    """Compare each ROM with PyBoy; print one line each; return 1 if a picture differs."""
+    """Compare each ROM's pictures with PyBoy's and print one line each; return 1 if a picture differs, else 0."""
     if frames < 1:
         raise EmulatorError(f"--frames {frames}: give at least 1")
     differing = 0
@@ -47,7 +47,7 @@ def verify_command(
 
 
 def soak_command(roms: Sequence[Path], seconds: float, seed: int, device: str) -> int:
-    """Play at random and print the agreement with PyBoy; return 1 if a ROM could not be run."""
+    """Play ROMs with random buttons and print how often pictures equal PyBoy's; return 1 if one could not be run."""
     rows = soak(roms, seconds, seed, device, lambda text: print(text, file=sys.stderr))
     print(summary(rows))
     return int(any(row.error for row in rows))

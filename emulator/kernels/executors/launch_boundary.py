@@ -29,7 +29,10 @@ class FrameLocals:
 
 @wp.func(inline=False)
 def launch_begin(c: wp.ref[Console], mem: Q, buttons: U, frames: U, release_after: U):
-    """Begin a launch with `buttons` held for `release_after` frames (0 or at least `frames`: to the end)."""
+    """Begin a launch of `frames` frames with the joypad mask `buttons` held for `release_after` frames.
+
+    0, or at least `frames`, holds them to the end.
+    """
     o = FrameLocals()
     if c.trap == U(TRAP_STEPPED):
         c.trap = U(TRAP_STEP)
@@ -50,7 +53,7 @@ def launch_begin(c: wp.ref[Console], mem: Q, buttons: U, frames: U, release_afte
 
 @wp.func(inline=False)
 def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
-    """Advance the lazily updated state to `c.now` and re-base every time by the launch's length."""
+    """Advance the console's timers, PPU and sound to `c.now`, and subtract the launch's length from every time."""
     now = c.now
     timer_sync(c, mem, now)
     apu_sync(c, mem, now)

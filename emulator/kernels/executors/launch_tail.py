@@ -1,13 +1,13 @@
-"""Tail of a launch: the last consoles leave the data path for threaded code.
+"""Tail of a launch: the last running consoles leave the data path for threaded code.
 
-With thousands of consoles the data path is fastest, but the launch lasts as long as its longest console,
-which runs alone in the end, at the data path's pace. So once few are left they are passed on (ADR 18): a
-console's last request and its registers lie in its mailbox already; threaded code answers the request first.
-Nothing is evaluated earlier than on the data path, so that not even the count of instructions changes.
+With thousands of consoles the data path is fastest, but the launch lasts as long as its longest console, which runs
+alone in the end, at the data path's pace. So once few are left they are passed on (ADR 18): a console's last request
+and its registers are in its mailbox already; threaded code answers the request first. Nothing is evaluated earlier than
+on the data path, so that not even the count of instructions changes.
 
-`Batch.tail` holds, in words: how many consoles are done or never began, how many are listed, and the list:
-the env of each, and above it its request. The serving warps write it; a running lane only reads the first
-word, now and then, to ask to leave if it has no other request.
+`Batch.tail` holds 32-bit words: the number of consoles that have finished or never began, the number of listed ones,
+and the list, each entry an env with its request in the upper bits. The serving warps write it; a running lane only
+reads the first word, now and then, to request to leave if it has no other request.
 """
 
 import warp as wp
@@ -32,7 +32,7 @@ return *(const unsigned int*)tail >= enough ? 1u : 0u;
 #endif
 """)
 def few_left(tail: Q, enough: U) -> U:
-    """Return 1 if at least `enough` consoles are done."""
+    """Return 1 if at least `enough` consoles have finished the launch, so that only few are left."""
     ...
 
 
@@ -48,7 +48,7 @@ return *(const unsigned int*)tail >= enough ? 1u : 0u;
 #endif
 """)
 def few_seem_left(tail: Q, enough: U) -> U:
-    """Return `few_left` for a running lane, possibly out of date."""
+    """Return `few_left` from a cheaper load, whose result may be out of date."""
     ...
 
 
@@ -60,7 +60,7 @@ atomicAdd((unsigned int*)tail, 1u);
 #endif
 """)
 def count_done(tail: Q):
-    """Count one more console that is done, or never began."""
+    """Add one console to those that have finished the launch, or do not take part in it."""
     ...
 
 
@@ -74,13 +74,16 @@ unsigned int place = words[1]++;
 words[2 + place] = entry;
 """)
 def list_console(tail: Q, entry: U):
-    """Put a console on the list."""
+    """Append `entry`, an env with its request, to the list of consoles to continue in threaded code."""
     ...
 
 
 @wp.func(inline=True)
 def serve_or_pass_on(c: wp.ref[Console], mem: Q, b: wp.ref[Bases], tail: Q, env: U, enough: U):
-    """Answer a console, or pass it on if few are left: to its lane that is the launch's end."""
+    """Serve the request of console `env`, or list it for threaded code if few consoles are left.
+
+    A listed console is marked as done, which ends the launch for its lane.
+    """
     p = mem + Q(b.scratch) + Q(U(ASKED_AT))
     if few_left(tail, enough) != U(0):
         list_console(tail, env | (ld32(p) << U(ASKED_SHIFT)))
@@ -93,7 +96,7 @@ def serve_or_pass_on(c: wp.ref[Console], mem: Q, b: wp.ref[Bases], tail: Q, env:
 
 @wp.func(inline=True)
 def still_asks(mem: Q, b: wp.ref[Bases], entry: U) -> wp.bool:
-    """Restore the request of a list entry's console; return False if it only asked to leave."""
+    """Restore the request of a listed console in its mailbox; return False if it only asked to leave the data path."""
     asked = (entry >> U(ASKED_SHIFT)) & U(ASK_LEAVE - 1)
     st32(mem + Q(b.scratch) + Q(U(ASKED_AT)), asked)
     return (entry >> U(ASKED_SHIFT)) != U(ASK_LEAVE)

@@ -49,12 +49,12 @@ from emulator.state.batch import Batch, Console
 
 
 class CpuHotCode(NamedTuple):
-    """Tables that lead to a ROM's superblocks (hot_code/compile_cpu.py), on the CPU."""
+    """Tables of the superblocks of a batch's ROMs, arrays on the CPU (hot_code/compile_cpu.py)."""
 
     table: wp.array
-    """Addresses of all functions, of superblocks too, uint64[TABLE_SIZE]."""
+    """Addresses of the functions of all instructions and superblocks, uint64[TABLE_SIZE]."""
     words: wp.array
-    """Predecoded words, uint32[bytes of all ROMs], with a superblock's number where it begins."""
+    """Predecoded words, uint32[bytes of all ROMs]; where a superblock begins, with its number."""
 
 
 NOWHERE = wp.constant(wp.uint32(0xFFFFFFFF))
@@ -64,7 +64,7 @@ Bases = wp.types.vector(length=2, dtype=wp.uint64)
 
 @wp.struct
 class NativeState:
-    """State of the generated code beside its machine registers."""
+    """State of the generated C++ that is not in machine registers."""
 
     # Times as `t` of cpp_runtime.py: M-cycles << 24
     limit: wp.int64  # an instruction at or after this time must be checked before it is taken from `ip`
@@ -112,7 +112,7 @@ class NativeState:
 
 
 COPY_TABLE = 1 << 30
-"""Argument of `run` that makes it only write its functions to `h.table`."""
+"""Argument `given` of `run` with which it only writes its functions' addresses to `h.table`."""
 CONSTANTS = {
     "ASK_FETCH": ASK_FETCH, "ASK_READ": ASK_READ, "ASK_WRITE": ASK_WRITE,
     "ASK_OAM_BUG": ASK_OAM_BUG, "ASK_CONTROL": ASK_CONTROL, "HAS_MEMORY": HAS_MEMORY,
@@ -127,7 +127,10 @@ CONSTANTS = {
 
 @wp.func_native(source(CONSTANTS))
 def run(h: wp.ref[NativeState], c: wp.ref[Console], given: U) -> U:
-    """Run plain instructions until the deadline has come or `attend` is needed; return the request."""
+    """Run instructions until the deadline or one that needs the service; return its request, an ASK_* number.
+
+    `given`: the answer to the last request.
+    """
     ...
 
 
@@ -141,7 +144,7 @@ class NativeLocals:
 
 @wp.func(inline=False)
 def forget(h: wp.ref[NativeState], c: wp.ref[Console]):
-    """Forget the state at the last branch: a skip needs two equal visits with stable reads between."""
+    """Clear the state stored at the last backward branch, so that no waiting loop is skipped before two new visits."""
     h.seen_pc = NOWHERE
     h.seen_time = c.now
     st32(h.scratch + Q(U(SEEN)), U(1))  # `attend` clears it when it wants `forget` called again
@@ -168,7 +171,7 @@ def begin_native(
 
 @wp.func
 def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
-    """Serve the request if that is quick; return the remaining request."""
+    """Serve the request `asked` if it is EI, DI, RETI or a write to P1; return 0 then, else `asked`."""
     o = NativeLocals()
     o.asked = asked
     a = ld32(h.scratch + Q(U(ADDRESS_AT)))
@@ -188,7 +191,7 @@ def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
 
 @wp.func
 def look_up(h: wp.ref[NativeState], c: wp.ref[Console]) -> U:
-    """Serve the request by `attend`, unless a quick answer exists; return the answer."""
+    """Serve the request in the mailbox, by `answer_quickly` if it can, else by `attend`; return the answer."""
     c.stable = h.stable
     answer = answer_quickly(c, h.mem, h.scratch, h.words, h.asked, h.idle_skip)
     if answer == NO_ANSWER:
@@ -213,7 +216,7 @@ def run_frames_native(
 ):
     """Run one console in each thread from the beginning of the launch to its end.
 
-    `table` and `hot_words`: addresses of those with superblocks (hot_code/compile_cpu.py), or 0.
+    `table` and `hot_words`: addresses of the arrays of `CpuHotCode`, 0 without superblocks.
     """
     env = wp.tid()
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
@@ -239,7 +242,7 @@ def run_frames_native(
 
 @wp.kernel(enable_backward=False)
 def copy_table(console: wp.array[Console], table: wp.uint64):
-    """Write the addresses of the functions of `run` to `table`, TABLE_SIZE of 64 bits."""
+    """Write the TABLE_SIZE 64-bit addresses of the functions of `run` to the memory at `table`."""
     h = NativeState()
     h.table = table
     run(h, console[0], U(COPY_TABLE))
@@ -257,7 +260,7 @@ def launch(
     launch: Callable = wp.launch,
     hot: CpuHotCode | None = None,
 ) -> None:
-    """Run every console for `frames` frames, with the superblocks of its ROM if there are any."""
+    """Run every console for `frames` frames on the CPU; `hot`: superblocks of the ROMs, or None."""
     given = (hot.table.ptr, hot.words.ptr) if hot else (0, 0)
     inputs = [batch, batch.console, buttons, frames, release_after, int(idle_skip), *given]
     launch(run_frames_native, dim=int(batch.num_envs), inputs=inputs, device=buttons.device)

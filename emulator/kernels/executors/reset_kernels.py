@@ -16,7 +16,7 @@ from emulator.state.batch import Batch, Console
 
 
 def power_on(console: wp.array[Console], rows: wp.uint64, row_stride: wp.uint32):
-    """Complete the power-on state of console i in thread i: its address map and its PPU."""
+    """Initialise the address map and the PPU of console i in thread i; the host has set the other fields."""
     i = wp.tid()
     mem = rows + Q(i) * Q(row_stride)
     update_map(console[i])
@@ -42,11 +42,11 @@ def reset_envs(
     rom_of_env: wp.array[wp.int32],
     refused: wp.array[wp.int32],
 ):
-    """Copy every i-th word of cached row `source[env]` into each masked env, in thread (env, i of `threads`).
+    """Copy the cached state `source[env]` into each env whose `mask` is set; `threads` threads copy a row together.
 
-    A source that is no cached state, or one of another ROM, is counted in `refused`. Thread 0 also copies the
-    console record; the fields of the batch, not of the state (the trap, the serial log, the place of the ROM
-    in the blob), stay.
+    A source that is no cached state, or one of another ROM, is counted in `refused` instead. Thread 0 also copies the
+    console record, except for the fields that belong to the batch: the trap, the serial log, the ROM's place in the
+    blob.
     """
     env, thread = wp.tid()
     state = wp.clamp(source[env], 0, cached.shape[0] - 1)
@@ -78,7 +78,7 @@ def reset_envs(
 def peek(
     batch: Batch, console: wp.array[Console], env: wp.int32, address: wp.uint32, n: wp.int32, out: wp.array[wp.uint8]
 ):
-    """Read n bytes in one thread as the CPU would, ignoring the present access blocking of VRAM and OAM."""
+    """Write n bytes from `address` on to `out`, as the CPU would read them without access blocking; in one thread."""
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
     for i in range(n):
         a = (address + U(i)) & U(0xFFFF)
@@ -86,7 +86,7 @@ def peek(
 
 
 def of_module(module: str, **options: Any) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
-    """Return `power_on`, `reset_envs` and `peek` as kernels of the Python module of that name."""
+    """Return kernels of `power_on`, `reset_envs` and `peek` that are compiled with the Python module `module`."""
     power_on_kernel, reset_kernel, peek_kernel = (
         wp.kernel(function, enable_backward=False, module=module, **options)
         for function in (power_on, reset_envs, peek)

@@ -36,7 +36,7 @@ PLACES["GONE"] = 0x80
 
 
 def placed(code: str) -> str:
-    """Return native code with the names of the board's parts replaced by numbers."""
+    """Return C++ text with the names of the board's parts replaced by their offsets."""
     return re.sub("[A-Z]{4,}", lambda name: str(PLACES.get(name[0], name[0])), code)
 
 
@@ -54,7 +54,10 @@ return 0;
 """)
 )
 def open_board(env: U) -> Q:
-    """Make an empty board, with the console `env` of each thread. All threads of the block must call it."""
+    """Initialise the board in shared memory and return its address; `env` is this thread's console.
+
+    All threads of the block must call it.
+    """
     ...
 
 
@@ -72,7 +75,7 @@ return 0;
 """)
 )
 def mailbox(board: Q) -> U:
-    """Return the address of this lane's byte."""
+    """Return the address of this lane's byte on the board."""
     ...
 
 
@@ -87,7 +90,7 @@ return 0;
 """)
 )
 def mail(box: U) -> U:
-    """Return 0 if this lane may post, or if it has posted and been answered; else it must wait."""
+    """Return 0 if this lane may post, or if its request has been answered; other values: it must wait."""
     ...
 
 
@@ -99,7 +102,7 @@ asm volatile("fence.acq_rel.cta; st.shared.u8 [%0], %1;" :: "r"(box), "r"(kind) 
 """)
 )
 def post(box: U, kind: U):
-    """Request service of `kind` 1 to 15; the request's data must have been written before."""
+    """Post a request of `kind` 1 to 15 at this lane's byte; the request's data must have been written before."""
     ...
 
 
@@ -112,7 +115,7 @@ asm volatile("fence.acq_rel.cta;" ::: "memory");
 """)
 )
 def accept():
-    """Accept the answer that `mail` has shown."""
+    """Order the reads of an answer after `mail` has returned 0 (memory fence)."""
     ...
 
 
@@ -124,7 +127,7 @@ asm volatile("st.shared.u8 [%0], %1;" :: "r"(box), "r"(GONE) : "memory");
 """)
 )
 def hang_up(box: U):
-    """Mark this lane as done: `mail` is not 0 from now on."""
+    """Mark this lane's launch as over: `mail` is not 0 from then on."""
     ...
 
 
@@ -138,7 +141,7 @@ if ((threadIdx.x & 31) == 0) atomicAdd(&words[LEFT], 1u);
 """)
 )
 def leave(board: Q):
-    """Count one running warp that has no console left to run."""
+    """Count this running warp as done: none of its consoles is left to run."""
     ...
 
 
@@ -165,7 +168,7 @@ return 0;
 """)
 )
 def await_requests(board: Q, running: U) -> U:
-    """Wait for requests; return 0 once all `running` warps have left. For whole warps only."""
+    """Wait until the block has requests; return 0 once all `running` warps are done. For whole warps only."""
     ...
 
 
@@ -219,9 +222,10 @@ return 0;
 """)
 )
 def take(board: Q, server: U, running: U, turn: U) -> U:
-    """Take a request for each lane, all of one kind; return 1 + its thread, or 0. For whole warps only.
+    """Assign one request to each lane, all of one kind; return 1 + the requesting thread, or 0 for a lane without.
 
-    It is the most frequent kind, at every fourth turn each in its turn, so that none starves.
+    The kind is the most frequent one; at every fourth turn the kinds take turns, so that none starves. For whole warps
+    only.
     """
     ...
 
@@ -236,7 +240,7 @@ return 0;
 """)
 )
 def env_of(board: Q, item: U) -> U:
-    """Return the console of a request."""
+    """Return the env of the console that posted request `item`."""
     ...
 
 
@@ -249,7 +253,7 @@ asm volatile("fence.acq_rel.cta;" ::: "memory");
 """)
 )
 def answer(board: Q, item: U):
-    """Mark a request as answered, after its result is written."""
+    """Mark request `item` as answered; its result must have been written before."""
     ...
 
 

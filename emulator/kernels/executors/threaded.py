@@ -65,7 +65,7 @@ def waits_at_end(word: U) -> wp.bool:
 
 @wp.func(inline=True)
 def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Execute a conditional JR or JP that may close a waiting loop, as the data path does."""
+    """Execute a conditional JR or JP that may close a waiting loop, and skip turns of the loop where allowed."""
     word = r.word
     flag = wp.where((word & U(0x10)) != U(0), r.hi & U(C_BIT), r.hi & U(Z_BIT))
     taken = (flag != U(0)) == ((word & U(8)) != U(0))
@@ -83,7 +83,7 @@ def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Execute LDH A,(n8) of an I/O register, as the data path does."""
+    """Execute LDH A,(n8) of an I/O register, or leave a request for the service."""
     word = r.word
     a = U(0xFF00) | ((word >> U(16)) & U(0xFF))
     if r.given == U(0):
@@ -107,7 +107,7 @@ def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Execute LDH (n8),A of an I/O register, as the data path does."""
+    """Execute LDH (n8),A of an I/O register, or leave a request for the service."""
     a = U(0xFF00) | ((r.word >> U(16)) & U(0xFF))
     value = r.hi >> U(24)
     start = r.now
@@ -130,10 +130,7 @@ def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def return_here(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
-    """Execute RETI with the stack in WRAM or HRAM, as the data path does.
-
-    Returns False, with nothing done, if the stack is elsewhere.
-    """
+    """Execute RETI with the stack in WRAM or HRAM; return False, with nothing done, if the stack is elsewhere."""
     sp = r.sp
     done = sp - U(WRAM) < U(0x1FFF) or sp - U(HRAM) < U(0x7E)
     if done:
@@ -149,9 +146,9 @@ def return_here(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
 
 @wp.func(inline=True)
 def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
-    """Execute LD (n16),A that changes the ROM bank at 4000, as the data path does.
+    """Execute LD (n16),A that only changes the ROM bank at 4000.
 
-    Returns False, with nothing done, if it may do more.
+    Returns False, with nothing done, if the write may have other effects.
     """
     done = set_bank(r, c, r.word >> U(16), r.hi >> U(24))
     if done:
@@ -164,7 +161,7 @@ def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
 
 @wp.func(inline=True)
 def switch_here(r: wp.ref[Registers], c: wp.ref[Console]):
-    """Execute EI or DI, as the data path does."""
+    """Execute EI or DI."""
     kind = wp.where((r.word & U(8)) != U(0), U(EI), U(DI))
     r.pc = (r.pc + U(1)) & U(0xFFFF)
     r.now = r.now + U(1)
@@ -175,13 +172,13 @@ def switch_here(r: wp.ref[Registers], c: wp.ref[Console]):
 
 @wp.func(inline=True)
 def is_mapped(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
-    """Return whether bank 0 lies at 0000 and another one at 4000, as the table's branch targets require."""
+    """Return whether ROM bank 0 lies at 0000 and another bank at 4000, as the code table's branch targets require."""
     return r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
 
 
 @wp.struct
 class Handed:
-    """State of a console that the data path has passed on, which differs in its first turn."""
+    """State of a console that threaded code takes over from the data path, used in its first turn."""
 
     over: wp.uint32  # 1: its registers lie in the mailbox already
     asks: wp.bool  # it waits for an answer
@@ -189,24 +186,25 @@ class Handed:
 
 
 class Kernels(NamedTuple):
-    """Kernel and function of threaded code with one set of blocks."""
+    """Kernel of threaded code for one set of blocks, and the native function inside it."""
 
     run: Any
-    """Native function of `Registers`, `Bases` and the table's address."""
+    """Native function that executes blocks; takes `Registers`, `Bases` and the code table's address."""
     frames: wp.Kernel
 
 
 def _instruction_runner(run_threads: Any) -> Any:
-    """Return the function that continues one console, with `run_threads` for plain instructions."""
+    """Return the Warp function `run_on`, which executes plain instructions by `run_threads`."""
 
     @wp.func(inline=True)
     def run_on(
         r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q, fresh: wp.bool
     ):
-        """Execute one instruction that is not plain, if the console goes on, and all plain ones behind it.
+        """Execute one instruction that is not plain, unless the console must wait, and plain ones up to the next.
 
-        The first may be one that the service has fetched, so it comes from `r.word`; if `fresh` it may be plain. The
-        commonest have a short path. Branch targets in the table hold for bank 0 at 0000 and another one at 4000.
+        The first may be one that the service has fetched, so it comes from `r.word`; with `fresh` it may be plain. The
+        commonest ones have a short path. Branch targets in the code table at `code` hold while bank 0 lies at 0000 and
+        another one at 4000.
         """
         quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
         if quick and fresh and r.given == U(0) and is_mapped(r, c) and r.pc < U(VRAM):
@@ -243,14 +241,14 @@ def _instruction_runner(run_threads: Any) -> Any:
 
 
 def _console_runner(run_on: Any) -> Any:
-    """Return the function that runs one console to the end of a launch, by turns of `run_on`."""
+    """Return the Warp function `run_console`, which calls `run_on` repeatedly."""
 
     @wp.func(inline=True)
     def run_console(batch: wp.ref[Batch], c: wp.ref[Console], entry: U, in_tail: U, code: Q, idle_skip: U):
         """Run the console of this thread, which is alone in its warp, to the end of the launch.
 
-        `entry`: its env; with `in_tail` an entry of `launch_tail.py`, which continues where the data path
-        stopped. Requests are served in this thread: no other lane waits meanwhile.
+        `entry`: its env; with `in_tail` an entry of the list of `launch_tail.py`, whose console continues where the
+        data path stopped. Requests are served in this thread, since no other lane waits meanwhile.
         """
         b = Bases()
         find_bases(b, batch, idle_skip)
@@ -282,11 +280,11 @@ def _console_runner(run_on: Any) -> Any:
 
 
 def make_kernels(more: More, module: str) -> Kernels:
-    """Return the kernel of the frames with `more` blocks, in a Warp module of that name, and its inner function."""
+    """Return the kernel that runs frames with the blocks of `more` added, in a Warp module called `module`."""
 
     @wp.func_native(source(more))
     def run_threads(r: wp.ref[Registers], b: wp.ref[Bases], code: Q):
-        """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the deadline.
+        """Run plain instructions from `r.pc`, which is in ROM, until one is not plain or the deadline has come.
 
         `code`: address of the table of `ptx_threaded_code.code_table`.
         """
@@ -305,7 +303,7 @@ def make_kernels(more: More, module: str) -> Kernels:
     ):
         """Run a console in every `threads`-th thread: the first of its warp, or each on a CPU.
 
-        `in_tail`: run the consoles that the data path has passed on.
+        `in_tail`: run the consoles on the list of `launch_tail.py` instead of all.
         """
         t = U(wp.tid())
         slot = t / threads
@@ -336,9 +334,9 @@ def launch(
     idle_skip: bool,
     run_frames: wp.Kernel = run_frames_threaded,
 ) -> None:
-    """Run every console for `frames` frames.
+    """Run every console for `frames` frames in threaded code.
 
-    `code`: as `ptx_threaded_code.code_table` makes it, with the numbers of the blocks that `run_frames` has.
+    `code`: table of `ptx_threaded_code.code_table` with block numbers of the kernel `run_frames`.
     """
     n = int(batch.num_envs)
     console = batch.console
@@ -361,7 +359,7 @@ def launch(
 def launch_tail(
     batch: Batch, code: wp.array, most: int, idle_skip: bool, run_frames: wp.Kernel = run_frames_threaded
 ) -> None:
-    """Run the consoles on the tail's list, `most` at most, to the end of the launch."""
+    """Run the consoles on the list of `launch_tail.py`, at most `most`, to the end of the launch."""
     device = batch.console.device
     threads = 32 if device.is_cuda else 1
     block = ALONE.block

@@ -68,7 +68,7 @@ def begin_frames(
 
 @wp.func(inline=True)
 def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U):
-    """Post the new request of a console that waits, or take back a served one."""
+    """Post the new request of a waiting console to the board, or load the answer to its last one."""
     if not goes_on(r):
         if r.posted == U(0):
             if not close_io(r) and not close_vram(r):
@@ -86,7 +86,7 @@ def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U)
 
 @wp.func(inline=True)
 def ask_to_leave(r: wp.ref[Registers], b: wp.ref[Bases], tail: Q, enough: U):
-    """Ask to leave, after a plain instruction, if few consoles are left, at any point of the program."""
+    """Request to leave the data path if few consoles are left and this one has no other request."""
     if (r.trip & U(TRIPS_TO_LOOK)) == U(0) and goes_on(r):
         if few_seem_left(tail, enough) != U(0):
             r.asked = U(ASK_LEAVE | (KIND_LEAVE << KIND_SHIFT))
@@ -98,8 +98,8 @@ def ask_to_leave(r: wp.ref[Registers], b: wp.ref[Bases], tail: Q, enough: U):
 def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U, tail: Q, enough: U):
     """Run the console of this lane to the end of the launch, along with the other consoles of the warp.
 
-    A trip of the inner loop is one instruction of each console that does not wait. It has one branch, for all
-    rare work. Every few trips it is checked that any console still runs.
+    An iteration of the inner loop is one instruction of each console that does not wait, with one branch for all rare
+    work. Every few iterations it is checked that any console still runs.
     """
     o = Operands()
     r.running = U(1)
@@ -137,7 +137,7 @@ class ServerLocals:
 def serve_consoles(batch: wp.ref[Batch], b: wp.ref[Bases], board: Q, server: U, running: U, enough: U, unknown: U):
     """Serve the requests of the block's running warps until all of them are done.
 
-    Once `enough` consoles of the whole batch are done, the rest are passed on.
+    Once `enough` consoles of the whole batch are done, the others are passed on to threaded code.
     """
     o = ServerLocals()
     o.turn = server
@@ -167,10 +167,9 @@ def run_frames(
     enough: wp.uint32,
     unknown: wp.uint32,
 ):
-    """Run consoles in the first `running` warps of each block, one a lane in their first `lanes` lanes.
+    """Run consoles in the first `running` warps of each block, in the first `lanes` lanes of each; the others serve.
 
-    The other warps serve them. Every block gets warps from all along the order: no SM is left with the
-    longest consoles alone.
+    Every block gets warps from all over the order by work, so that no SM has the longest consoles alone.
     """
     t = U(wp.tid())
     warp = (t % block) >> U(5)
@@ -196,7 +195,7 @@ def run_frames(
 
 @wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def end_frames(batch: Batch, console: wp.array[Console], frames: wp.uint32):
-    """End the launch of every console that has run by `launch_end`, in thread env."""
+    """Call `launch_end` for the console of thread env, unless it is frozen."""
     env = wp.tid()
     if env < 2:
         batch.tail[env] = U(0)
@@ -215,9 +214,9 @@ def launch(
     idle_skip: bool,
     run_tail: Callable[[], None] | None = None,
 ) -> None:
-    """Run every console for `frames` frames; needs serving warps, without which it would never end.
+    """Run every console for `frames` frames; `shape` needs serving warps, without which it would never end.
 
-    `run_tail`: runs the last `shape.tail` consoles after they were passed on; without it none is.
+    `run_tail` runs the last `shape.tail` consoles in threaded code; None: all stay on the data path.
     """
     assert shape.serving
     assert buttons.device.is_cuda

@@ -1,7 +1,7 @@
-"""Data path on a CPU: each console in a thread of its own, which serves it as well.
+"""Data path on a CPU: each console runs in a thread of its own, which also serves its requests.
 
-So tests without a GPU cover the code of sm83/data_path.py, and it counts the executed places of a ROM (ADR
-17). A Warp module of its own: a CPU need not compile the kernel of a GPU's launch.
+So tests without a GPU cover the code of sm83/data_path.py, and it counts the executed places of a ROM (ADR 17). It is a
+Warp module of its own: a CPU need not compile the kernel of a GPU's launch.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from emulator.state.batch import Batch, Console
 
 @wp.struct
 class Place:
-    """Place of a console's execution in its ROM."""
+    """ROM offset that a console executes, for counting."""
 
     at: wp.uint32
     behind: wp.uint32  # place of the instruction behind the last one
@@ -41,9 +41,9 @@ class Place:
 
 @wp.func(inline=True)
 def count_place(s: wp.ref[Place], r: wp.ref[Registers], rom_base: U, counts: wp.array2d[wp.uint32]):
-    """Count the instruction at PC, whose row is loaded, as executed, and as arrived at if not from the one in front.
+    """Count the instruction at PC as executed, and also as arrived at unless the one before it was executed last.
 
-    One that restarts with its operand counts once.
+    An instruction that is restarted with its memory operand counts once.
     """
     if goes_on(r) and r.given == U(0):
         s.at = r.pc + wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low) - rom_base
@@ -60,10 +60,10 @@ def count_place(s: wp.ref[Place], r: wp.ref[Registers], rom_base: U, counts: wp.
 def run_alone(
     batch: Batch, console: wp.array[Console], idle_skip: wp.uint32, enough: wp.uint32, counts: wp.array2d[wp.uint32]
 ):
-    """Run each console in thread env, which also serves it.
+    """Run the console of thread env and serve its requests, to the end of the launch.
 
-    `counts`: of each byte of the first ROM, how often it was executed and arrived at, and behind the last
-    byte the number of service requests; may be empty.
+    `counts`: row 0, how often each byte of the first ROM was executed; row 1, how often it was arrived at by anything
+    but the instruction before; behind the last byte the number of service requests; may be empty.
     """
     env = U(wp.tid())
     s = Place()

@@ -16,25 +16,25 @@ WORK_PER_BIN = wp.constant(24)  # instructions a frame; the last bin takes all b
 
 @wp.func
 def work_bin(work: wp.uint32, frames: wp.uint32) -> int:
-    """Return the bin of a console that executed `work` instructions in `frames` frames; 0 is the longest."""
+    """Return the bin (0: most work) of a console that executed `work` instructions in `frames` frames."""
     return I(U(BINS - 1) - wp.min(work / (frames * U(WORK_PER_BIN)), U(BINS - 1)))
 
 
 @wp.kernel(enable_backward=False)
 def clear_bins(counts: wp.array[wp.int32]):
-    """Clear bin i in thread i."""
+    """Set the count of bin i to 0 in thread i."""
     counts[wp.tid()] = 0
 
 
 @wp.kernel(enable_backward=False)
 def count_bins(console: wp.array[Console], frames: wp.uint32, counts: wp.array[wp.int32]):
-    """Count the console of thread env in its bin."""
+    """Add the console of thread env to the count of its bin."""
     wp.atomic_add(counts, work_bin(console[wp.tid()].work, frames), 1)
 
 
 @wp.kernel(enable_backward=False)
 def sum_bins(counts: wp.array[wp.int32], places: wp.array[wp.int32]):
-    """Compute the first place of bin i in thread i."""
+    """Compute in thread i the position in the order of the first console of bin i, from the counts."""
     bin_index = wp.tid()
     total = int(0)
     for k in range(BINS):
@@ -44,14 +44,14 @@ def sum_bins(counts: wp.array[wp.int32], places: wp.array[wp.int32]):
 
 @wp.kernel(enable_backward=False)
 def fill_order(batch: Batch, console: wp.array[Console], frames: wp.uint32, places: wp.array[wp.int32]):
-    """Take the next place of its bin for the console of thread env."""
+    """Put the console of thread env at the next free position of its bin."""
     env = wp.tid()
     place = wp.atomic_add(places, work_bin(console[env].work, frames), 1)
     batch.order[place] = env
 
 
 class WorkOrder:
-    """Order of the consoles by work, with two small arrays; `sort` allocates nothing and does not wait."""
+    """Sorter of the consoles by work, with its two small arrays; `sort` neither allocates nor waits for the device."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -59,7 +59,7 @@ class WorkOrder:
         self.places = wp.zeros(BINS, dtype=wp.int32, device=device)
 
     def sort(self, batch: Batch, frames: int) -> None:
-        """Fill `batch.order` from the work of the last launch, which ran `frames` frames."""
+        """Write the envs to `batch.order`, most work first, by the last launch, which ran `frames` frames."""
         n = int(batch.num_envs)
         console = batch.console
         wp.launch(clear_bins, dim=BINS, inputs=[self.counts], device=self.device)

@@ -42,7 +42,10 @@ class BusLocals:
 
 @wp.func
 def io_read(c: wp.ref[Console], mem: Q, rom: Q, register: U, t: U) -> U:
-    """Read FF00-FFFF; `c.stable` becomes the time until which the value certainly stays."""
+    """Return register FF00 + `register` as the CPU reads it in the M-cycle that ends at `t`.
+
+    `c.stable` becomes the time until which the value certainly stays the same.
+    """
     o = BusLocals()
     o.value = U(0xFF)
     began = t - U(1)
@@ -83,7 +86,7 @@ def io_read(c: wp.ref[Console], mem: Q, rom: Q, register: U, t: U) -> U:
 
 @wp.func
 def div_write(c: wp.ref[Console], mem: Q, t: U):
-    """Clear DIV, by any write to it; timer, serial clock and frame sequencer may see an edge."""
+    """Apply a write to DIV, which clears the divider: timer, serial clock and APU frame sequencer may see an edge."""
     o = BusLocals()
     o.edges = U(0)
     if c.serial_active != U(0):
@@ -95,9 +98,9 @@ def div_write(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=True)
 def io_write_here(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) -> U:
-    """Write FF00-FFFF, after all events due before; return 1 if that may have moved the deadline.
+    """Write register FF00 + `register`, after all events due before; return 1 if the deadline may have moved.
 
-    The caller must then set the deadline anew.
+    The caller must then compute it anew.
     """
     o = BusLocals()
     began = t - U(1)
@@ -124,13 +127,13 @@ def io_write_here(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: 
 
 @wp.func(inline=False)
 def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) -> U:
-    """Write FF00-FFFF like `io_write_here`, as a call, which keeps hot code short."""
+    """Call `io_write_here` without inlining it, which keeps hot code short."""
     return io_write_here(c, mem, rom, register, value, t)
 
 
 @wp.func(inline=False)
 def write_low_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
-    """Write FF01-FF0F: serial port, timer, IF."""
+    """Write register FF01-FF0F (serial port, timer, IF) in the M-cycle that ends at `t`."""
     began = t - U(1)
     if register == U(io.IF):
         ppu_before_if_write(c, mem, t)
@@ -147,7 +150,10 @@ def write_low_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
 
 @wp.func
 def oam_read(c: wp.ref[Console], mem: Q, a: U, t: U, bug: U) -> U:
-    """Read FE00-FEFF. Outside the 160 bytes a DMG returns 00, and FF while OAM is blocked."""
+    """Return the byte at FE00-FEFF as the CPU reads it: FF while OAM is blocked, 00 beyond its 160 bytes.
+
+    `bug`: kind of OAM corruption that the access causes in mode 2.
+    """
     o = BusLocals()
     o.value = U(0xFF)
     c.stable = t
@@ -169,7 +175,10 @@ def oam_write(c: wp.ref[Console], mem: Q, a: U, value: U, t: U):
 
 @wp.func(inline=False)
 def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
-    """Read one byte for the CPU in the M-cycle that ends at `t`."""
+    """Return the byte at address `a` as the CPU reads it in the M-cycle that ends at `t`.
+
+    `bug`: kind of OAM corruption that the access causes in mode 2.
+    """
     o = BusLocals()
     o.value = U(0xFF)
     if is_flat(c):
@@ -202,7 +211,7 @@ def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
 
 @wp.func(inline=False)
 def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
-    """Write one byte from the CPU in the M-cycle that ends at `t`."""
+    """Write `value` to address `a` as the CPU does in the M-cycle that ends at `t`."""
     if is_flat(c):
         st8(address_in(c, mem, rom, a), value)
     else:
@@ -230,7 +239,7 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
 
 @wp.func
 def peek_bus(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U) -> U:
-    """Return the byte at `a` without blocking, conflicts or side effects."""
+    """Return the byte at address `a` without access blocking, bus conflicts or side effects."""
     o = BusLocals()
     o.value = U(0)
     if a == U(P1):

@@ -27,14 +27,17 @@ class EventLocals:
 
 @wp.func
 def next_but_dma(c: wp.ref[Console]) -> int:
-    """Return the earliest time at which anything but the end of an OAM DMA or of the launch comes due."""
+    """Return the time of the next event of PPU, timer, serial port or the release of the buttons.
+
+    The ends of an OAM DMA and of the launch are not included.
+    """
     due = wp.min(I(c.ppu_next), I(c.timer_next))
     return wp.min(wp.min(due, I(c.serial_end)), I(c.release_at))
 
 
 @wp.func
 def next_due(c: wp.ref[Console]) -> U:
-    """Return the earliest time at which something happens without the CPU, or the launch ends."""
+    """Return the time of the next hardware event or of the launch's end, whichever comes first."""
     o = EventLocals()
     o.due = wp.min(next_but_dma(c), I(c.launch_end))
     if c.dma_state != U(0) and c.run_state == U(RUNNING):
@@ -44,7 +47,7 @@ def next_due(c: wp.ref[Console]) -> U:
 
 @wp.func
 def shows_end(c: wp.ref[Console]) -> wp.bool:
-    """Return whether the instruction after the EI may end together with the launch: `settle_ei` then checks it.
+    """Return whether the instruction after an EI may end together with the launch; `settle_ei` then sets IME.
 
     Otherwise IME counts as on from that time without further work.
     """
@@ -53,7 +56,10 @@ def shows_end(c: wp.ref[Console]) -> wp.bool:
 
 @wp.func(inline=False)
 def set_deadline(c: wp.ref[Console], mem: Q, t: U):
-    """Store the earliest time at which the CPU must stop for something else."""
+    """Compute `c.deadline`, the time at which the CPU must stop for an event, an interrupt or the launch's end.
+
+    `t` is the present time.
+    """
     set_deadline_here(c, mem, t)
 
 
@@ -77,7 +83,7 @@ def set_deadline_here(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def let_happen(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Run the events due at or before `t`; the deadline stays unchanged."""
+    """Run the events due at or before `t`, without computing the deadline anew."""
     # Mostly nothing is due. The lanes of a warp for which something is reconverge after it.
     if is_due(c, t):
         happen(c, mem, rom, t)
@@ -92,7 +98,7 @@ def is_due(c: wp.ref[Console], t: U) -> wp.bool:
 
 @wp.func(inline=False)
 def happen(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Run all events due at or before `t`, of which there is at least one."""
+    """Run all hardware events due at or before `t`, of which there is at least one."""
     happen_here(c, mem, rom, t)
 
 
@@ -114,6 +120,6 @@ def happen_here(c: wp.ref[Console], mem: Q, rom: Q, t: U):
 
 @wp.func
 def catch_up(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Run the events due at or before `t`, then set the deadline."""
+    """Run the events due at or before `t`, then compute the deadline."""
     let_happen(c, mem, rom, t)
     set_deadline(c, mem, t)

@@ -30,7 +30,10 @@ def joypad_lines(select: U, buttons: U) -> U:
 
 @wp.func
 def joypad_settle(c: wp.ref[Console], mem: Q, t: U):
-    """Deselect the rows whose lines have risen by time `t`; undo `joypad_show`."""
+    """Complete a pending deselection of button rows if their lines have risen by time `t`.
+
+    Then, or if `joypad_show` has stored a read value for them, P1's byte in the memory row becomes a selection again.
+    """
     if c.joypad_target != U(0):
         if I(t - c.joypad_settles) >= I(0):
             io_set(mem, U(io.P1), c.joypad_target & U(0x30))
@@ -43,9 +46,9 @@ def joypad_settle(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def joypad_show(c: wp.ref[Console], mem: Q):
-    """Store P1's read value in the row (two bits that a selection never has): reads then need no call.
+    """Store P1's read value in the memory row, marked by SETTLED, so that reads need no call.
 
-    Not while a deselected row still shows a held button: its value will soon change.
+    Nothing is stored while a deselected row still shows a held button: the value will soon change.
     """
     follows = io_get(mem, U(io.P1)) & U(0x30)
     lines = joypad_lines(follows, c.buttons)
@@ -58,7 +61,7 @@ def joypad_show(c: wp.ref[Console], mem: Q):
 
 @wp.func
 def joypad_read(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """Read P1 in the M-cycle that begins at `t`; `c.stable` becomes the time until which it stays."""
+    """Return P1 as read in the M-cycle that begins at `t`; `c.stable` becomes the time until which it holds."""
     joypad_settle(c, mem, t)
     follows = io_get(mem, U(io.P1)) & U(0x30)
     lines = joypad_lines(follows, c.buttons)
@@ -71,9 +74,9 @@ def joypad_read(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func
 def joypad_change(c: wp.ref[Console], mem: Q, select: U, buttons: U) -> U:
-    """Set the lines by `select` and the held buttons; one that falls requests the interrupt.
+    """Store the row selection `select` and the held `buttons`; a falling line requests the joypad interrupt.
 
-    Returns the lines that fell.
+    Returns the lines that fell, as bits.
     """
     before = joypad_lines(io_get(mem, U(io.P1)), c.buttons)
     after = joypad_lines(select, buttons)
@@ -87,14 +90,14 @@ def joypad_change(c: wp.ref[Console], mem: Q, select: U, buttons: U) -> U:
 
 @wp.func
 def joypad_hold(c: wp.ref[Console], mem: Q, buttons: U, t: U):
-    """Hold exactly `buttons` from time `t` on."""
+    """Set the held buttons to exactly the mask `buttons` from time `t` on."""
     joypad_settle(c, mem, t)
     joypad_change(c, mem, io_get(mem, U(io.P1)), buttons)
 
 
 @wp.func
 def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
-    """Write P1 in the M-cycle that begins at `t`; return the lines that fell."""
+    """Write `value` to P1 in the M-cycle that begins at `t`; return the lines that fell, as bits."""
     joypad_settle(c, mem, t)
     wanted = value & U(0x30)
     follows = io_get(mem, U(io.P1))
@@ -114,5 +117,5 @@ def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
 
 @wp.func
 def joypad_rest(mem: Q):
-    """Reduce the row's byte to the selection, its form between launches."""
+    """Reduce P1's byte in the memory row to its selection bits, the form that it has between launches."""
     io_set(mem, U(io.P1), io_get(mem, U(io.P1)) & U(0x30))

@@ -26,7 +26,7 @@ class DmaLocals:
 
 @wp.func
 def dma_end(c: wp.ref[Console]) -> U:
-    """Return the time at which the last byte's M-cycle is over."""
+    """Return the time at which the transfer's last M-cycle is over."""
     return c.dma_start + U(OAM_SIZE)
 
 
@@ -39,7 +39,7 @@ def dma_running(c: wp.ref[Console], t: U) -> wp.bool:
 
 @wp.func(inline=False)
 def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Copy the bytes whose M-cycles have ended at time `t`; finish after the last."""
+    """Copy all bytes whose M-cycles have ended by time `t`; end the transfer after the last one."""
     o = DmaLocals()
     o.target = U(0)
     if I(t - c.dma_start) > I(0):
@@ -68,7 +68,7 @@ def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
 
 @wp.func
 def dma_begin(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
-    """Apply the immediate effects of a write to FF46 at time `t`; return the transfer's source."""
+    """Apply the immediate effects of a write of `value` to FF46 at `t`; return the transfer's source address."""
     io_set(mem, U(io.DMA), value)
     source = value << U(8)
     ppu_oam_dma_begin(c, mem, t)
@@ -77,7 +77,7 @@ def dma_begin(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
 
 @wp.func
 def dma_request(c: wp.ref[Console], source: U, t: U):
-    """Request a transfer from `source` at time `t`."""
+    """Schedule a transfer from address `source`, as after a write to FF46 at time `t`."""
     c.dma_state = U(1)
     c.dma_source = source
     c.dma_start = t + U(1)
@@ -97,13 +97,13 @@ def dma_write(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
 
 @wp.func
 def dma_copies_whole(source: U) -> wp.bool:
-    """Return whether all bytes can be copied at once: not from cartridge RAM, which may be closed, or a clock."""
+    """Return whether all 160 bytes can be copied at once: not from cartridge RAM, which may be disabled or a clock."""
     return (source & U(0xE000)) != U(0xA000)
 
 
 @wp.func
 def dma_whole(c: wp.ref[Console], mem: Q, rom: Q, source: U, t: U):
-    """Copy a whole transfer, which is over at `t` and whose beginning had no visible effect."""
+    """Copy a whole transfer that ends at `t` and of which the program has noticed nothing."""
     ppu_oam_dma(c, mem, t)
     copy160(mem + Q(U(ROW_OAM)), address_in(c, mem, rom, source))
     c.fast = c.fast & (ALL_ONES ^ ANY_PLAIN)  # the result of `update_map`
@@ -111,14 +111,14 @@ def dma_whole(c: wp.ref[Console], mem: Q, rom: Q, source: U, t: U):
 
 @wp.func
 def dma_holds_oam(c: wp.ref[Console], t: U) -> wp.bool:
-    """Return whether the transfer holds OAM in the M-cycle that ends at `t`."""
+    """Return whether the transfer blocks the CPU's access to OAM in the M-cycle that ends at `t`."""
     older = c.dma_blocked != U(0) and I(t - c.dma_start) <= I(0)
     return dma_running(c, t) or (c.dma_state != U(0) and older)
 
 
 @wp.func
 def dma_conflict(c: wp.ref[Console], a: U, t: U) -> wp.bool:
-    """Return whether a CPU access to `a` meets the transfer on the same bus (VRAM has its own)."""
+    """Return whether a CPU access to `a` uses the bus that the transfer reads from (VRAM has its own)."""
     running = dma_running(c, t)
     source_in_vram = (c.dma_source & U(0xE000)) == U(VRAM)
     access_in_vram = (a & U(0xE000)) == U(VRAM)
@@ -127,5 +127,5 @@ def dma_conflict(c: wp.ref[Console], a: U, t: U) -> wp.bool:
 
 @wp.func
 def dma_byte(c: wp.ref[Console], mem: Q, rom: Q, t: U) -> U:
-    """Return the byte in transfer during the M-cycle that ends at `t`."""
+    """Return the byte that the transfer copies in the M-cycle that ends at `t`."""
     return peek_memory(c, mem, rom, c.dma_source + (t - U(1) - c.dma_start), t)

@@ -17,7 +17,7 @@ HALF_PERIOD_SHIFT = 6  # the serial clock toggles every 64 M-cycles of the divid
 
 @wp.func
 def serial_edges(c: wp.ref[Console], t: U) -> U:
-    """Return the half-periods since the transfer started, at most 16."""
+    """Return the number of half-periods of the serial clock since the transfer started, at most 16."""
     zero = c.div_zero
     edges = ((t - zero) >> U(HALF_PERIOD_SHIFT)) - ((c.serial_start - zero) >> U(HALF_PERIOD_SHIFT))
     return wp.min(edges + c.serial_edges, U(16))
@@ -25,7 +25,7 @@ def serial_edges(c: wp.ref[Console], t: U) -> U:
 
 @wp.func
 def serial_retime(c: wp.ref[Console], t: U, edges: U):
-    """Continue a transfer that has seen `edges` half-periods at time `t`."""
+    """Compute the transfer's end anew if it has had `edges` half-periods at time `t`."""
     zero = c.div_zero
     c.serial_start = t
     c.serial_edges = edges
@@ -57,7 +57,7 @@ def serial_data(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func
 def serial_finish(c: wp.ref[Console], mem: Q, t: U):
-    """Finish a transfer: SB is all ones, SC bit 7 clears, the interrupt is requested."""
+    """End a transfer at time `t`: SB becomes FF, SC bit 7 is cleared, the interrupt is requested."""
     io_set(mem, U(io.SB), U(255))
     io_set(mem, U(io.SC), io_get(mem, U(io.SC)) & U(0x7F))
     c.serial_active = U(0)
@@ -67,6 +67,9 @@ def serial_finish(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def serial_div_write(c: wp.ref[Console], edges_before: U, t: U):
-    """Re-time a running transfer after the divider was cleared (`div_zero` is already new)."""
+    """Compute the end of a running transfer anew after a write to DIV; `div_zero` is already the new one.
+
+    `edges_before`: half-periods counted before the write.
+    """
     if c.serial_active != U(0):
         serial_retime(c, t, wp.min(edges_before, U(16)))

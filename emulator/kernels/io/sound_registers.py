@@ -69,7 +69,7 @@ def set_length(c: wp.ref[Console], channel: U, length: U):
 
 @wp.func
 def clock_length(c: wp.ref[Console], channel: U, clocks: U):
-    """Count an enabled length counter down; the channel ends with it."""
+    """Decrement an enabled length counter `clocks` times; at 0 its channel is turned off."""
     length = get_length(c, channel)
     if ((c.apu_status >> (U(4) + channel)) & U(1)) != U(0) and length != U(0):
         left = length - wp.min(length, clocks)
@@ -80,7 +80,7 @@ def clock_length(c: wp.ref[Console], channel: U, clocks: U):
 
 @wp.func
 def sweep_frequency(c: wp.ref[Console], mem: Q) -> U:
-    """Return the next frequency of channel 1; a value above 2047 turns the channel off."""
+    """Return channel 1's next frequency by its sweep; a value above 2047 turns the channel off."""
     register = io_get(mem, U(io.NR10))
     shadow = c.apu_sweep_shadow
     delta = shadow >> (register & U(7))
@@ -113,7 +113,7 @@ def clock_sweep(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def sequencer_steps(c: wp.ref[Console], mem: Q, edges: U):
-    """Run `edges` events of the frame sequencer: length at even steps, sweep at 2 and 6."""
+    """Run `edges` steps of the frame sequencer: length counters at even steps, sweep at 2 and 6."""
     o = ApuLocals()
     o.count = edges
     while o.count > U(0) and c.apu_skip != U(0):
@@ -171,7 +171,7 @@ def apu_sync(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def wave_byte(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """Return the I/O register of the wave byte that the CPU reaches while channel 3 plays; 0 = none.
+    """Return the number of the wave RAM register that the CPU can access while channel 3 plays; 0: none.
 
     A DMG grants access only in the very tick in which the channel reads.
     """
@@ -182,7 +182,7 @@ def wave_byte(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func(inline=False)
 def apu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
-    """Read FF10-FF3F."""
+    """Return register FF10-FF3F as the CPU reads it at time `t`."""
     o = ApuLocals()
     apu_sync(c, mem, t)
     if register >= U(io.WAVE_RAM):
@@ -205,8 +205,10 @@ def apu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
 
 @wp.func
 def corrupt_wave_ram(c: wp.ref[Console], mem: Q):
-    """Damage the first bytes of wave RAM, as a DMG does on a trigger in the tick before a sample is read.
-    (blargg dmg_sound 10-wave trigger while on)"""
+    """Corrupt the first bytes of wave RAM, as a DMG does on a trigger in the tick before a sample is read.
+
+    (blargg dmg_sound 10-wave trigger while on)
+    """
     offset = ((c.apu_wave_index + U(1)) >> U(1)) & U(15)
     if offset < U(4):
         io_set(mem, U(io.WAVE_RAM), io_get(mem, U(io.WAVE_RAM) + offset))
@@ -238,7 +240,7 @@ def dac_is_on(mem: Q, channel: U) -> wp.bool:
 
 @wp.func(inline=False)
 def write_control(c: wp.ref[Console], mem: Q, channel: U, value: U, t: U):
-    """Write NRx4: trigger (bit 7) and length enable (bit 6)."""
+    """Write NRx4 of `channel`: trigger (bit 7) and length enable (bit 6)."""
     full = wp.where(channel == U(2), U(256), U(64))
     enabled = U(0x10) << channel
     trigger = (value & U(0x80)) != U(0)
@@ -272,7 +274,7 @@ def write_control(c: wp.ref[Console], mem: Q, channel: U, value: U, t: U):
 
 @wp.func
 def write_power(c: wp.ref[Console], mem: Q, value: U, t: U):
-    """Write NR52: off clears every register; lengths survive on a DMG, wave RAM always does."""
+    """Write NR52: turning the APU off clears every register, but not the length counters (on a DMG) and wave RAM."""
     was_on = power_is_on(mem)
     if was_on and (value & U(0x80)) == U(0):
         for register in range(io.NR10, io.NR52):
@@ -295,7 +297,7 @@ def write_power(c: wp.ref[Console], mem: Q, value: U, t: U):
 
 @wp.func
 def write_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
-    """Write NR10-NR51 while the power is on."""
+    """Write `value` to register NR10-NR51 at time `t`, with the power on."""
     channel = (register - U(io.NR10)) / U(5)
     place = register - U(io.NR10) - channel * U(5)
     io_set(mem, register, value)
@@ -315,9 +317,9 @@ def write_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
 
 @wp.func
 def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, value: U) -> wp.bool:
-    """Return whether a write with the power on leads to the same state before as after `apu_sync`.
+    """Return whether a register write gives the same state with and without a preceding `apu_sync`.
 
-    Then neither the frame sequencer nor the wave channel would meanwhile read or change the same state.
+    That is so if neither the frame sequencer nor the wave channel reads or changes what the write changes.
     """
     o = ApuLocals()
     wave_off = (c.apu_status & U(4)) == U(0)
@@ -341,7 +343,7 @@ def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, v
 
 @wp.func
 def apu_store(c: wp.ref[Console], mem: Q, register: U, value: U) -> wp.bool:
-    """Write FF10-FF3F if the time does not matter; return False, with nothing done, if it does."""
+    """Write FF10-FF3F without `apu_sync` if that gives the same state; else return False, with nothing done."""
     channel = (register - U(io.NR10)) / U(5)
     place = register - U(io.NR10) - channel * U(5)
     plain = power_is_on(mem) and is_timeless(c, mem, register, channel, place, value)
@@ -359,7 +361,7 @@ def apu_store(c: wp.ref[Console], mem: Q, register: U, value: U) -> wp.bool:
 
 @wp.func(inline=False)
 def apu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
-    """Write FF10-FF3F; register 04 stands for the divider reset that is about to happen."""
+    """Write FF10-FF3F at time `t`; `register` 04 stands for a write to DIV that is about to clear the divider."""
     o = ApuLocals()
     apu_sync(c, mem, t)
     if register == U(io.DIV):

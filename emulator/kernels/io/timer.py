@@ -33,7 +33,7 @@ def timer_shift(tac: U) -> U:
 
 @wp.func(inline=False)
 def timer_sync(c: wp.ref[Console], mem: Q, t: U):
-    """Advance TIMA, IF and the time of the next reload to time `t`."""
+    """Advance TIMA to time `t`, request its interrupts, and compute the time of the next reload."""
     o = TimerLocals()
     mark = c.tima_mark
     tac = io_get(mem, U(io.TAC))
@@ -87,7 +87,7 @@ def timer_signal(c: wp.ref[Console], tac: U, t: U) -> U:
 
 @wp.func
 def timer_increment(c: wp.ref[Console], mem: Q):
-    """Count one extra falling edge at `tima_mark`, made by a write to DIV or TAC."""
+    """Increment TIMA at `tima_mark` for a falling edge caused by a write to DIV or TAC."""
     tima = (io_get(mem, U(io.TIMA)) + U(1)) & U(255)
     io_set(mem, U(io.TIMA), tima)
     if tima == U(0):
@@ -102,7 +102,7 @@ def div_read(c: wp.ref[Console], t: U) -> U:
 
 @wp.func
 def timer_div_write(c: wp.ref[Console], mem: Q, t: U):
-    """Clear the divider, by any write to DIV; a high selected bit falls and ticks TIMA."""
+    """Clear the divider after a write to DIV; a selected bit that was 1 falls, which increments TIMA."""
     timer_sync(c, mem, t)
     if timer_signal(c, io_get(mem, U(io.TAC)), t) != U(0):
         timer_increment(c, mem)

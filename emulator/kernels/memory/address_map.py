@@ -1,4 +1,4 @@
-"""Address map without I/O: the place of each byte of ROM, VRAM, WRAM and cartridge RAM."""
+"""Address map without I/O: from a Game Boy address to the machine address of ROM, VRAM, WRAM or cartridge RAM."""
 
 import warp as wp
 
@@ -10,7 +10,11 @@ from emulator.state.batch import Console
 
 @wp.func(inline=True)
 def plain_address(a: U, rom: Q, mem: Q, rom_low: U, rom_high: U, ram_offset: U) -> Q:
-    """Return the machine address of a byte that needs no call (ROM, VRAM, cartridge RAM, WRAM, HRAM)."""
+    """Return the machine address of the byte at Game Boy address `a`, for memory that is accessed directly.
+
+    That is ROM, VRAM, cartridge RAM, WRAM and HRAM. `rom`, `mem`: base addresses of the ROM blob and the memory row;
+    `rom_low`, `rom_high`, `ram_offset`: offsets of the mapped banks in them.
+    """
     in_rom = a + wp.where(a >= U(0x4000), rom_high, rom_low)
     in_row = a - U(ROW_ORIGIN) + wp.where((a & U(0xE000)) == U(CART_RAM), ram_offset, U(0))
     return wp.where(a < U(VRAM), rom, mem) + Q(wp.where(a < U(VRAM), in_rom, in_row))
@@ -18,13 +22,13 @@ def plain_address(a: U, rom: Q, mem: Q, rom_low: U, rom_high: U, ram_offset: U) 
 
 @wp.func
 def fast_bits(fast: U, a: U) -> U:
-    """Return `fast` shifted to `a`: bit 0 is set if a read needs no call, bit 16 if a write needs none."""
+    """Return `fast` shifted by the page of address `a`: bit 0: direct reads are allowed, bit 16: direct writes are."""
     return fast >> wp.where(a - U(HRAM) < U(0x7F), U(8), a >> U(13))
 
 
 @wp.func
 def address_in(c: wp.ref[Console], mem: Q, rom: Q, a: U) -> Q:
-    """Return `plain_address` with the banks of console `c`."""
+    """Return the machine address of the byte at Game Boy address `a` with the banks of console `c`."""
     return plain_address(a, rom, mem, c.rom_low, c.rom_high, c.ram_offset)
 
 
@@ -35,7 +39,7 @@ class MemoryLocals:
 
 @wp.func
 def peek_memory(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U) -> U:
-    """Return the byte at `a` as a bus master other than the CPU sees it; E000-FFFF mirrors WRAM."""
+    """Return the byte at `a` as an OAM DMA would read it at time `t`; E000-FFFF mirrors WRAM."""
     o = MemoryLocals()
     if (a & U(0xE000)) == U(CART_RAM):
         o.value = cart_ram_read(c, mem, a, t)
@@ -46,5 +50,5 @@ def peek_memory(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U) -> U:
 
 @wp.func
 def is_flat(c: wp.ref[Console]) -> wp.bool:
-    """Return whether all 64 KiB are RAM (CPU test vectors)."""
+    """Return whether the cartridge is 64 KiB of RAM (CPU test vectors)."""
     return c.mapper == U(FLAT)

@@ -1,8 +1,8 @@
-"""Page FF of a console's row: registers by number, and their raw bytes.
+"""I/O registers by number (page FF of the memory row), and access to their stored bytes.
 
-A register has three names, one for each form of its place: `STAT` of emulator.constants is an address, FF41;
-`STAT` here its number, 41, as the bus passes it on; `ROW_STAT` its place in the memory row, where the PPU
-reads it. https://gbdev.io/pandocs/Hardware_Reg_List.html
+A register has three names, for the three ways to locate it: `STAT` of emulator.constants is an address, FF41; `STAT`
+here its number, 41, as the bus passes it on; `ROW_STAT` its offset in the memory row, where the PPU reads it.
+https://gbdev.io/pandocs/Hardware_Reg_List.html
 """
 
 import warp as wp
@@ -40,7 +40,7 @@ LYC = k.LYC - k.IO
 DMA = k.DMA - k.IO
 WY = k.WY - k.IO
 END = k.WX + 1 - k.IO
-"""Number after the last register."""
+"""Number after that of the last register, WX."""
 HRAM = k.HRAM - k.IO
 IE = k.IE - k.IO
 
@@ -56,17 +56,17 @@ ROW_WX = k.WX - k.ROW_ORIGIN
 
 @wp.func
 def io_get(mem: Q, register: U) -> U:
-    """Return the raw byte of the register of that number from the memory row."""
+    """Return the byte that the memory row holds for I/O register FF00 + `register`."""
     return ld8(mem + Q(U(k.ROW_IO) + register))
 
 
 @wp.func
 def io_set(mem: Q, register: U, value: U):
-    """Store the raw byte of the register of that number."""
+    """Store a byte in the memory row for I/O register FF00 + `register`, without side effects."""
     st8(mem + Q(U(k.ROW_IO) + register), value)
 
 
 @wp.func
 def request_interrupt(mem: Q, bits: U):
-    """Set INTERRUPT_* bits of IF."""
+    """Request interrupts by setting INTERRUPT_* bits of IF."""
     io_set(mem, U(IF), io_get(mem, U(IF)) | bits)

@@ -39,7 +39,7 @@ class MapLocals:
 
 @wp.func(inline=False)
 def update_map(c: wp.ref[Console]):
-    """Derive `fast`, `rom_low`, `rom_high` and `ram_offset` from the mapper and DMA state."""
+    """Compute `fast`, `rom_low`, `rom_high` and `ram_offset`, the mapped banks, from mapper registers and OAM DMA."""
     o = MapLocals()
     kind = c.mapper
     o.low = U(0)
@@ -97,7 +97,7 @@ def mbc3_write(c: wp.ref[Console], address: U, value: U, t: U):
 
 @wp.func(inline=True)
 def chosen_bank(c: wp.ref[Console], a: U, value: U, five_bits: wp.bool) -> U:
-    """Return the ROM bank after a write to 2000-3FFF of MBC1 (whose register has `five_bits`), MBC3, MBC5."""
+    """Return the ROM bank number that a write of `value` to 2000-3FFF selects on MBC1 (`five_bits`), MBC3 or MBC5."""
     old = c.rom_bank
     mask = wp.where(five_bits, U(31), wp.where(c.rom_banks > U(128), U(255), U(127)))
     low = wp.where(a < U(0x3000), (old & U(0x100)) | value, old & U(0xFF))
@@ -107,15 +107,15 @@ def chosen_bank(c: wp.ref[Console], a: U, value: U, five_bits: wp.bool) -> U:
 
 @wp.func(inline=True)
 def switches_bank(c: wp.ref[Console]) -> wp.bool:
-    """Return whether a write to 2000-3FFF only chooses the ROM bank at 4000."""
+    """Return whether on this mapper a write to 2000-3FFF only selects the ROM bank at 4000."""
     return c.mapper == U(MBC1) or c.mapper == U(MBC3) or c.mapper == U(MBC5)
 
 
 @wp.func(inline=True)
 def switch_bank(c: wp.ref[Console], a: U, value: U):
-    """Choose the ROM bank at 4000 by a write to 2000-3FFF, in code short enough to be inlined.
+    """Select the ROM bank at 4000 by a write to 2000-3FFF.
 
-    The result is that of `update_map`, whose calls and branches are too slow here.
+    The result is that of `update_map`, in code short enough to be inlined.
     """
     kind = c.mapper
     bank = chosen_bank(c, a, value, kind == U(MBC1))
@@ -127,7 +127,7 @@ def switch_bank(c: wp.ref[Console], a: U, value: U):
 
 @wp.func(inline=False)
 def mapper_write(c: wp.ref[Console], address: U, value: U, t: U):
-    """Write 0000-7FFF from the CPU."""
+    """Write a mapper register: a CPU write to 0000-7FFF at time `t`."""
     kind = c.mapper
     if kind == U(MBC2):
         # Address bit 8 tells the two registers apart.
@@ -155,7 +155,10 @@ def mapper_write(c: wp.ref[Console], address: U, value: U, t: U):
 
 @wp.func
 def cart_ram_place(c: wp.ref[Console], address: U) -> U:
-    """Return the row offset of a byte of cartridge RAM: small RAMs repeat in their 8 KiB window."""
+    """Return the offset in the memory row of the cartridge RAM byte at A000-BFFF `address`.
+
+    RAM smaller than 8 KiB repeats within that range.
+    """
     small = address & (wp.max(c.ram_size, U(1)) - U(1))
     large = (address & U(0x1FFF)) + c.ram_offset
     return U(ROW_CART_RAM) + wp.where(c.ram_size < U(0x2000), small, large)
@@ -168,7 +171,7 @@ class CartLocals:
 
 @wp.func(inline=False)
 def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
-    """Read A000-BFFF: while disabled or absent, the last value on the data bus."""
+    """Return the byte at A000-BFFF; with RAM disabled or absent, the last value on the data bus."""
     o = CartLocals()
     o.value = c.open_bus
     if c.ram_enabled != U(0):
@@ -186,7 +189,7 @@ def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
 
 @wp.func(inline=False)
 def cart_ram_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
-    """Write A000-BFFF."""
+    """Write `value` to A000-BFFF; ignored if cartridge RAM is disabled or absent."""
     if c.ram_enabled != U(0):
         no_bank = c.has_rtc != U(0) and c.ram_bank > U(3) and c.ram_size <= U(0x8000)
         if c.has_rtc != U(0) and c.ram_bank >= U(8):

@@ -48,10 +48,10 @@ def rtc_sync(c: wp.ref[Console], t: U):
 
 @wp.func
 def rtc_latch(c: wp.ref[Console], value: U, t: U):
-    """Write 6000-7FFF: copy the running clock to the readable registers.
+    """Write to 6000-7FFF: copy the running clock to the registers that programs read.
 
-    Programs write 0 and then 1, which every chip takes; an MBC3A takes any value (cpp
-    latch-rtc-test; https://github.com/gbdev/pandocs/pull/637).
+    Programs write 0 and then 1, which every chip accepts; an MBC3A accepts any value (cpp latch-rtc-test;
+    https://github.com/gbdev/pandocs/pull/637).
     """
     rtc_sync(c, t)
     c.rtc_latched_low = c.rtc_seconds | (c.rtc_minutes << U(8)) | (c.rtc_hours << U(16))
@@ -61,7 +61,7 @@ def rtc_latch(c: wp.ref[Console], value: U, t: U):
 
 @wp.func
 def rtc_read(c: wp.ref[Console]) -> U:
-    """Read latched register 08-0C."""
+    """Return the latched value of the selected clock register, 08-0C."""
     o = RtcLocals()
     register = c.ram_bank
     if register <= U(10):
@@ -75,7 +75,7 @@ def rtc_read(c: wp.ref[Console]) -> U:
 
 @wp.func
 def rtc_write(c: wp.ref[Console], value: U, t: U):
-    """Set register 08-0C of the running clock; seconds also restart the sub-second counter."""
+    """Set the selected clock register, 08-0C, of the running clock; seconds also restart the sub-second counter."""
     rtc_sync(c, t)
     register = c.ram_bank
     halted = c.rtc_days & U(RTC_HALT)

@@ -9,8 +9,10 @@ EVEN = wp.constant(wp.uint32(0x55555555))
 
 @wp.struct
 class Counts:
-    """Number of set bits in each 2x2 block, as bit planes; a block's lies at the lower, right one of its two
-    columns."""
+    """Number of set bits in each 2x2 block of one bit plane, itself as bit planes.
+
+    A block's number lies at the bit position of the right one of its two columns.
+    """
 
     ones: wp.uint32
     twos: wp.uint32
@@ -19,7 +21,7 @@ class Counts:
 
 @wp.func
 def count_bits(upper: U, lower: U) -> Counts:
-    """Count the bits of 16 blocks: 32 pixels of two lines that lie below each other."""
+    """Count the set bits of 16 blocks of 2x2: 32 pixels of a line and of the line below it, one bit plane."""
     a = upper & EVEN
     b = (upper >> U(1)) & EVEN
     c = lower & EVEN
@@ -33,7 +35,7 @@ def count_bits(upper: U, lower: U) -> Counts:
 
 @wp.func
 def means(lows: Counts, highs: Counts) -> U:
-    """Return (low bits + 2 * high bits + 2) >> 2 of 16 blocks, two bits each."""
+    """Return the rounded means of 16 blocks, two bits each: (low bits + 2 * high bits + 2) >> 2."""
     carry = lows.twos | highs.ones  # carry of bit 1, where the 2 is added to both
     low = lows.fours ^ highs.twos ^ carry
     high = highs.fours | (lows.fours & highs.twos) | (carry & (lows.fours | highs.twos))
@@ -42,16 +44,16 @@ def means(lows: Counts, highs: Counts) -> U:
 
 @wp.func
 def spread(pairs: U) -> U:
-    """Return the four pairs of bits of a byte as bytes, the top pair first."""
+    """Return the four bit pairs of a byte as the bytes of a word, the top pair in the lowest byte."""
     halves = (pairs >> U(4)) | ((pairs & U(0xF)) << U(16))
     return ((halves >> U(2)) & U(0x00030003)) | ((halves & U(0x00030003)) << U(8))
 
 
 @wp.func
 def means_of_blocks(place: Q) -> U:
-    """Return the means of the 16 blocks from `place` of a packed line on.
+    """Return the means of the 16 blocks whose upper lines begin at address `place` of a packed picture.
 
-    Two bits each, byte by byte as `spread` takes them.
+    Two bits each, in the byte order that `spread` takes.
     """
     lows = count_bits(ld32(place), ld32(place + Q(40)))
     highs = count_bits(ld32(place + Q(20)), ld32(place + Q(60)))

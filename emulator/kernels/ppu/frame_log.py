@@ -66,44 +66,44 @@ FROZEN_DMA = wp.constant(0x3FFFFFF)  # a DMA that stands still while the CPU hal
 
 @wp.func
 def dma_holds(dma: int, dot: int) -> wp.bool:
-    """Return whether at this dot a DMA that started at dot `dma` keeps the PPU from OAM."""
+    """Return whether an OAM DMA that started at dot `dma` blocks the PPU's access to OAM at `dot`."""
     return dma == FROZEN_DMA or (dot >= dma and dot < dma + DMA_DOTS)
 
 
 @wp.func
 def dma_start_of(value: int, dot: int) -> int:
-    """Return the start of the DMA of an R_DMA entry at `dot`."""
+    """Return the start dot of the OAM DMA that a log entry of R_DMA with `value` at `dot` describes."""
     start = wp.where(value == 2, FROZEN_DMA, dot)
     return wp.where(value > 2, dot - 4 * (value - 3), start)
 
 
 @wp.func
 def get8(mem: Q, offset: int) -> int:
-    """Return a byte of the memory row."""
+    """Return the byte at this offset of the memory row."""
     return I(ld8(mem + Q(U(offset))))
 
 
 @wp.func
 def set8(mem: Q, offset: int, value: int):
-    """Store a byte of the memory row."""
+    """Store a byte at this offset of the memory row."""
     st8(mem + Q(U(offset)), U(value))
 
 
 @wp.func
 def get32(mem: Q, offset: int) -> U:
-    """Return an aligned word of the memory row."""
+    """Return the 32-bit word at this offset of the memory row, a multiple of 4."""
     return ld32(mem + Q(U(offset)))
 
 
 @wp.func
 def set32(mem: Q, offset: int, value: U):
-    """Store an aligned word of the memory row."""
+    """Store a 32-bit word at this offset of the memory row, a multiple of 4."""
     st32(mem + Q(U(offset)), value)
 
 
 @wp.func
 def register_number(register: int) -> int:
-    """Return the log number of I/O register FF00 + `register`, or -1 if pictures do not depend on it."""
+    """Return the log's number of I/O register FF00 + `register`, or -1 if pictures do not depend on it."""
     low = register - 0x40
     number = wp.where(low == 0, 0, wp.where(low >= 7, low - 4, low - 1))
     pictures = low == 0 or low == 2 or low == 3 or (low >= 7 and low <= 11)
@@ -112,45 +112,45 @@ def register_number(register: int) -> int:
 
 @wp.func
 def register_address(number: int) -> int:
-    """Return the row offset of the picture register with this log number."""
+    """Return the offset in the memory row of the picture register with this number in the log."""
     low = wp.where(number == 0, 0, wp.where(number >= 3, number + 4, number + 1))
     return ROW_IO + 0x40 + low
 
 
 @wp.func
 def store_base(mem: Q, base: int):
-    """Copy the eight picture registers to a base record."""
+    """Copy the present values of the eight picture registers to the base record at row offset `base`."""
     for number in range(8):
         set8(mem, base + number, get8(mem, register_address(number)))
 
 
 @wp.func
 def log_entry(dot: int, number: int, value: int) -> U:
-    """Pack a register entry."""
+    """Return a register entry: `value` written to the register with log number `number` at `dot`."""
     return U(dot) | (U(number) << U(17)) | (U(value) << U(21))
 
 
 @wp.func
 def undo_entry(offset: int, line: int, old: int) -> U:
-    """Pack an undo entry."""
+    """Return an undo entry: byte `old` at VRAM/OAM offset `offset`, replaced for lines from `line` on."""
     return U(old) | (U(offset) << U(8)) | (U(line) << U(22))
 
 
 @wp.func
 def undo_offset(entry: U) -> int:
-    """Return the VRAM/OAM offset that an undo entry changes."""
+    """Return the VRAM/OAM offset of an undo entry's byte."""
     return I((entry >> U(8)) & U(0x3FFF))
 
 
 @wp.func
 def undo_line(mem: Q, index: int) -> int:
-    """Return the first line that sees the new byte of undo entry `index`."""
+    """Return the first line of the picture that sees the byte written after undo entry `index`."""
     return I(get32(mem, UNDO_TOP - 4 - 4 * index) >> U(22))
 
 
 @wp.func
 def undo_address(mem: Q, entry: U, oam: int) -> Q:
-    """Return the address of an undo entry's byte, with OAM (or a copy of it) at row offset `oam`."""
+    """Return the machine address of an undo entry's byte; `oam`: row offset of OAM, or of a copy to use instead."""
     offset = I((entry >> U(8)) & U(0x3FFF))
     row = wp.where(offset >= 0x2000, offset - 0x2000 + oam, offset)
     return mem + Q(U(row))
@@ -158,7 +158,7 @@ def undo_address(mem: Q, entry: U, oam: int) -> Q:
 
 @wp.func(inline=False)
 def undo_swap(mem: Q, index: int, oam: int):
-    """Exchange the byte of undo entry `index` with the one in memory: undo, or redo."""
+    """Exchange the byte stored in undo entry `index` with the one in memory, which undoes the write or redoes it."""
     slot = UNDO_TOP - 4 - 4 * index
     entry = get32(mem, slot)
     place = undo_address(mem, entry, oam)

@@ -1,4 +1,4 @@
-"""Reader of a register log, line by line: each line's first registers and its kind of drawing."""
+"""Reader of a picture's register log: for each line, its registers at the start and how it must be drawn."""
 
 import warp as wp
 
@@ -36,7 +36,7 @@ SCREEN_LINE_BYTES = wp.constant(40)
 
 @wp.struct
 class Walk:
-    """State between lines, and the result of the last line."""
+    """State of the reader between lines, and its result for the last line."""
 
     next: int  # index of the next register entry
     last: int  # one past the last
@@ -63,26 +63,26 @@ class Walk:
 
 @wp.func
 def entry_dot(entry: U) -> int:
-    """Return the dot of the frame at which a logged write happened."""
+    """Return the dot of the frame at which the write of a register entry happened."""
     return I(entry & U(0x1FFFF))
 
 
 @wp.func
 def log_at(mem: Q, index: int) -> U:
-    """Return register entry `index`."""
+    """Return the register entry with this index."""
     return ld32(mem + Q(U(LOG)) + Q(U(4 * index)))
 
 
 @wp.func
 def latch(w: wp.ref[Walk], ly: int):
-    """Record that LY met WY with the window enabled."""
+    """Set `w.window` if the window is enabled and WY equals `ly`."""
     if (w.lower & U(0x20)) != U(0) and byte_of(w.upper, 2) == ly:
         w.window = 1
 
 
 @wp.func(inline=False)
 def fold(w: wp.ref[Walk], entry: U):
-    """Apply a logged write to the registers."""
+    """Apply a register entry to the reader's copy of the picture registers."""
     number = I((entry >> U(17)) & U(15))
     shift = U(8 * (number & 3))
     value = ((entry >> U(21)) & U(0xFF)) << shift
@@ -101,7 +101,7 @@ def fold(w: wp.ref[Walk], entry: U):
 
 @wp.func(inline=False)
 def begin_walk(w: wp.ref[Walk], mem: Q, base: int, first: int, last: int):
-    """Start at the base record of a picture with the entries first..last-1."""
+    """Initialise the reader from the base record at row offset `base`, to read register entries first..last-1."""
     w.next = first
     w.last = last
     w.lower = get32(mem, base)
@@ -117,7 +117,7 @@ def begin_walk(w: wp.ref[Walk], mem: Q, base: int, first: int, last: int):
 
 @wp.func(inline=False)
 def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
-    """Run the exact path for the line that `w` found; return the dot at which mode 3 ended."""
+    """Run the pixel pipeline for `line`, drawing to `dest` (0: no pixels); return the dot at which mode 3 ended."""
     f = Fifo()
     f.vram = mem
     f.oam = oam
@@ -152,7 +152,10 @@ def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
 
 @wp.func(inline=False)
 def bus_after(oam: Q, line: int, lcdc: int) -> int:
-    """Return the OAM bus value after a plain line: the last object's tile and flags, or the last object scanned."""
+    """Return the value on the OAM bus after a line without writes.
+
+    It is the tile and flags of the last object fetched, or the last object scanned if none was.
+    """
     bus = I(ld16(oam + Q(156)))
     if line >= 0 and (lcdc & LCDC_OBJ_ENABLE) != 0:
         found = line_objects(oam, line, lcdc)
@@ -164,13 +167,13 @@ def bus_after(oam: Q, line: int, lcdc: int) -> int:
 
 @wp.func
 def dma_runs(w: wp.ref[Walk], dot: int) -> wp.bool:
-    """Return whether OAM DMA keeps the PPU from OAM at this dot of the frame."""
+    """Return whether an OAM DMA blocks the PPU's access to OAM at this dot of the frame."""
     return dma_holds(w.dma, dot)
 
 
 @wp.func(inline=False)
 def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
-    """Determine how `line` is to be drawn and move on to the next one."""
+    """Find the registers of `line` and how it must be drawn, and advance the reader to the line after it."""
     start = line * LINE_DOTS
     while w.next < w.last and entry_dot(log_at(mem, w.next)) < start:
         fold(w, log_at(mem, w.next))
@@ -239,7 +242,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
 
 @wp.func(inline=False)
 def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
-    """Draw the line that `next_line` found."""
+    """Draw the line that `next_line` has found to the 40 bytes at `dest`."""
     if w.kind == KIND_PLAIN:
         lower = w.line_lower
         upper = w.line_upper
@@ -258,9 +261,9 @@ def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
 
 @wp.func(inline=False)
 def draw_lines(w: wp.ref[Walk], mem: Q, oam: int, screen: Q, undo: int, undo_last: int, line: int, end: int):
-    """Draw lines line..end-1 one after another, redoing VRAM/OAM writes undo..undo_last-1 on the way.
+    """Draw lines line..end-1 one after another and redo the VRAM/OAM writes that each of them sees.
 
-    All writes from `undo` on must be undone; they are redone up to `undo_last` at the end.
+    The writes are undo entries `undo`..`undo_last`-1, undone before the call; those left at the end are redone then.
     """
     y = line
     i = undo

@@ -1,11 +1,11 @@
-"""Writer of the log of pictures in the making: which pictures are logged, and what is kept of them.
+"""Writer of the register and undo logs: which pictures are logged, and for how long their entries are kept.
 
-A picture is wanted if its VBlank can be the last one of a launch, or if the launch may end before its VBlank
-(then it may be the next launch's last). Other pictures are not logged. A finished picture waits in the logs
-until a kernel draws it (render_parallel.py) or the next one replaces it.
+A picture is logged if its VBlank can be the last one of a launch, or if the launch may end before its VBlank (then it
+may be the next launch's last). Other pictures are not logged. A finished picture stays in the logs until a kernel draws
+it (render_parallel.py) or the next one replaces it.
 
-Register entries and undo entries share one space; when it runs out, the pending picture is drawn here, by the
-thread that runs the console: slow, exact, and rare.
+Register entries and undo entries share one space; when it runs out, the pending picture is drawn here, by the thread
+that runs the console: slow, exact, and rare.
 """
 
 import warp as wp
@@ -57,7 +57,7 @@ VBLANK_TIME = wp.constant(SCREEN_HEIGHT * M_CYCLES_PER_LINE + 2)  # M-cycles fro
 
 @wp.func(inline=False)
 def drop_entries(c: wp.ref[Console], mem: Q, log_from: int, undo_from: int):
-    """Forget the register entries before `log_from` and the undo entries before `undo_from`."""
+    """Delete the register entries before index `log_from` and the undo entries before `undo_from`."""
     if log_from > 0:
         for i in range(I(c.ppu_log_count) - log_from):
             set32(mem, LOG + 4 * i, get32(mem, LOG + 4 * (i + log_from)))
@@ -74,7 +74,7 @@ def drop_entries(c: wp.ref[Console], mem: Q, log_from: int, undo_from: int):
 
 @wp.func(inline=False)
 def discard_draft(c: wp.ref[Console], mem: Q):
-    """Stop logging the picture in the making; the current line's entries stay for its timing."""
+    """Stop logging the picture that is being scanned out; keep the current line's entries for its mode 3 timing."""
     if c.ppu_drafting != U(0):
         kept = c.ppu_log_count - c.ppu_log_start
         for i in range(I(kept)):
@@ -88,7 +88,7 @@ def discard_draft(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def discard_pictures(c: wp.ref[Console]):
-    """Forget everything that is logged (LCD off)."""
+    """Delete all entries of both logs, because the LCD was switched off."""
     c.ppu_drafting = U(0)
     c.ppu_finished = U(0)
     c.ppu_log_line = U(0)
@@ -102,13 +102,13 @@ def discard_pictures(c: wp.ref[Console]):
 
 @wp.func
 def back_screen(c: wp.ref[Console], mem: Q) -> Q:
-    """Return the address of the row's screen that is not shown."""
+    """Return the address of the one of the two screens in the memory row that is not shown."""
     return mem + Q(U(ROW_SCREENS)) + Q(c.ppu_front ^ U(1)) * Q(SCREEN_BYTES)
 
 
 @wp.func(inline=False)
 def undo_down(mem: Q, last: int, first: int, oam: int):
-    """Undo entries last-1 down to first."""
+    """Undo the writes of undo entries last-1 down to first."""
     i = last - 1
     while i >= first:
         undo_swap(mem, i, oam)
@@ -117,7 +117,7 @@ def undo_down(mem: Q, last: int, first: int, oam: int):
 
 @wp.func(inline=False)
 def redo_up(mem: Q, first: int, last: int, oam: int):
-    """Redo entries first up to last-1."""
+    """Redo the writes of undo entries first up to last-1."""
     i = first
     while i < last:
         undo_swap(mem, i, oam)
@@ -126,7 +126,7 @@ def redo_up(mem: Q, first: int, last: int, oam: int):
 
 @wp.func(inline=False)
 def release_finished(c: wp.ref[Console], mem: Q):
-    """Show the finished picture, now drawn, and drop its entries."""
+    """Show the finished picture, which has been drawn, and delete its log entries."""
     c.ppu_front = c.ppu_front ^ U(1)
     c.ppu_finished = U(0)
     drop_entries(c, mem, I(c.ppu_draft_log), I(c.ppu_draft_undo))
@@ -149,7 +149,7 @@ def draw_finished(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def draw_draft(c: wp.ref[Console], mem: Q, line: int):
-    """Draw the picture in the making up to `line` (excluded) and drop the entries used."""
+    """Draw the unfinished picture's lines before `line`, and delete the log entries that they used."""
     count = I(c.ppu_undo_count)
     undo_down(mem, count, 0, ROW_OAM)
     w = Walk()
@@ -171,14 +171,14 @@ def draw_draft(c: wp.ref[Console], mem: Q, line: int):
 
 @wp.func
 def make_room(c: wp.ref[Console], mem: Q, line: int):
-    """Make room for one more entry."""
+    """Ensure that one more log entry fits; `line` is the current line."""
     if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
         empty_logs(c, mem, line)
 
 
 @wp.func(inline=False)
 def empty_logs(c: wp.ref[Console], mem: Q, line: int):
-    """Free space in the full logs: draw the pending picture, or forget entries."""
+    """Free space in the full logs: draw the pending picture, or delete entries that are not needed."""
     if c.ppu_finished != U(0):
         draw_finished(c, mem)
     elif c.ppu_drafting != U(0) and line <= VBLANK_LINE:
@@ -191,10 +191,10 @@ def empty_logs(c: wp.ref[Console], mem: Q, line: int):
 
 @wp.func(inline=False)
 def keep_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
-    """Log a byte of VRAM (offset) or OAM (0x2000 + offset) before it changes.
+    """Log byte `old` of VRAM (offset) or OAM (0x2000 + offset) before it is overwritten.
 
-    `line` is the first line that sees the new byte: 144 if none of this picture's does, more if it
-    is written after that picture was finished.
+    `line` is the first line of the picture that sees the new byte: 144 if none does, more if the picture was finished
+    before.
     """
     in_picture = c.ppu_drafting != U(0) and line <= VBLANK_LINE
     if in_picture or (c.ppu_finished != U(0) and offset < 0x2000):
@@ -206,7 +206,7 @@ def keep_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
 
 @wp.func
 def log_register(c: wp.ref[Console], mem: Q, number: int, value: int, line: int, dot: int):
-    """Log a write to a picture register on a visible line.
+    """Log that `value` is written to a picture register on visible line `line`.
 
     Call it before the register changes, with `ppu_window` up to date.
     """
@@ -224,14 +224,14 @@ def log_register(c: wp.ref[Console], mem: Q, number: int, value: int, line: int,
 
 @wp.func
 def add_undo(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
-    """Append to the undo log, which has room."""
+    """Append an entry to the undo log, which must have room."""
     set32(mem, UNDO_TOP - 4 - 4 * I(c.ppu_undo_count), undo_entry(offset, line, old))
     c.ppu_undo_count = c.ppu_undo_count + U(1)
 
 
 @wp.func
 def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int) -> wp.bool:
-    """Log the old byte of VRAM, like `keep_byte`; return False, with nothing done, if the log has no room."""
+    """Log byte `old` of VRAM like `keep_byte`; return False, with nothing done, if the log has no room."""
     in_picture = c.ppu_drafting != U(0) and line <= VBLANK_LINE
     room = I(c.ppu_log_count + c.ppu_undo_count) < LOG_CAPACITY
     if room and (in_picture or c.ppu_finished != U(0)):
@@ -243,7 +243,7 @@ def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int)
 
 @wp.func(inline=False)
 def keep_dma(c: wp.ref[Console], mem: Q, value: int, dot: int):
-    """Log a change of an OAM DMA (R_DMA)."""
+    """Log that an OAM DMA starts, halts or resumes at `dot`; `value`: as of an R_DMA entry."""
     line = dot / LINE_DOTS
     if line < VBLANK_LINE:
         log_register(c, mem, R_DMA, value, line, dot)
@@ -253,7 +253,7 @@ def keep_dma(c: wp.ref[Console], mem: Q, value: int, dot: int):
 
 @wp.func
 def begin_draft(c: wp.ref[Console], mem: Q):
-    """Log the next picture from the current registers on."""
+    """Start logging the next picture, with the present registers as its base record."""
     c.ppu_drafting = U(1)
     c.ppu_draft_log = c.ppu_log_count
     c.ppu_draft_undo = c.ppu_undo_count
@@ -268,7 +268,7 @@ def begin_draft(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def finish_picture(c: wp.ref[Console], mem: Q):
-    """Freeze the picture at the start of VBlank, if it was logged, and decide whether to log the next one."""
+    """End the logged picture at the start of VBlank, and decide whether the next picture is logged."""
     seen = window_seen(c, mem, VBLANK_LINE * LINE_DOTS)
     carry = seen != 0 and (get8(mem, ROW_LCDC) & LCDC_WINDOW_ENABLE) != 0 and get8(mem, ROW_WX) == 166
     c.ppu_carry = U(wp.where(carry, 1, 0))

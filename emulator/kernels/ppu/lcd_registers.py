@@ -62,21 +62,24 @@ HAND_OFF_DOT = wp.constant(T_CYCLES_PER_FRAME - 53)  # line 0 begins 13 M-cycles
 
 @wp.func(inline=True)
 def ppu_event(c: wp.ref[Console], mem: Q, t: U):
-    """Handle every PPU event at or before `t`: interrupts, finished pictures; set `ppu_next`."""
+    """Handle every PPU event at or before `t` (interrupts, finished pictures) and compute the time of the next one."""
     if not advance_quietly(c, mem, t * U(4)):
         advance(c, mem, t * U(4))
 
 
 @wp.func(inline=False)
 def ppu_before_if_write(c: wp.ref[Console], mem: Q, t: U):
-    """Advance the PPU before a write to IF, which lands one T-cycle later than others: requests until then are lost."""
+    """Advance the PPU before a write to IF at `t`.
+
+    The write lands one T-cycle later than other writes: interrupt requests until then are lost.
+    """
     if lcd_is_on(mem):
         advance(c, mem, access_time(t) + U(1))
 
 
 @wp.func
 def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> int:
-    """Return the first dot of the line (or beyond it) at which LY or STAT may read another value."""
+    """Return the first dot after `x` of `line` at which LY or STAT may have another value; may lie beyond the line."""
     change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
     if line == LAST_LINE and x < 12:
         change = x + 1
@@ -99,7 +102,10 @@ def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) ->
 
 @wp.func(inline=False)
 def odd_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
-    """Return LY or STAT around the start of a line, in a short line, or during an OAM DMA."""
+    """Return LY or STAT at dot `x` where `plain_status` does not hold.
+
+    That is around the start of a line, on line 0 after the LCD was switched on, and during an OAM DMA.
+    """
     value = get8(mem, ROW_IO + I(register))
     if register == U(io.LY):
         value = ly_at(line, x)
@@ -123,7 +129,7 @@ class StatusLocals:
 
 @wp.func
 def plain_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
-    """Return LY or STAT at dot 12 of a line or later, where the line's number is settled."""
+    """Return LY or STAT at dot `x`, 12 or later, of a line: LY then equals the line's number."""
     o = StatusLocals()
     ly = wp.where(line == LAST_LINE, 0, line)
     # The next line's number shows two or three dots after it has begun.
@@ -149,7 +155,7 @@ def plain_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> 
 
 @wp.func
 def near_dma(c: wp.ref[Console], t: U) -> wp.bool:
-    """Return whether an OAM DMA runs, stands still or ended a moment before `t`."""
+    """Return whether an OAM DMA is running, halted, or ended a moment before `t`."""
     recent = I(t * U(4) - c.ppu_dma_start) < DMA_DOTS + 16
     return c.ppu_dma != U(0) and (c.ppu_dma == U(2) or recent)
 
@@ -181,9 +187,9 @@ def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
 
 @wp.func
 def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """Return the first M-cycle in which STAT reads mode 0, after it has read mode 2 or 3 at `t`.
+    """Return the first M-cycle in which STAT shows mode 0, given that it shows mode 2 or 3 at `t`.
 
-    Returns 0 if only the exact path can tell.
+    Returns 0 if only `ppu_status` can tell (first frame after LCD on, or an OAM DMA near).
     """
     o = StatusLocals()
     o.value = U(0)
@@ -196,9 +202,9 @@ def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 @wp.func
 def ppu_before_line(c: wp.ref[Console], mem: Q, line: int, t: U) -> U:
-    """Return a time at least a line before LY reads `line`, up to which it has not read it since `t`.
+    """Return a time from `t` to a line before line `line`, by which LY has not yet become `line`.
 
-    Returns `t` if `line` is near, behind or none of 1 to 152, or the LCD is off.
+    Returns `t` itself if `line` is near, past or not 1 to 152, or if the LCD is off.
     """
     o = StatusLocals()
     o.value = t
@@ -222,8 +228,10 @@ def ppu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
 
 @wp.func(inline=False)
 def write_stat(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
-    """Write STAT, which on a DMG is FF for one T-cycle before the value arrives.
-    https://gbdev.io/pandocs/STAT.html#spurious-stat-interrupts"""
+    """Write `value` to STAT, which on a DMG is FF for one T-cycle before the value arrives.
+
+    https://gbdev.io/pandocs/STAT.html#spurious-stat-interrupts
+    """
     old = get8(mem, ROW_STAT)
     dot = dot_of(c, t_cycles)
     line = dot / LINE_DOTS
@@ -269,14 +277,14 @@ def switch_off(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
-    """Advance `ppu_window` to this dot of the frame."""
+    """Record in `ppu_window` whether LY has equalled WY with the window enabled, up to this dot of the frame."""
     c.ppu_window = U(window_seen(c, mem, dot))
     c.ppu_window_sync = U(dot)
 
 
 @wp.func(inline=True)
 def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, dot: int):
-    """Write a picture register on a visible line: window latch, log, end of mode 3."""
+    """Write a picture register on a visible line: log it, and update the window state and the cached end of mode 3."""
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     latch_window_until(c, mem, dot - 1)
@@ -294,8 +302,8 @@ def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, do
 def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
     """Write a picture register while the LCD is on.
 
-    In VBlank that concerns only the window's latch, which depends on WY and LCDC bit 5, and a picture that is
-    logged from its first line on.
+    In VBlank that affects only whether the window is triggered (WY, LCDC bit 5) and the base record of the next
+    picture.
     """
     roll_frame(c, access_time(t) + U(1))
     dot = dot_of(c, access_time(t) + U(1))
@@ -312,10 +320,10 @@ def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
 
 @wp.func(inline=False)
 def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
-    """Write a register that may move interrupts.
+    """Write a register that may change interrupts, with the STAT line evaluated before and after.
 
-    These are STAT, LYC and LCDC's LCD bit, or any with mode 0 as source, since every picture register may
-    move the end of mode 3.
+    These are STAT, LYC and LCDC's LCD bit; with mode 0 as interrupt source every picture register, since each may move
+    the end of mode 3.
     """
     t_cycles = access_time(t)
     on = lcd_is_on(mem)
@@ -345,7 +353,7 @@ def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
 
 @wp.func(inline=True)
 def write_calmly_or_follow(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
-    """Write a register that may move interrupts; LYC in one step where that is exact."""
+    """Write a register that may change interrupts, LYC by the short path where that is exact."""
     done = wp.bool(False)
     hide_status(mem)
     if reg == io.LYC and I(t - U(1) - c.ppu_next) < I(0):
@@ -356,7 +364,7 @@ def write_calmly_or_follow(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U)
 
 @wp.func(inline=True)
 def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
-    """Write FF40-FF4B (not DMA) from the CPU at `t`; return 1 if interrupts may have moved."""
+    """Write FF40-FF4B (not DMA) from the CPU at `t`; return 1 if the times of interrupts may have changed, else 0."""
     reg = I(register)
     new = I(value)
     old = get8(mem, ROW_IO + reg)
@@ -375,7 +383,7 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
 
 @wp.func(inline=False)
 def ppu_stand_still(c: wp.ref[Console], mem: Q, span: U):
-    """Delay the PPU by the `span` M-cycles that it has lost in STOP; an LCD that is on goes blank."""
+    """Move the PPU's times `span` M-cycles later, the time it lost in STOP; an LCD that is on becomes blank."""
     if lcd_is_on(mem):
         c.ppu_origin = c.ppu_origin + span
         c.ppu_sync = c.ppu_sync + span * U(4)
@@ -387,7 +395,7 @@ def ppu_stand_still(c: wp.ref[Console], mem: Q, span: U):
 
 @wp.func(inline=False)
 def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
-    """Log a change of an OAM DMA (R_DMA) at a T-cycle, while the LCD is on."""
+    """Log that an OAM DMA starts, halts or resumes at a T-cycle, if the LCD is on; `value`: as of an R_DMA entry."""
     if lcd_is_on(mem):
         roll_frame(c, t_cycles)
         dot = dot_of(c, t_cycles)
@@ -402,7 +410,7 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
 
 @wp.func(inline=False)
 def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
-    """Begin an OAM DMA by the write to FF46 at `t`: for 162 M-cycles the PPU cannot read OAM."""
+    """Block the PPU's access to OAM for 162 M-cycles from the write to FF46 at `t` on."""
     c.ppu_dma = U(1)
     c.ppu_dma_start = access_time(t)
     note_dma(c, mem, 1, access_time(t) + U(1))
@@ -410,14 +418,14 @@ def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=False)
 def ppu_oam_dma_halt(c: wp.ref[Console], mem: Q, t: U):
-    """Freeze the OAM DMA, which keeps OAM from the PPU, while the CPU halts from boundary `t` on."""
+    """Freeze an OAM DMA while the CPU is halted from time `t` on; OAM stays blocked for the PPU."""
     c.ppu_dma = U(2)
     note_dma(c, mem, 2, t * U(4) + U(1))
 
 
 @wp.func(inline=False)
 def ppu_oam_dma_resume(c: wp.ref[Console], mem: Q, t: U, dma_start: U):
-    """Resume the OAM DMA at boundary `t`, as if its first byte had come at `dma_start`."""
+    """Resume an OAM DMA at time `t`, the end of HALT, as if its first byte had been copied at `dma_start`."""
     c.ppu_dma = U(1)
     c.ppu_dma_start = (dma_start - U(2)) * U(4)
     note_dma(c, mem, 3 + I(t + U(2) - dma_start), t * U(4) + U(1))
@@ -425,7 +433,7 @@ def ppu_oam_dma_resume(c: wp.ref[Console], mem: Q, t: U, dma_start: U):
 
 @wp.func(inline=False)
 def ppu_power_on(c: wp.ref[Console], mem: Q):
-    """Put the PPU where the boot program leaves it: LCD on, near the end of line 153, dot HAND_OFF_DOT."""
+    """Set the PPU to its state after the boot ROM: LCD on, near the end of line 153, dot HAND_OFF_DOT."""
     c.ppu_origin = U(0) - U((HAND_OFF_DOT + 1) / 4)
     c.ppu_first = U(0)
     c.ppu_sync = U(0)
@@ -441,7 +449,7 @@ def ppu_power_on(c: wp.ref[Console], mem: Q):
 
 @wp.func(inline=False)
 def ppu_launch_begin(c: wp.ref[Console], mem: Q, frames: U):
-    """Begin a launch of `frames` frames: pictures that cannot be its last are not logged."""
+    """Begin a launch of `frames` frames; a picture that cannot be the launch's last one is not logged."""
     c.ppu_frames = frames
     # Past VBlank the picture in the making is the next frame's.
     vblank = I(c.ppu_origin) + VBLANK_TIME
@@ -453,7 +461,7 @@ def ppu_launch_begin(c: wp.ref[Console], mem: Q, frames: U):
 
 @wp.func(inline=False)
 def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
-    """Advance the PPU to `c.now + length` and move its time marks by the launch's length.
+    """Advance the PPU to `c.now + length` and subtract the launch's `length` from its times.
 
     The result depends only on the console's past, not on how it was cut into launches.
     """

@@ -50,13 +50,13 @@ LCDC_TIMING = LCDC_OBJ_ENABLE | LCDC_OBJ_SIZE | LCDC_WINDOW_ENABLE  # bits that 
 
 @wp.func
 def dot_of(c: wp.ref[Console], t_cycles: U) -> int:
-    """Return the dots since line 0 of the frame in `ppu_origin` began; may run past that frame's end."""
+    """Return the number of dots from line 0 of the present frame to a T-cycle; may exceed the frame."""
     return I(t_cycles - c.ppu_origin * U(4)) - 1
 
 
 @wp.func
 def ly_at(line: int, x: int) -> int:
-    """Return LY as read at this dot; line 153 shows its number for one M-cycle only."""
+    """Return LY as read at dot `x` of `line`; in line 153 it is 153 for one M-cycle only, then 0."""
     early = wp.where(line < VBLANK_LINE, x < 3, x < 2)
     ly = wp.where(early, wp.max(line - 1, 0), line)
     return wp.where(line == LAST_LINE and x >= 6, 0, ly)
@@ -64,7 +64,7 @@ def ly_at(line: int, x: int) -> int:
 
 @wp.func
 def compared_ly(line: int, x: int) -> int:
-    """Return the value LYC is compared with, or NOT_COMPARED."""
+    """Return the value that LYC is compared with at dot `x` of `line`, or NOT_COMPARED."""
     value = line
     if line == LAST_LINE:
         if x < 6 or (x >= 8 and x < 12):
@@ -84,7 +84,7 @@ def compared_ly(line: int, x: int) -> int:
 
 @wp.struct
 class Found:
-    """Objects of a line: bit i stands for entry i of OAM."""
+    """Objects on a line: bit i is set for entry i of OAM."""
 
     low: wp.uint32
     high: wp.uint32
@@ -97,7 +97,7 @@ class Found:
 
 @wp.func
 def find_on_line(found: wp.ref[Found], oam: Q, line: int, height: U):
-    """Set the bits of the objects that the line meets. No branches: most objects lie elsewhere."""
+    """Set in `found` the bits of the objects that cover the line. Without branches: most objects lie elsewhere."""
     bottom = U(line) + U(16)
     found.low = U(0)
     found.high = U(0)
@@ -115,7 +115,7 @@ def find_on_line(found: wp.ref[Found], oam: Q, line: int, height: U):
 
 @wp.func
 def take_first(found: wp.ref[Found]) -> int:
-    """Return the number of the first object and clear its bit."""
+    """Return the index of the first object in `found` and clear its bit."""
     in_low = found.low != U(0)
     bits = wp.where(in_low, found.low, found.high)
     rest = bits & (bits - U(1))
@@ -142,7 +142,7 @@ def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
 
 @wp.func
 def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> int:
-    """Return `object_dots` of the first ten objects found."""
+    """Return the dots that the first ten objects in `found` add to mode 3, as `object_dots`."""
     seen = I(0)
     drawn = I(0)
     at0 = wp.uint64(0)
@@ -180,13 +180,13 @@ def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> in
 
 @wp.func
 def count64(bits: Q) -> int:
-    """Return the number of set bits."""
+    """Return the number of set bits of a 64-bit number."""
     return I(popcount(U(bits)) + popcount(U(bits >> Q(32))))
 
 
 @wp.func
 def is_plain(lcdc: int, scx: int, wx: int, window: int) -> wp.bool:
-    """Return whether, without writes during mode 3, the line has no oddity that needs the exact path."""
+    """Return whether mode 3 of a line without writes can be computed without running the pixel pipeline."""
     odd_window = wx == 0 or wx == 166
     stray_pixel = wx < 167 and ((wx - 7 + scx) & 7) == 0
     return window == 0 or not wp.where((lcdc & LCDC_WINDOW_ENABLE) != 0, odd_window, stray_pixel)
@@ -194,13 +194,13 @@ def is_plain(lcdc: int, scx: int, wx: int, window: int) -> wp.bool:
 
 @wp.func
 def has_window(lcdc: int, wx: int, window: int) -> wp.bool:
-    """Return whether a plain line shows the window."""
+    """Return whether a plain line (`is_plain`) shows the window."""
     return window != 0 and (lcdc & LCDC_WINDOW_ENABLE) != 0 and wx < 166
 
 
 @wp.func(inline=False)
 def plain_end(oam: Q, line: int, short: int, lcdc: int, scx: int, wx: int, window: int) -> int:
-    """Return the dot at which mode 3 of a plain line ends."""
+    """Return the dot at which mode 3 of a plain line (`is_plain`) ends."""
     end = 89 + 167 + (scx & 7) + wp.where(short != 0, 2, 0)
     shown = has_window(lcdc, wx, window)
     if shown:
@@ -212,7 +212,7 @@ def plain_end(oam: Q, line: int, short: int, lcdc: int, scx: int, wx: int, windo
 
 @wp.func
 def window_seen(c: wp.ref[Console], mem: Q, dot: int) -> int:
-    """Return 1 if LY has met WY with the window enabled in this frame, by `dot`."""
+    """Return 1 if LY has equalled WY with the window enabled in this frame up to `dot`, else 0."""
     seen = c.ppu_window
     if (get8(mem, ROW_LCDC) & LCDC_WINDOW_ENABLE) != 0:
         wy = get8(mem, ROW_WY)
@@ -224,7 +224,7 @@ def window_seen(c: wp.ref[Console], mem: Q, dot: int) -> int:
 
 @wp.func(inline=False)
 def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, f: wp.ref[Fifo]):
-    """Run the pixel pipeline of the current line, from the register log, without pixels."""
+    """Run the pixel pipeline for the current line from the register log, without pixels, for its timing in `f`."""
     f.vram = mem
     f.oam = mem + Q(U(ROW_OAM))
     f.dest = Q(0)
@@ -262,7 +262,7 @@ def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, 
 
 @wp.func(inline=False)
 def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -> int:
-    """Return the dot at which mode 3 of an odd or written line ends."""
+    """Return the dot at which mode 3 of the current line ends, by running the pixel pipeline."""
     f = Fifo()
     replay_line(c, mem, line, short, window, f)
     return f.x
@@ -270,7 +270,7 @@ def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -
 
 @wp.struct
 class WrittenLine:
-    """Registers of a line with logged writes when mode 3 begins."""
+    """Registers of a line with logged writes, as they are when mode 3 begins."""
 
     lcdc: wp.int32
     scx: wp.int32
@@ -284,11 +284,11 @@ class WrittenLine:
 
 @wp.func
 def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
-    """Apply one logged write, or find that it may come in the middle of mode 3.
+    """Apply a register entry of the line, or set `o.too_late` to its dot if it may affect mode 3 midway.
 
-    Palettes, SCY, tile maps and the coarse part of SCX never move the end of mode 3. Other writes before mode
-    3 have the effect of an earlier write, except to the size of objects, which are being searched, and to the
-    window's switches before its comparison at dot 4.
+    Palettes, SCY, tile maps and the coarse part of SCX never move the end of mode 3. Other writes before mode 3 have
+    the effect of an earlier write, except to the size of objects, which are being searched, and to the window's
+    switches before its comparison at dot 4.
     """
     x = I(entry & U(0x1FFFF)) - line * LINE_DOTS
     number = I((entry >> U(17)) & U(15))
@@ -319,10 +319,10 @@ def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
 
 @wp.func(inline=False)
 def written_end(c: wp.ref[Console], mem: Q, line: int, odd: wp.bool) -> int:
-    """Return the dot at which mode 3 of a line with logged writes ends, or -1 if only the pipeline can tell.
+    """Return the dot at which mode 3 of a line with logged writes ends, or -1 if only the pixel pipeline can tell.
 
-    Running the pipeline costs as much as dozens of calls, and games that split the screen write early in the
-    line or in HBlank.
+    Running the pipeline costs as much as dozens of calls, and games that split the screen write early in the line or in
+    HBlank.
     """
     o = WrittenLine()
     o.lcdc = get8(mem, LINE_BASE + R_LCDC)
@@ -348,7 +348,7 @@ def written_end(c: wp.ref[Console], mem: Q, line: int, odd: wp.bool) -> int:
 
 @wp.func
 def dma_runs_at(c: wp.ref[Console], dot: int) -> wp.bool:
-    """Return whether OAM DMA keeps the PPU from OAM at this dot of the current frame."""
+    """Return whether an OAM DMA blocks the PPU's access to OAM at this dot of the current frame."""
     since = dot - dot_of(c, c.ppu_dma_start) - 1
     running = c.ppu_dma != U(0) and since >= 0 and since < DMA_DOTS
     return running or c.ppu_dma == U(2)
@@ -356,7 +356,7 @@ def dma_runs_at(c: wp.ref[Console], dot: int) -> wp.bool:
 
 @wp.func(inline=False)
 def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
-    """Return the dot at which mode 3 of the current visible line ends; cached until something changes."""
+    """Return the dot at which mode 3 of the current visible line ends; cached until a write may move it."""
     if I(c.ppu_end_line) != line + 1:
         short = I(0)
         if c.ppu_first != U(0) and line == 0:
@@ -385,7 +385,7 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
 
 @wp.func
 def known_line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
-    """Return `line_end`, without a call if it is cached."""
+    """Return `line_end`, without calling it if the value is cached."""
     if I(c.ppu_end_line) != line + 1:
         line_end(c, mem, line)
     return I(c.ppu_end)
@@ -404,7 +404,7 @@ def last_tile_address(c: wp.ref[Console], mem: Q, line: int) -> int:
 
 @wp.func
 def in_hblank(c: wp.ref[Console], mem: Q, line: int, x: int) -> wp.bool:
-    """Return whether mode 3 of a visible line is over at this dot."""
+    """Return whether mode 3 of a visible line has ended before dot `x`."""
     over = wp.bool(False)
     if x >= 256:
         over = x >= line_end(c, mem, line)
@@ -413,7 +413,7 @@ def in_hblank(c: wp.ref[Console], mem: Q, line: int, x: int) -> wp.bool:
 
 @wp.func(inline=False)
 def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
-    """Return the mode bits of STAT at this dot."""
+    """Return the PPU mode that STAT shows at dot `x` of `line`."""
     short = c.ppu_first != U(0) and line == 0
     mode = I(3)
     if line >= VBLANK_LINE:
@@ -436,9 +436,9 @@ def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
 
 @wp.func
 def interrupt_mode(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
-    """Return the mode that drives the STAT line when a register write triggers an evaluation; 3 = none.
+    """Return the mode that counts as STAT interrupt source at dot `x` when a register write causes an evaluation.
 
-    Mode 2 drives it at the very start of a line only.
+    3: none. Mode 2 counts at the very start of a line only.
     """
     mode = I(3)
     short = c.ppu_first != U(0) and line == 0

@@ -21,19 +21,19 @@ BUG_WRITE = wp.constant(wp.uint32(0))
 
 @wp.func
 def word(mem: Q, index: int) -> U:
-    """Return word `index` (0-79) of OAM."""
+    """Return the 16-bit word `index` (0-79) of OAM."""
     return ld16(mem + Q(U(ROW_OAM + 2 * index)))
 
 
 @wp.func
 def set_word(mem: Q, index: int, value: U):
-    """Store word `index` of OAM."""
+    """Store `value` as the 16-bit word `index` (0-79) of OAM."""
     st16(mem + Q(U(ROW_OAM + 2 * index)), value)
 
 
 @wp.func
 def copy_row(mem: Q, target: int, source: int):
-    """Copy a row of OAM; rows are given by their first byte's offset."""
+    """Copy 8 bytes of OAM from offset `source` to offset `target`."""
     to = mem + Q(U(ROW_OAM + target))
     source_row = mem + Q(U(ROW_OAM + source))
     st32(to, ld32(source_row))
@@ -42,7 +42,7 @@ def copy_row(mem: Q, target: int, source: int):
 
 @wp.func
 def line_dot(c: wp.ref[Console], mem: Q, t: U) -> int:
-    """Return the dot of a scanned line at which an access at `t` meets OAM, or 455 without corruption."""
+    """Return the dot of the scanned line at which an access at `t` reaches OAM; 455 where nothing is corrupted."""
     x = I(455)
     if (get8(mem, ROW_LCDC) & LCDC_ENABLE) != 0:
         roll_frame(c, (t - U(1)) * U(4))
@@ -55,13 +55,13 @@ def line_dot(c: wp.ref[Console], mem: Q, t: U) -> int:
 
 @wp.func
 def majority(a: U, b: U, d: U) -> U:
-    """Return the bits that two of three have in common."""
+    """Return the bitwise majority of three words."""
     return (a & b) | (a & d) | (b & d)
 
 
 @wp.func(inline=False)
 def keep_oam(c: wp.ref[Console], mem: Q, t: U):
-    """Log OAM for the picture in the making before it is corrupted, and forget the line's cached length."""
+    """Log all of OAM for the current picture before it is corrupted, and discard the cached end of mode 3."""
     c.ppu_end_line = U(0)
     line = dot_of(c, (t - U(1)) * U(4)) / LINE_DOTS
     for i in range(160):
@@ -70,7 +70,7 @@ def keep_oam(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=False)
 def read_between_rows(mem: Q, address: int, x: int):
-    """Corrupt OAM by a refused read just before the first row is scanned, or just after the last."""
+    """Corrupt OAM by a blocked read just before the first row is scanned (`x` < 6), or just after the last."""
     row = address & 0xF8
     a = word(mem, 0x4E)
     b = word(mem, (0x98 | (address & 7)) / 2)
@@ -92,13 +92,13 @@ def read_between_rows(mem: Q, address: int, x: int):
 
 @wp.func
 def mixed_byte(a: int, b: int, d: int) -> int:
-    """Return the new value of the first of three colliding bytes."""
+    """Return the value of the first of three bytes that collide on the OAM bus."""
     return ((a ^ d) & (b ^ d)) ^ d
 
 
 @wp.func(inline=False)
 def write_after_rows(mem: Q, address: int):
-    """Spread the last row by a write that gets through just after it was scanned."""
+    """Copy the last row over the written one, for a write that succeeds just after the last row was scanned."""
     row = ROW_OAM + (address & 0xF8)
     for i in range(8):
         last = get8(mem, ROW_OAM + 0x98 + i)
@@ -109,7 +109,7 @@ def write_after_rows(mem: Q, address: int):
 
 @wp.func(inline=False)
 def write_before_rows(mem: Q, address: int):
-    """Spread a write that gets through just before the first row is scanned to that row."""
+    """Copy the written row over the first one, for a write that succeeds just before the first row is scanned."""
     row = ROW_OAM + (address & 0xF8)
     for i in range(2):
         near = get8(mem, ROW_OAM + (address & 0xFE) + i)
@@ -140,7 +140,7 @@ def ppu_oam_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
 
 @wp.func(inline=False)
 def ppu_oam_refused_read(c: wp.ref[Console], mem: Q, address: U, t: U, kind: U):
-    """Corrupt OAM by a read of FE00-FEFF at `t` that got FF because the PPU has OAM."""
+    """Corrupt OAM for a CPU read of FE00-FEFF at `t` that returned FF because the PPU uses OAM."""
     x = line_dot(c, mem, t)
     if x < 6 or (x >= 82 and x < 84):
         if address < U(UNUSABLE):
@@ -152,7 +152,7 @@ def ppu_oam_refused_read(c: wp.ref[Console], mem: Q, address: U, t: U, kind: U):
 
 @wp.func
 def scanned_row(c: wp.ref[Console], mem: Q, t: U) -> int:
-    """Return the offset of the OAM row that mode 2 reads at `t`, or 0 when there is none to corrupt."""
+    """Return the OAM offset of the row that mode 2 reads at `t`, or 0 if no row can be corrupted."""
     x = line_dot(c, mem, t)
     row = ((x - 6) >> 2) * 8 + 8
     return wp.where(x >= 6 and x < 84 and row < 0xA0, row, 0)
@@ -160,7 +160,7 @@ def scanned_row(c: wp.ref[Console], mem: Q, t: U) -> int:
 
 @wp.func(inline=False)
 def corrupt_write(mem: Q, row: int):
-    """Corrupt a row by a write, or an increment of a register that holds an OAM address."""
+    """Corrupt the row at OAM offset `row` for a write, or for an increment of a register that points into OAM."""
     i = row / 2
     a = word(mem, i)
     b = word(mem, i - 4)
@@ -171,7 +171,7 @@ def corrupt_write(mem: Q, row: int):
 
 @wp.func(inline=False)
 def mix_upper_rows(mem: Q, row: int):
-    """Corrupt further rows by a read of every second row; every fourth one has its own pattern."""
+    """Corrupt the rows above the row at OAM offset `row` for a read; the pattern depends on the row."""
     i = row / 2
     a = word(mem, i)
     b = word(mem, i - 2)
@@ -198,7 +198,7 @@ def mix_upper_rows(mem: Q, row: int):
 
 @wp.func(inline=False)
 def corrupt_read(mem: Q, row: int):
-    """Corrupt a row by a read."""
+    """Corrupt the row at OAM offset `row`, and for some rows those above, for a read."""
     i = row / 2
     if (row & 8) == 0:
         if row < 0x98:
@@ -214,9 +214,10 @@ def corrupt_read(mem: Q, row: int):
 
 @wp.func(inline=False)
 def ppu_oam_bug(c: wp.ref[Console], mem: Q, t: U, kind: U):
-    """Corrupt OAM by a CPU access to FE00-FEFF at `t`: kind 0 write or increment, 1 read, 2 read while adjusting.
+    """Corrupt OAM for a CPU access to FE00-FEFF at `t` while mode 2 scans it.
 
-    The adjustment hides behind the read in the same M-cycle, so 1 and 2 corrupt alike.
+    `kind`: 0 write or increment, 1 read, 2 read with an increment or decrement in the same M-cycle. 1 and 2 corrupt
+    alike.
     """
     row = scanned_row(c, mem, t)
     if row >= 8:

@@ -14,7 +14,7 @@ from emulator.state.batch import Batch
 
 
 class Pictures:
-    """Pictures of all consoles of `batch`. `launch`: launches kernels, as `wp.launch`."""
+    """Pictures of all consoles of `batch`, drawn on request; `launch` launches kernels, as `wp.launch`."""
 
     def __init__(self, batch: Batch, launch: Callable[..., Any]) -> None:
         self._batch = batch
@@ -26,14 +26,14 @@ class Pictures:
         self._observations: wp.array | None = None
 
     def draw(self) -> None:
-        """Draw the pictures that were completed since the last call and are still shown."""
+        """Draw every picture that was completed since the last call, unless a later one has replaced it."""
         if self._on_cpu:
             render_serial.render_pictures(self._batch, self._launch)
         else:
             render_parallel.render_pictures(self._batch, self._room_for_plans(), self._launch)
 
     def screens(self) -> wp.array:
-        """Draw the shades of each env, uint8[N, 144, 160], into the same array every time."""
+        """Draw and return the shades of each env, uint8[N, 144, 160], always in the same array."""
         if self._shades is None:
             self._shades = self._zeros(len(self), k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
         return self._drawn_into(self._shades)
@@ -45,13 +45,13 @@ class Pictures:
         return self._drawn_into(self._first_shades)
 
     def room_for_observations(self) -> wp.array:
-        """Return the batch's own array for `observe`, uint8[N, 72, 80]."""
+        """Return an array for `observe`, uint8[N, 72, 80], allocated at the first call."""
         if self._observations is None:
             self._observations = self._zeros(len(self), k.OBSERVATION_HEIGHT, k.OBSERVATION_WIDTH)
         return self._observations
 
     def observe(self, out: wp.array) -> None:
-        """Draw, and write the downsampled pictures to `out`, uint8[N, 72, 80]."""
+        """Draw the pictures and write them downsampled to `out`, uint8[N, 72, 80]."""
         whole = out.strides[1:] == (k.OBSERVATION_WIDTH, 1)
         if self._on_cpu and whole:
             render_serial.observe(self._batch, out, self._launch)

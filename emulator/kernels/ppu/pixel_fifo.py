@@ -26,20 +26,20 @@ FETCH_PUSH = wp.constant(6)  # fetcher steps 0-5: tile, low, high, two dots each
 
 @wp.func
 def fetch_y(f: wp.ref[Fifo]) -> int:
-    """Return the row of the background or window that the fetcher reads."""
+    """Return the row of the background or window map, in pixels, that the fetcher reads."""
     return wp.where(f.wx_triggered != 0, f.window_y, f.line + f.scy) & 0xFF
 
 
 @wp.func
 def tile_row_address(f: wp.ref[Fifo]) -> int:
-    """Return the VRAM offset of the current tile's row."""
+    """Return the VRAM offset of the pixel row of the current tile."""
     tile = wp.where((f.lcdc & LCDC_TILE_DATA) != 0 or f.tile >= 128, f.tile, f.tile + 256)
     return tile * 16 + (fetch_y(f) & 7) * 2
 
 
 @wp.func(inline=False)
 def push_tile(f: wp.ref[Fifo]):
-    """Refill the empty background FIFO, or insert the DMG's stray pixel."""
+    """Refill the empty background FIFO with the fetched tile, or insert the extra pixel of a DMG glitch."""
     f.step = FETCH_PUSH
     if f.bg_size == 0:
         here = (f.position + 7) & 0xFF
@@ -97,7 +97,7 @@ def advance_fetcher(f: wp.ref[Fifo]):
 
 @wp.func
 def put_shade(f: wp.ref[Fifo], lcd_x: int, shade: int):
-    """Store one pixel in the packed line."""
+    """Store shade 0 to 3 of column `lcd_x` in the packed line at `f.dest`."""
     place = f.dest + Q(U(lcd_x >> 3))
     bit = U(0x80) >> U(lcd_x & 7)
     low = ld8(place) & (U(0xFF) ^ bit)
@@ -108,7 +108,7 @@ def put_shade(f: wp.ref[Fifo], lcd_x: int, shade: int):
 
 @wp.func(inline=False)
 def shift_pixel(f: wp.ref[Fifo]):
-    """Take a pixel from both FIFOs; discard it while scrolling in, else mix and show it."""
+    """Take a pixel from both FIFOs: discard it during fine scrolling, else mix the two and output the result."""
     if f.bg_size == 0:
         return
     bg = I(0)
@@ -151,7 +151,7 @@ def shift_pixel(f: wp.ref[Fifo]):
 
 @wp.func(inline=False)
 def check_window(f: wp.ref[Fifo]):
-    """Start the window when the position meets WX, with the DMG's oddities at 0 and 166."""
+    """Start the window if the pixel position matches WX, with the DMG's special cases at 0 and 166."""
     at = f.position
     if f.wx_triggered == 0 and f.window != 0 and (f.lcdc & LCDC_WINDOW_ENABLE) != 0:
         start = I(0)
@@ -189,7 +189,7 @@ def check_window(f: wp.ref[Fifo]):
 
 @wp.func(inline=False)
 def fetch_object(f: wp.ref[Fifo], key: int):
-    """Stall the pipeline until the tile fetch is through, then read the object: 6 to 11 dots."""
+    """Stall the pipeline until the tile fetch is complete, then fetch the object `key`: 6 to 11 dots."""
     while f.aborted == 0 and (f.step < 5 or f.bg_size == 0):
         advance_fetcher(f)
         sleep(f, 1)
@@ -226,13 +226,13 @@ def fetch_object(f: wp.ref[Fifo], key: int):
 
 @wp.func
 def match_x(f: wp.ref[Fifo]) -> int:
-    """Return the object x that the comparator sees; pixels still scrolling in count as 0."""
+    """Return the object x coordinate that is compared at the present position; 0 during fine scrolling."""
     return wp.where(f.position < -8, 0, f.position + 8)
 
 
 @wp.func(inline=False)
 def begin_line(f: wp.ref[Fifo]):
-    """Set the pipeline to its state when mode 3 starts: eight pixels of junk in the background FIFO."""
+    """Set the pipeline to its state when mode 3 starts, with eight meaningless pixels in the background FIFO."""
     f.position = -16
     f.lcd_x = 0
     f.step = 0
@@ -258,7 +258,7 @@ def begin_line(f: wp.ref[Fifo]):
 
 @wp.func(inline=False)
 def finish_line(f: wp.ref[Fifo]):
-    """Repeat the last pixel of a desynchronised LCD; with WX=166 start the window on the next line."""
+    """Apply DMG glitches at the end of a line: a repeated last pixel, and with WX=166 a window on the next line."""
     if f.dest != Q(0):
         while f.lcd_x < 160:
             shade = f.bgp & 3
@@ -280,7 +280,7 @@ def finish_line(f: wp.ref[Fifo]):
 
 @wp.func(inline=False)
 def run_line(f: wp.ref[Fifo]):
-    """Run modes 2 and 3 of a line; on return `f.x` is the dot at which mode 3 ended."""
+    """Run modes 2 and 3 of a line; afterwards `f.x` is the dot at which mode 3 ended."""
     begin_line(f)
     f.next_entry = 0
     f.stage = 0

@@ -10,9 +10,9 @@ from emulator.kernels.ppu.pixel_fifo_state import Fifo, apply_writes, vec10
 
 @wp.func(inline=False)
 def find_objects(f: wp.ref[Fifo]) -> vec10:
-    """Find in mode 2 the first ten objects on the line by x, then by OAM order: x << 16 | y << 8 | index.
+    """Return the first ten objects on the line in mode 2, sorted by x, then by OAM order: x << 16 | y << 8 | index.
 
-    While OAM DMA runs the PPU reads nothing and takes the last bytes on its bus.
+    While an OAM DMA runs the PPU cannot read OAM and takes the last bytes on its bus.
     """
     found = vec10()
     f.objects = 0
@@ -37,7 +37,7 @@ def find_objects(f: wp.ref[Fifo]) -> vec10:
 
 @wp.func
 def object_row(f: wp.ref[Fifo], y: int, tile: int) -> int:
-    """Return the VRAM offset of the object's row on this line."""
+    """Return the VRAM offset of the object's pixel row on this line."""
     last = wp.where((f.lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
     row = (f.line - y) & last
     if (f.object_flags & 0x40) != 0:
@@ -47,7 +47,7 @@ def object_row(f: wp.ref[Fifo], y: int, tile: int) -> int:
 
 @wp.func
 def reverse8(bits: int) -> int:
-    """Mirror a byte."""
+    """Return a byte with its bits in reverse order."""
     v = ((bits & 0xF0) >> 4) | ((bits & 0x0F) << 4)
     v = ((v & 0xCC) >> 2) | ((v & 0x33) << 2)
     return ((v & 0xAA) >> 1) | ((v & 0x55) << 1)
@@ -55,7 +55,7 @@ def reverse8(bits: int) -> int:
 
 @wp.func(inline=False)
 def overlay_object(f: wp.ref[Fifo], high: int):
-    """Merge an object's eight pixels into the object FIFO where it is still transparent."""
+    """Put an object's eight pixels into the object FIFO where it is still transparent; `high`: the high bits."""
     low = f.object_low
     if (f.object_flags & 0x20) != 0:
         low = reverse8(low)
@@ -71,7 +71,7 @@ def overlay_object(f: wp.ref[Fifo], high: int):
 
 @wp.func(inline=False)
 def oam_during_dma(f: wp.ref[Fifo], index: int) -> int:
-    """Return OAM byte `index`, just written by a DMA whose bytes count as written after this line."""
+    """Return OAM byte `index` as it is after a DMA's write, which the undo log assigns to the lines below."""
     value = I(ld8(f.oam + Q(U(index))))
     i = f.undo
     while i < f.undo_last:

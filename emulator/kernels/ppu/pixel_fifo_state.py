@@ -12,7 +12,7 @@ vec10 = wp.types.vector(length=10, dtype=wp.int32)
 
 @wp.struct
 class Fifo:
-    """Pixel pipeline of one line. Inputs first; `dest` is 0 when only timing is wanted."""
+    """State of the pixel pipeline on one line. Inputs first; `dest` is 0 when only timing is wanted."""
 
     vram: wp.uint64
     oam: wp.uint64
@@ -71,14 +71,14 @@ class Fifo:
 
 @wp.func
 def meet_window(f: wp.ref[Fifo], ly: int):
-    """Record that LY met WY with the window enabled."""
+    """Set `f.window` if the window is enabled and WY equals `ly`."""
     if (f.lcdc & LCDC_WINDOW_ENABLE) != 0 and f.wy == ly:
         f.window = 1
 
 
 @wp.func(inline=False)
 def write_lcdc(f: wp.ref[Fifo], value: int):
-    """Write LCDC, which reaches the pixel mixer one dot before the rest; OBJ off can abort an object fetch."""
+    """Apply one stage of a write to LCDC: BG enable one dot before the other bits. OBJ off can abort an OBJ fetch."""
     if f.stage == 0:
         kept = f.lcdc
         if (value & LCDC_OBJ_ENABLE) == 0 and (f.position == 0 or f.fetching_object != 0):
@@ -96,7 +96,7 @@ def write_lcdc(f: wp.ref[Fifo], value: int):
 
 @wp.func(inline=False)
 def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
-    """Apply one stage of a logged write; palettes show old|new for one dot."""
+    """Apply one stage (`f.stage`) of a logged register write; palettes are old|new for one dot."""
     shown = value
     if number == R_LCDC:
         write_lcdc(f, value)
@@ -127,7 +127,7 @@ def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
 
 @wp.func(inline=False)
 def apply_writes(f: wp.ref[Fifo], x: int) -> int:
-    """Apply logged writes due by dot x; return the dot reached, which is less if a fetch was aborted."""
+    """Apply logged writes up to dot `x`; return the dot reached, which is less if an object fetch was aborted."""
     reached = x
     run = I(1)
     while run != 0 and f.next_entry < f.log_count:
@@ -166,5 +166,5 @@ def apply_writes(f: wp.ref[Fifo], x: int) -> int:
 
 @wp.func
 def sleep(f: wp.ref[Fifo], dots: int):
-    """Let `dots` pass, with the register writes due meanwhile."""
+    """Advance the line by `dots`, with the register writes that occur meanwhile."""
     f.x = apply_writes(f, f.x + dots)

@@ -50,30 +50,30 @@ LISTED = wp.constant(1 << 16)  # most threads that draw listed lines
 
 @wp.func
 def row_of(batch: Batch, env: int) -> Q:
-    """Return the address of an env's memory row."""
+    """Return the machine address of an env's memory row."""
     return batch.ram_base + Q(env) * Q(batch.row_stride)
 
 
 @wp.func
 def line_of(c: wp.ref[Console], mem: Q, line: int) -> Q:
-    """Return the address of a line of the picture that is drawn."""
+    """Return the machine address of a line of the picture that is being drawn."""
     return back_screen(c, mem) + Q(U(line * SCREEN_LINE_BYTES))
 
 
 @wp.func
 def later_writes(c: wp.ref[Console]) -> int:
-    """Return the number of VRAM writes after the picture that are undone while it is drawn.
+    """Return the number of VRAM writes made after the picture, which are undone while it is drawn.
 
-    None are if VRAM changed during the picture: its lines then search the log.
+    0 if VRAM also changed during the picture: its lines then search the undo log instead.
     """
     return wp.where(c.ppu_undo_done == U(0), I(c.ppu_undo_count), 0)
 
 
 @wp.kernel(enable_backward=False, cuda_max_registers=128)  # all of 65,536 at once
 def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32]):
-    """Undo later VRAM writes and plan the 144 lines of thread env's picture.
+    """Undo later VRAM writes and plan the 144 lines of the picture of thread env's console.
 
-    A picture during which OAM changed is drawn at once.
+    A picture during which OAM changed is drawn here instead.
     """
     env = wp.tid()
     if console[env].ppu_finished != U(0):
@@ -92,7 +92,7 @@ def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64,
 
 @wp.kernel(enable_backward=False, cuda_max_registers=64)
 def draw_plain_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64):
-    """Draw a planned line, in thread (env, line), if it is plain and nothing changed below it.
+    """Draw a planned line, in thread (env, line), if it is plain and no VRAM write lies below it in the picture.
 
     No function is called, so it needs few machine registers and many threads run side by side.
     """
@@ -120,7 +120,7 @@ def draw_plain_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64)
 def draw_changing_lines(
     batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int
 ):
-    """Draw every `step`th plain line below which VRAM changed, in thread i of `step`."""
+    """Draw plain lines after which VRAM changed: thread i of `step` draws every `step`th of the list in `todo`."""
     i = wp.tid()
     while i < todo[CHANGING_COUNT]:
         place = todo[todo.shape[0] - 1 - i]
@@ -146,7 +146,7 @@ def draw_changing_lines(
 
 @wp.func(inline=False)
 def draw_exact(c: wp.ref[Console], mem: Q, line: int, p: Plan):
-    """Draw an exact line from the present VRAM."""
+    """Draw line `line` by the pixel pipeline from the present VRAM; `p` is its plan."""
     w = Walk()
     w.line_lower = p.lower
     w.line_upper = p.upper
@@ -163,10 +163,10 @@ def draw_exact(c: wp.ref[Console], mem: Q, line: int, p: Plan):
 
 @wp.kernel(enable_backward=False)
 def draw_exact_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int):
-    """Draw every `step`th listed exact line, in thread i of `step`.
+    """Draw lines by the pixel pipeline: thread i of `step` draws every `step`th of the list in `todo`.
 
-    Of a picture during which VRAM changed only the first is listed; its thread draws the exact lines below as
-    well, from VRAM that it restores to the state that each line saw.
+    Of a picture during which VRAM changed only the first such line is listed; its thread draws those below as well,
+    from VRAM that it restores to the state that each line saw.
     """
     i = wp.tid()
     while i < todo[EXACT_COUNT]:
@@ -195,7 +195,7 @@ def draw_exact_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64,
 
 @wp.kernel(enable_backward=False)
 def release_pictures(batch: Batch, console: wp.array[Console], todo: wp.array[wp.int32]):
-    """Redo the undone writes and show thread env's new picture; the lists are empty again."""
+    """Redo the undone writes and show the new picture of thread env's console; empty the lists in `todo`."""
     env = wp.tid()
     if env == 0:
         todo[EXACT_COUNT] = 0
@@ -208,9 +208,9 @@ def release_pictures(batch: Batch, console: wp.array[Console], todo: wp.array[wp
 
 @wp.func
 def screen_byte(batch: Batch, console: wp.array[Console], env: int, offset: int) -> int:
-    """Return a byte of the shown packed picture; 0 (the lightest shade) everywhere if it is blank.
+    """Return a byte of the packed picture that is shown; 0 (the lightest shade) if the LCD is blank.
 
-    A DMG in STOP stops its PPU as well, which leaves the LCD blank.
+    On a DMG the PPU stops in STOP, which leaves the LCD blank.
     """
     value = I(0)
     if console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED):
@@ -221,7 +221,10 @@ def screen_byte(batch: Batch, console: wp.array[Console], env: int, offset: int)
 
 @wp.kernel(enable_backward=False)
 def unpack_screens(batch: Batch, console: wp.array[Console], shades: wp.array3d[wp.uint8]):
-    """Unpack eight pixels of `shades` [N, 144, 160], 0 (lightest) to 3, in thread (env, y, x / 8)."""
+    """Write eight pixels of the shown picture to `shades` [N, 144, 160], 0 (lightest) to 3.
+
+    In thread (env, y, x / 8).
+    """
     env, y, column = wp.tid()
     low = screen_byte(batch, console, env, y * SCREEN_LINE_BYTES + column)
     high = screen_byte(batch, console, env, y * SCREEN_LINE_BYTES + 20 + column)
@@ -232,7 +235,7 @@ def unpack_screens(batch: Batch, console: wp.array[Console], shades: wp.array3d[
 
 @wp.func
 def spread_sum(byte: int) -> int:
-    """Return the four sums of neighbouring bits of a byte, leftmost in the top two bits."""
+    """Return the sums of the four pairs of neighbouring bits of a byte, two bits each, leftmost in the top two bits."""
     return (byte & 0x55) + ((byte >> 1) & 0x55)
 
 
@@ -276,7 +279,7 @@ def downsample_words(batch: Batch, console: wp.array[Console], observation: wp.u
 
 
 def render_pictures(batch: Batch, plans: Plans, launch: Callable = wp.launch) -> None:
-    """Draw every finished picture that waits in `batch`; needs `allocate_plans`."""
+    """Draw every finished picture of `batch` that is not drawn yet; `plans` is scratch from `allocate_plans`."""
     n = int(batch.num_envs)
     device = plans.lines.device
     inputs = [batch, batch.console, plans.lines.ptr]
@@ -289,14 +292,14 @@ def render_pictures(batch: Batch, plans: Plans, launch: Callable = wp.launch) ->
 
 
 def unpack(batch: Batch, shades: wp.array) -> None:
-    """Write the shown pictures of the first n envs to `shades`, uint8 [n, 144, 160]."""
+    """Write the pictures that the first n envs show to `shades`, uint8 [n, 144, 160]."""
     dim = (len(shades), SCREEN_HEIGHT, SCREEN_WIDTH // 8)
     inputs = [batch, batch.console, shades]
     wp.launch(unpack_screens, dim=dim, inputs=inputs, device=shades.device)
 
 
 def observe(batch: Batch, observation: wp.array, launch: Callable = wp.launch) -> None:
-    """Write the downsampled pictures to `observation`, uint8 [N, 72, 80]."""
+    """Write the pictures that the envs show, downsampled, to `observation`, uint8 [N, 72, 80]."""
     n = int(batch.num_envs)
     stride = observation.strides[0]
     whole = observation.strides[1:] == (OBSERVATION_WIDTH, 1)

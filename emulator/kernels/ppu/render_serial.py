@@ -25,7 +25,7 @@ from emulator.state.batch import STOPPED, Batch, Console
 
 @wp.func
 def spaced(byte: U) -> U:
-    """Return the bits of a byte, a zero before each."""
+    """Return the eight bits of a byte with a 0 bit before each."""
     nibbles = (byte | (byte << U(4))) & U(0x0F0F)
     pairs = (nibbles | (nibbles << U(2))) & U(0x3333)
     return (pairs | (pairs << U(1))) & U(0x5555)
@@ -39,7 +39,7 @@ def interleaved(low: U, high: U) -> U:
 
 @wp.func(inline=False)
 def downsample_screen(screen: Q, out: Q):
-    """Write the rounded means of the 2x2 blocks of a packed picture, 72 rows of 80 bytes at `out`."""
+    """Write the rounded means of the 2x2 blocks of the packed picture at `screen`, 72 rows of 80 bytes at `out`."""
     for y in range(OBSERVATION_HEIGHT):
         for word in range(5):
             place = screen + Q(U(2 * y * SCREEN_LINE_BYTES + 4 * word))
@@ -53,14 +53,14 @@ def downsample_screen(screen: Q, out: Q):
 
 @wp.func(inline=False)
 def lighten(out: Q):
-    """Write the observation of a blank LCD."""
+    """Write the observation of a blank LCD, all light, to `out`."""
     for word in range(OBSERVATION_HEIGHT * OBSERVATION_WIDTH // 4):
         st32(out + Q(U(4 * word)), U(0))
 
 
 @wp.kernel(enable_backward=False)
 def draw_serially(batch: Batch, console: wp.array[Console]):
-    """Draw and show the finished picture of thread env's console, if one waits."""
+    """Draw the finished picture of thread env's console, if there is one, and show it."""
     env = wp.tid()
     if console[env].ppu_finished != U(0):
         draw_finished(console[env], batch.ram_base + Q(env) * Q(batch.row_stride))
@@ -70,7 +70,7 @@ def draw_serially(batch: Batch, console: wp.array[Console]):
 def observe_serially(batch: Batch, console: wp.array[Console], observation: wp.uint64, stride: wp.uint64):
     """Draw like `draw_serially`, and write the picture's 72 rows of 80 means at `observation` + env * `stride`.
 
-    A blank LCD, or one that STOP has stopped, is light.
+    The observation of an LCD that is blank, or stopped by STOP, is all light.
     """
     env = wp.tid()
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
@@ -98,7 +98,7 @@ def unpack_serially(batch: Batch, console: wp.array[Console], shades: wp.uint64)
 
 
 def render_pictures(batch: Batch, launch: Callable) -> None:
-    """Draw every finished picture that waits in `batch`."""
+    """Draw every finished picture of `batch` that is not drawn yet."""
     device = batch.console.device
     launch(draw_serially, dim=int(batch.num_envs), inputs=[batch, batch.console], device=device)
 
@@ -113,6 +113,6 @@ def observe(batch: Batch, observation: wp.array, launch: Callable) -> None:
 
 
 def unpack(batch: Batch, shades: wp.array) -> None:
-    """Write the shown pictures of the first n envs to `shades`, uint8 [n, 144, 160]."""
+    """Write the pictures that the first n envs show to `shades`, uint8 [n, 144, 160]."""
     inputs = [batch, batch.console, shades.ptr]
     wp.launch(unpack_serially, (len(shades), SCREEN_HEIGHT), inputs, device=shades.device)

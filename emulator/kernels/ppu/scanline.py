@@ -29,7 +29,7 @@ ALL = wp.constant(wp.uint32(0xFFFFFFFF))
 
 @wp.struct
 class Planes:
-    """Bit planes of 32 pixels of one layer, leftmost pixel in the top bit."""
+    """Bit planes of 32 pixels of one layer (background or objects), leftmost pixel in the top bit."""
 
     low: wp.uint32
     high: wp.uint32
@@ -39,13 +39,13 @@ class Planes:
 
 @wp.func
 def byte_of(word: U, index: int) -> int:
-    """Return a byte of a packed register word."""
+    """Return byte `index` of a word of packed registers, 0 the lowest."""
     return I((word >> U(8 * index)) & U(0xFF))
 
 
 @wp.func(inline=True)
 def object_row(entry: Q, line: int, last: int, flags: int) -> int:
-    """Return the VRAM offset of an object's row on a line; `last`: its lowest one, 7 or 15."""
+    """Return the VRAM offset of the pixel row of object `entry` on a line; `last`: the lowest row, 7 or 15."""
     row = (line + 16 - I(ld8(entry))) & last
     if (flags & 0x40) != 0:
         row = row ^ last
@@ -55,7 +55,7 @@ def object_row(entry: Q, line: int, last: int, flags: int) -> int:
 
 @wp.func(inline=True)
 def add_object(p: wp.ref[Planes], low: int, high: int, flags: int, at: int):
-    """Add an object's row, two bytes, behind the earlier ones; it begins `at` pixels into the word."""
+    """Add an object's row (bytes `low`, `high`), `at` pixels from the left, where no earlier object is opaque."""
     shift = Q(U(32 - at))
     free = ~(p.low | p.high)
     word_low = U((Q(U(low)) << shift) >> Q(8)) & free
@@ -70,10 +70,10 @@ def add_object(p: wp.ref[Planes], low: int, high: int, flags: int, at: int):
 
 @wp.func(inline=False)
 def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q) -> Planes:
-    """Return 32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
+    """Return 32 pixels of a tile map row, from pixel `fine` of tile `column` (modulo 32) on.
 
-    `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on. `later` and `changes`
-    are used in scanline_gpu.py only.
+    `map_row` is the VRAM offset of the map row, `y` & 7 the pixel row in the tiles; `signed` selects tile data at 9000.
+    `later` and `changes` are unused here: the version in scanline_gpu.py needs them.
     """
     low = Q(0)
     high = Q(0)
@@ -92,7 +92,7 @@ def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: i
 
 @wp.func
 def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
-    """Return plane `bit` of the shades that a palette gives to these colours."""
+    """Return plane `bit` of the shades that a palette register gives to the colours with planes `low` and `high`."""
     p = U(palette >> bit)
     c0 = wp.where((p & U(1)) != U(0), ~low & ~high, U(0))
     c1 = wp.where((p & U(4)) != U(0), low & ~high, U(0))
@@ -103,7 +103,7 @@ def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
 
 @wp.func(inline=True)
 def with_objects(plane: U, o: Planes, shown: U, upper: U, bit: int) -> U:
-    """Return plane `bit` of the shades of a background with objects where they are `shown`."""
+    """Return plane `bit` of the shades, the background's `plane` with the objects `o` in the pixels `shown`."""
     first = shown & ~o.palette
     second = shown & o.palette
     under = (plane & ~shown) | (shade_plane(o.low, o.high, byte_of(upper, 0), bit) & first)
@@ -112,7 +112,7 @@ def with_objects(plane: U, o: Planes, shown: U, upper: U, bit: int) -> U:
 
 @wp.func(inline=False)
 def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
-    """Return the line's objects in drawing order (x << 8 | index), -1 past the last one."""
+    """Return the objects on the line, x << 8 | index, highest priority first, -1 past the last one."""
     return line_objects_here(oam, line, lcdc)
 
 
@@ -140,7 +140,7 @@ def line_objects_here(oam: Q, line: int, lcdc: int) -> vec10:
 
 @wp.func(inline=False)
 def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int) -> Planes:
-    """Return 32 pixels of the object layer from screen column `left` on; the first object wins."""
+    """Return 32 pixels of the object layer from screen column `left` on; the first object in `found` wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
     for i in range(10):
@@ -160,13 +160,13 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
 
 
 def background_of(fetch: Any) -> Any:
-    """Return a function that draws background and window from the tiles of `fetch`."""
+    """Return a Warp function that draws background and window with the tile reader `fetch`, a `fetch_tiles`."""
 
     @wp.func
     def background_planes(
         vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int, later: int, changes: Q
     ) -> Planes:
-        """Return the background and window colours of 32 pixels from screen column `left` on."""
+        """Return the colours of 32 pixels of background and window from screen column `left` on."""
         lcdc = byte_of(lower, 0)
         signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
         p = Planes()
@@ -194,7 +194,7 @@ background_planes = background_of(fetch_tiles)
 
 @wp.func(inline=True)
 def draw_in_words(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
-    """Draw a line like `draw_plain`, 32 pixels at a time."""
+    """Draw a line to the 40 bytes at `dest`, 32 pixels at a time; the window begins at column `window_left`."""
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)
     found = vec10()
@@ -220,7 +220,10 @@ def draw_in_words(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: i
 
 @wp.func(inline=False)
 def draw_plain(vram: Q, oam: Q, line: int, lower: U, upper: U, window: int, window_y: int, dest: Q):
-    """Draw one line to the 40 bytes at `dest` from registers that hold throughout mode 3."""
+    """Draw one line to the 40 bytes at `dest`; the registers must not change during its mode 3.
+
+    `lower`, `upper`: packed registers; `window`: 1 if LY has equalled WY; `window_y`: window line counter.
+    """
     lcdc = byte_of(lower, 0)
     window_left = wp.where(has_window(lcdc, byte_of(upper, 3), window), byte_of(upper, 3) - 7, 256)
     if on_gpu():

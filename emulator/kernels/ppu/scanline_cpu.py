@@ -173,8 +173,8 @@ FORGOTTEN = "".join(f"#undef {name}\n" for name in BITS)
 
 @wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DEFINED}{TEXT}{FORGOTTEN}#endif\n")
 def draw_natively(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
-    """Draw one line to the 40 bytes at `dest`; do nothing on a GPU.
+    """Draw one line to the 40 bytes at `dest` by C++; do nothing on a GPU.
 
-    The window's first pixel is `window_left`, 160 or more if the line has none.
+    The window's first pixel is column `window_left`, 160 or more if the line has none.
     """
     ...

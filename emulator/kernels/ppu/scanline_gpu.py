@@ -26,7 +26,7 @@ from emulator.kernels.ppu.vram_changes import byte_seen, pair_seen
 
 @wp.struct
 class PackedLine:
-    """Line of 160 pixels, 32 to a word, leftmost in the lowest byte."""
+    """Line of 160 pixels, filled from the right: two bit planes of five words, leftmost pixel in the lowest byte."""
 
     low0: wp.uint32
     low1: wp.uint32
@@ -42,9 +42,10 @@ class PackedLine:
 
 @wp.func
 def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q) -> Planes:
-    """Return 32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
+    """Return 32 pixels of a tile map row, from pixel `fine` of tile `column` (modulo 32) on.
 
-    `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on.
+    `map_row` is the VRAM offset of the map row, `y` & 7 the pixel row in the tiles; `signed` selects tile data at 9000.
+    VRAM is read as it was before the undo entries `later`; `changes`: as in vram_changes.py.
     """
     low = Q(0)
     high = Q(0)
@@ -64,7 +65,7 @@ def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: i
 
 @wp.func
 def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int, later: int, changes: Q) -> Planes:
-    """Return 32 pixels of the object layer from screen column `left` on; the first object wins."""
+    """Return 32 pixels of the object layer from screen column `left` on; the first object in `found` wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
     i = I(0)
@@ -91,7 +92,7 @@ background_planes = background_of(fetch_tiles)
 
 @wp.func
 def append(o: wp.ref[PackedLine], low: U, high: U):
-    """Append 32 pixels on the right; the others move to the left by as many."""
+    """Append 32 pixels on the right of the line; the pixels already there move left by 32."""
     o.low0 = o.low1
     o.low1 = o.low2
     o.low2 = o.low3
@@ -106,9 +107,9 @@ def append(o: wp.ref[PackedLine], low: U, high: U):
 
 @wp.func
 def store_line(o: wp.ref[PackedLine], dest: Q):
-    """Store the 40 bytes at `dest`, a multiple of 8, in three wide pieces.
+    """Store the line in the 40 bytes at `dest`, a multiple of 8, by three wide writes.
 
-    A GPU writes by sectors of 32 bytes, however little of one a thread changes.
+    A GPU writes sectors of 32 bytes, however few of them a thread changes.
     """
     if (dest & Q(8)) == Q(0):
         st128(dest, o.low0, o.low1, o.low2, o.low3)
@@ -122,7 +123,7 @@ def store_line(o: wp.ref[PackedLine], dest: Q):
 
 @wp.func
 def left_of_window(lower: U, upper: U, window: int) -> int:
-    """Return the screen column at which the window begins, 256 if there is none."""
+    """Return the screen column at which the window begins, 256 if the line has none."""
     there = has_window(byte_of(lower, 0), byte_of(upper, 3), window)
     return wp.where(there, byte_of(upper, 3) - 7, 256)
 
@@ -131,9 +132,9 @@ def left_of_window(lower: U, upper: U, window: int) -> int:
 def draw_in_words(
     vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q, later: int, changes: Q
 ):
-    """Draw a line to the 40 bytes `dest`, with the window from column `window_left` on.
+    """Draw a line to the 40 bytes at `dest`, with the window from column `window_left` on.
 
-    VRAM is read as it was before the undo entries `later`, of which `changes` is the map (vram_changes.py).
+    VRAM is read as it was before the undo entries `later`; `changes`: address of the map of changes (vram_changes.py).
     """
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)

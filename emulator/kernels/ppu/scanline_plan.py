@@ -28,16 +28,16 @@ FIRST_TODO = wp.constant(2)
 
 
 class Plans(NamedTuple):
-    """Scratch for drawing a batch's pictures."""
+    """Scratch arrays for drawing a batch's pictures."""
 
     lines: wp.array
-    """Plans and maps by env, uint8 [N * (144 * 16 + 32)]."""
+    """For each env the plans of its lines and the map of its VRAM changes, uint8 [N * (144 * 16 + 32)]."""
     todo: wp.array
-    """Counts and listed lines, int32 [2 + N * 144]."""
+    """Two counts, then two lists of lines to draw, int32 [2 + N * 144]."""
 
 
 def allocate_plans(num_envs: int, device: str) -> Plans:
-    """Return scratch for `num_envs` consoles."""
+    """Return scratch arrays on `device` for drawing the pictures of `num_envs` consoles."""
     return Plans(
         wp.zeros(num_envs * (SCREEN_HEIGHT * 16 + 32), dtype=wp.uint8, device=device),
         wp.zeros(FIRST_TODO + num_envs * SCREEN_HEIGHT, dtype=wp.int32, device=device),
@@ -46,7 +46,7 @@ def allocate_plans(num_envs: int, device: str) -> Plans:
 
 @wp.struct
 class Plan:
-    """Plan of a line, 16 bytes."""
+    """Plan of how to draw one line, 16 bytes."""
 
     lower: wp.uint32  # registers, as scanline.py packs them
     upper: wp.uint32
@@ -56,7 +56,7 @@ class Plan:
 
 @wp.func
 def plans_of(plans: Q, env: int) -> Q:
-    """Return the address of an env's plans."""
+    """Return the machine address of an env's plans."""
     return plans + Q(env) * Q(PLANS_BYTES + MAP_BYTES)
 
 
@@ -70,19 +70,19 @@ def load_plan(plans: Q, env: int, line: int) -> Plan:
 
 @wp.func
 def window_of(p: Plan) -> int:
-    """Return whether the window was seen, 1 or 0."""
+    """Return 1 if LY has equalled WY with the window enabled by this line, else 0."""
     return I((p.flags >> U(2)) & U(1))
 
 
 @wp.func
 def window_line(p: Plan) -> int:
-    """Return the line of the window, -1 before its first."""
+    """Return the window line counter, -1 before the window's first line."""
     return I((p.flags >> U(8)) & U(0xFF)) - 1
 
 
 @wp.func
 def flags_of(w: wp.ref[Walk]) -> int:
-    """Return `Plan.flags` of the line that `next_line` found."""
+    """Return `Plan.flags` for the line that `next_line` has found."""
     bus = wp.max(w.line_bus, 0) << 16
     window = (w.line_window << 2) | ((w.line_window_y + 1) << 8)
     return w.kind | window | (w.line_carry << 3) | bus
@@ -90,7 +90,7 @@ def flags_of(w: wp.ref[Walk]) -> int:
 
 @wp.func
 def end_of_run(w: wp.ref[Walk], mem: Q, line: int) -> int:
-    """Return the first line below plain `line` that may not be drawn from the same registers."""
+    """Return the first line after the plain line `line` whose registers may differ from its own."""
     end = I(VBLANK_LINE)
     if w.next < w.last:
         end = wp.min(end, entry_dot(log_at(mem, w.next)) / LINE_DOTS)
@@ -102,7 +102,7 @@ def end_of_run(w: wp.ref[Walk], mem: Q, line: int) -> int:
 
 @wp.func(inline=False)
 def plan_lines(c: wp.ref[Console], mem: Q, plans: Q, env: int, todo: wp.array[wp.int32]):
-    """Plan the 144 lines of a picture during which OAM did not change."""
+    """Write the plans of the 144 lines of a finished picture during which OAM did not change."""
     done = I(c.ppu_undo_done)
     count = wp.where(done > 0, I(c.ppu_undo_count), 0)
     first = I(0)  # undo entry that this line does not see

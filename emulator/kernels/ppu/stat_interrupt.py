@@ -47,14 +47,14 @@ FAST_VRAM = wp.constant(wp.uint32(0x00100010))
 
 @wp.func
 def stat_level(stat: int, mode: int, lyc_line: int) -> int:
-    """Return the level of the STAT line: bits 3, 4, 5 enable modes 0, 1, 2; bit 6 the LY comparison."""
+    """Return the level of the STAT line: bits 3, 4, 5 of STAT enable modes 0, 1, 2; bit 6 the LYC comparison."""
     by_mode = wp.where(mode < 3, (stat >> (mode + 3)) & 1, 0)
     return by_mode | ((stat >> 6) & lyc_line)
 
 
 @wp.func
 def roll_frame(c: wp.ref[Console], t_cycles: U):
-    """Start the next frame if its line 0 has begun by this time."""
+    """Advance `ppu_origin` to the frame that contains a T-cycle, and reset the state kept for each frame."""
     while dot_of(c, t_cycles) >= FRAME_DOTS:
         c.ppu_origin = c.ppu_origin + U(M_CYCLES_PER_FRAME)
         c.ppu_first = U(0)
@@ -74,9 +74,9 @@ class StatLocals:
 
 @wp.func
 def latch_comparison(c: wp.ref[Console], mem: Q, dot: int, since: int) -> wp.bool:
-    """Latch the comparison at `dot`, which holds through the dots at which nothing is compared.
+    """Store the result of the last comparison of LY with LYC at or before `dot`; it holds until the next one.
 
-    Returns whether it was made after dot `since`.
+    Returns whether that comparison was made after dot `since`.
     """
     o = StatLocals()
     line = dot / LINE_DOTS
@@ -100,7 +100,7 @@ def latch_comparison(c: wp.ref[Console], mem: Q, dot: int, since: int) -> wp.boo
 
 @wp.func(inline=False)
 def settle(c: wp.ref[Console], mem: Q, dot: int):
-    """Advance the latched comparison and the STAT line to `dot`, if evaluated since ppu_sync."""
+    """Advance the LYC comparison and the STAT line from `ppu_sync` to `dot`, without requesting interrupts."""
     since = dot_of(c, c.ppu_sync)
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
@@ -112,7 +112,7 @@ def settle(c: wp.ref[Console], mem: Q, dot: int):
 
 @wp.func(inline=False)
 def settle_level(c: wp.ref[Console], mem: Q, line: int, x: int, since: int, latched: wp.bool):
-    """Advance the STAT line to dot `x` of `line`, after the comparison."""
+    """Advance the STAT line to dot `x` of `line`; `latched`: the LYC comparison was made after dot `since`."""
     o = StatLocals()
     stat = get8(mem, ROW_STAT)
     start = line * LINE_DOTS
@@ -151,7 +151,7 @@ def settle_level(c: wp.ref[Console], mem: Q, line: int, x: int, since: int, latc
 
 @wp.func
 def next_oam_dot(dot: int) -> int:
-    """Return the next dot at which the mode 2 source may raise the line."""
+    """Return the next dot after `dot` at which mode 2 as a source may raise the STAT line."""
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     passed = x >= wp.where(line == 0, 4, wp.where(line == VBLANK_LINE, 2, 3))
@@ -162,7 +162,10 @@ def next_oam_dot(dot: int) -> int:
 
 @wp.func
 def next_hblank_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
-    """Return the next dot at which the mode 0 source may raise the line: a lower bound until it is near."""
+    """Return the next dot after `dot` at which mode 0 as a source may raise the STAT line.
+
+    Until the end of mode 3 is near it is the earliest possible dot.
+    """
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     n = line
@@ -189,9 +192,9 @@ def lyc_dot(lyc: int) -> int:
 
 @wp.func(inline=False)
 def let_vram_pass(c: wp.ref[Console], bits: U):
-    """Allow VRAM accesses without a call (FAST_VRAM: the LCD is off), or not (0).
+    """Allow direct VRAM access (`bits` FAST_VRAM: the LCD is off), or forbid it (0).
 
-    With the LCD on `ppu_vram_window` returns how long they may pass.
+    With the LCD on `ppu_vram_window` returns how long direct access is allowed.
     """
     if c.ppu_vram_fast != bits:
         c.ppu_vram_fast = bits
@@ -218,7 +221,7 @@ def next_event_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
 
 @wp.func(inline=False)
 def do_event(c: wp.ref[Console], mem: Q, dot: int):
-    """Handle an event dot; dots at which nothing rises are harmless."""
+    """Handle the PPU event at `dot`: VBlank, or a rising STAT line; a dot without any is harmless."""
     stat = get8(mem, ROW_STAT)
     if ((stat & STAT_SOURCES) | I(c.ppu_stat_line)) != 0:
         settle(c, mem, dot - 1)
@@ -244,7 +247,7 @@ def do_event(c: wp.ref[Console], mem: Q, dot: int):
 
 @wp.func(inline=False)
 def advance(c: wp.ref[Console], mem: Q, t_cycles: U):
-    """Handle every event visible at this T-cycle and find the next one."""
+    """Handle every PPU event up to this T-cycle and compute the time of the next one."""
     if (get8(mem, ROW_LCDC) & LCDC_ENABLE) == 0:
         c.ppu_sync = t_cycles
         c.ppu_next = t_cycles / U(4) + FAR
@@ -275,7 +278,7 @@ class QuietLocals:
 
 @wp.func
 def is_quiet(c: wp.ref[Console], mem: Q, stat: int, lyc: int) -> wp.bool:
-    """Return whether only VBlank and a line's comparison can request an interrupt, and the line's level is known.
+    """Return whether only VBlank and a LYC comparison can request an interrupt, with a known level of the STAT line.
 
     Each event then has one known effect, and none is late (`ppu_late`).
     """
@@ -289,7 +292,7 @@ def is_quiet(c: wp.ref[Console], mem: Q, stat: int, lyc: int) -> wp.bool:
 
 @wp.func
 def plan_quietly(c: wp.ref[Console], stat: int, lyc: int, dot: int):
-    """Plan the next event after `dot`, like `plan_events`."""
+    """Compute the time of the next event after `dot`, like `plan_events`, where `is_quiet` holds."""
     o = QuietLocals()
     o.next = wp.where(dot < VBLANK_DOT, VBLANK_DOT, VBLANK_DOT + FRAME_DOTS)
     if (stat & STAT_LYC_SOURCE) != 0:
@@ -300,14 +303,17 @@ def plan_quietly(c: wp.ref[Console], stat: int, lyc: int, dot: int):
 
 @wp.func
 def settle_quietly(c: wp.ref[Console], mem: Q, stat: int, dot: int, since: int):
-    """Settle between dots `since` and `dot`, like `settle`; the caller moves `ppu_sync`."""
+    """Advance the LYC comparison and the STAT line to `dot`, like `settle`, where `is_quiet` holds.
+
+    The caller updates `ppu_sync`.
+    """
     latch_comparison(c, mem, dot, since)
     c.ppu_stat_line = wp.where((stat & STAT_LYC_SOURCE) != 0, c.ppu_lyc_line, U(0))
 
 
 @wp.func(inline=True)
 def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
-    """Advance like `advance` in one step, where no mode is a STAT source.
+    """Handle the events up to a T-cycle like `advance`, in one step, where `is_quiet` holds.
 
     Returns False, with nothing done, if only `advance` is exact.
     """
@@ -344,9 +350,9 @@ def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
 
 @wp.func(inline=True)
 def compare_quietly(c: wp.ref[Console], mem: Q, new: int, t_cycles: U) -> wp.bool:
-    """Write LYC with no event due before, where no mode is a STAT source.
+    """Write `new` to LYC, with no event due before, where `is_quiet` holds.
 
-    Returns False, with nothing done, if only the general path is exact.
+    Returns False, with nothing done, if only `write_followed` is exact.
     """
     o = QuietLocals()
     stat = get8(mem, ROW_STAT)
@@ -371,7 +377,7 @@ def compare_quietly(c: wp.ref[Console], mem: Q, new: int, t_cycles: U) -> wp.boo
 
 @wp.func(inline=False)
 def plan_events(c: wp.ref[Console], mem: Q):
-    """Find the next event again after a write; `ppu_sync` is up to date."""
+    """Compute the time of the next PPU event anew after a write; `ppu_sync` must be up to date."""
     c.ppu_next = c.ppu_sync / U(4) + FAR
     if (get8(mem, ROW_LCDC) & LCDC_ENABLE) != 0:
         roll_frame(c, c.ppu_sync)
@@ -381,7 +387,7 @@ def plan_events(c: wp.ref[Console], mem: Q):
 
 @wp.func
 def settle_at(c: wp.ref[Console], mem: Q, t_cycles: U):
-    """Advance the STAT line to this T-cycle; no event may be due on the way."""
+    """Advance the STAT line to this T-cycle; no event may be due before it."""
     roll_frame(c, t_cycles)
     settle(c, mem, dot_of(c, t_cycles))
     c.ppu_sync = t_cycles
@@ -389,7 +395,10 @@ def settle_at(c: wp.ref[Console], mem: Q, t_cycles: U):
 
 @wp.func(inline=False)
 def evaluate(c: wp.ref[Console], mem: Q, t_cycles: U, stat: int):
-    """Evaluate the STAT line after a write, with `stat` as the enabled sources."""
+    """Compute the level of the STAT line after a register write, with `stat` as the enabled sources.
+
+    A rising line requests the interrupt.
+    """
     dot = dot_of(c, t_cycles)
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS

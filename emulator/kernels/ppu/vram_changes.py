@@ -1,9 +1,9 @@
-"""VRAM as each line saw it, for a picture during which VRAM changed.
+"""Reads of VRAM as it was when a line was drawn, for a picture during which VRAM changed.
 
-The undo log holds, in the order of the writes, the bytes that they replaced. Of the entries that count only
-below a line, the first one of an address has the byte which that line saw; if there is none, it is the byte
-now in VRAM. So all lines can be drawn side by side. A map with a bit for each 32 bytes of VRAM that changed
-at all keeps nearly every read from searching the log.
+The undo log holds, in the order of the writes, the bytes that they replaced. Of the entries written after a line, the
+first one for an address holds the byte that the line saw; if there is none, it is the byte now in VRAM. So all lines
+can be drawn side by side. A map with a bit for each 32 bytes of VRAM that changed at all keeps nearly every read from
+searching the log.
 """
 
 import warp as wp
@@ -17,13 +17,13 @@ NOTHING = wp.constant(0)  # `later` of a line below which nothing changes
 
 @wp.func
 def entries_below(first: int, last: int) -> int:
-    """Return `later` of a line that the undo entries first..last-1 (below 2048) come after."""
+    """Return the undo entries first..last-1 (below 2048), made after a line was drawn, packed as its `later` value."""
     return wp.where(first < last, first | (last << 11), NOTHING)
 
 
 @wp.func
 def entries_above(mem: Q, done: int, line: int) -> int:
-    """Return the number of undo entries 0..done-1 of a picture that its `line` sees."""
+    """Return how many of a picture's undo entries 0..done-1 were written before its `line` was drawn."""
     low = I(0)
     high = done
     while low < high:
@@ -37,9 +37,9 @@ def entries_above(mem: Q, done: int, line: int) -> int:
 
 @wp.func(inline=False)
 def map_changes(mem: Q, done: int, count: int, changes: Q) -> wp.bool:
-    """Mark at `changes` where the undo entries 0..count-1 change VRAM.
+    """Fill the map at `changes`: a bit for each 32 bytes of VRAM that undo entries 0..count-1 change.
 
-    Returns False if the first `done` of them, those of the picture's own lines, change OAM as well.
+    Returns False if one of the first `done` entries, made during the picture, changes OAM.
     """
     vram_only = wp.bool(True)
     for word in range(MAP_BYTES // 4):
@@ -56,14 +56,14 @@ def map_changes(mem: Q, done: int, count: int, changes: Q) -> wp.bool:
 
 @wp.func
 def changed(changes: Q, offset: int) -> wp.bool:
-    """Return whether VRAM changed within the 32 bytes at `offset`."""
+    """Return whether the map at `changes` has a change in the 32 bytes that contain VRAM `offset`."""
     word = ld32(changes + Q(U((offset >> 10) * 4)))
     return ((word >> U((offset >> 5) & 31)) & U(1)) != U(0)
 
 
 @wp.func(inline=False)
 def pair_before(mem: Q, offset: int, now: U, later: int) -> U:
-    """Return the two bytes at even VRAM `offset`, which are `now`, as before the undo entries `later`."""
+    """Return the two bytes at even VRAM `offset`, now `now`, as they were before the undo entries `later`."""
     pair = now
     first = later & 0x7FF
     i = (later >> 11) - 1
@@ -79,7 +79,7 @@ def pair_before(mem: Q, offset: int, now: U, later: int) -> U:
 
 @wp.func
 def pair_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
-    """Return `pair_before`, with a search only where the map has a change."""
+    """Return `pair_before`, searching the log only where the map at `changes` has a change."""
     pair = now
     if later != NOTHING:
         if changed(changes, offset):
@@ -89,7 +89,10 @@ def pair_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
 
 @wp.func
 def byte_seen(mem: Q, offset: int, now: U, later: int, changes: Q) -> U:
-    """Return a byte of VRAM as before the undo entries `later`, like `pair_seen`."""
+    """Return the byte at VRAM `offset`, now `now`, as it was before the undo entries `later`.
+
+    The log is searched only where the map at `changes` has a change.
+    """
     byte = now
     if later != NOTHING:
         if changed(changes, offset):

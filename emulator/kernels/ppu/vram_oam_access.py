@@ -38,13 +38,16 @@ def lcd_is_on(mem: Q) -> wp.bool:
 
 @wp.func
 def access_time(t: U) -> U:
-    """Return the T-cycle at which an access in the M-cycle that ends at `t` meets the PPU."""
+    """Return the T-cycle at which the PPU sees a CPU access in the M-cycle that ends at `t`."""
     return (t - U(1)) * U(4)
 
 
 @wp.func
 def free_dots(c: wp.ref[Console], mem: Q, line: int, x: int, first: int, last: int) -> wp.bool:
-    """Return whether memory that is blocked from dot `first` (`last` on a short line) to HBlank is free."""
+    """Return whether the CPU can access memory that the PPU blocks from dot `first` of a line until HBlank.
+
+    `last` replaces `first` on line 0 after the LCD was switched on.
+    """
     start = first
     if c.ppu_first != U(0) and line == 0:
         start = last
@@ -56,14 +59,17 @@ def free_dots(c: wp.ref[Console], mem: Q, line: int, x: int, first: int, last: i
 
 @wp.func
 def first_line_to_see(line: int, x: int, dots: int) -> int:
-    """Return the line from which on a byte written now is visible; 255 once VBlank was announced."""
+    """Return the first line whose picture uses a byte written at dot `x` of `line`; 255 once VBlank has begun.
+
+    A line uses bytes written before its dot `dots`.
+    """
     seen_by = wp.where(x < dots, line, line + 1)
     return wp.where(line > VBLANK_LINE or (line == VBLANK_LINE and x >= 5), 255, seen_by)
 
 
 @wp.func(inline=False)
 def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
-    """Return 1 if the CPU may access VRAM at `t`; a write's old byte is kept for pending pictures.
+    """Return 1 if the CPU may access VRAM at `t`, else 0; for a write also log the old byte for pending pictures.
 
     Returns 2 for a read in the very dot at which mode 3 ends: the address bus still holds bit 12 low.
     """
@@ -93,7 +99,7 @@ def vram_access_here(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> 
 
 @wp.func
 def show_status(mem: Q, value: int):
-    """Store STAT's read value in the row until it changes.
+    """Store STAT's read value in the memory row, so that reads need no call; `hide_status` ends that.
 
     A program that polls STAT before every byte it stores to VRAM then makes one request a line.
     """
@@ -105,7 +111,7 @@ def show_status(mem: Q, value: int):
 
 @wp.func
 def hide_status(mem: Q):
-    """Restore the sources and the kept comparison bit in FF41 of the row."""
+    """Restore FF41 of the memory row to the interrupt sources and the stored comparison bit, after `show_status`."""
     shown = get8(mem, ROW_STAT)
     if (shown & STATUS_SHOWN) != 0:
         set8(mem, ROW_STAT, (shown & 0x78) | get8(mem, STATUS_KEPT))
@@ -121,14 +127,14 @@ class WindowLocals:
 
 @wp.func
 def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
-    """Return the last M-cycle up to which the CPU certainly reads and writes VRAM without side effects.
+    """Return the last M-cycle, at or after `t`, up to which VRAM accesses of the CPU certainly need no call.
 
-    At or after `t`; before `t` if access is blocked, if a picture must log the change, or during an OAM DMA.
-    `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory for writes as
-    well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
+    It lies before `t` if access is blocked, if a picture must log the change, or during an OAM DMA. `PICTURE_PLAIN` is
+    set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory for writes as well: with the LCD off,
+    or in VBlank if mode 0 is no interrupt source.
 
-    `status`: the value of STAT just read, or 0. Mode 0 stays so to the line's end, mode 1 to the frame's, any value
-    while the LCD is off: until then FF41 in the row is STAT's read value, and `STATUS_PLAIN` is set in `c.fast`.
+    `status`: the value of STAT just read, or 0. Mode 0 lasts to the line's end, mode 1 to the frame's, any value while
+    the LCD is off: until then FF41 in the memory row is STAT's read value, and `STATUS_PLAIN` is set in `c.fast`.
     """
     o = WindowLocals()
     o.until = t - U(1)
@@ -171,7 +177,7 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
 
 @wp.func
 def keep_oam_byte(c: wp.ref[Console], mem: Q, index: int, line: int, x: int):
-    """Log an OAM byte before it changes, and fix the length of a line that has scanned OAM."""
+    """Log an OAM byte before it is overwritten, and store the end of mode 3 of a line that has already scanned OAM."""
     if line < VBLANK_LINE:
         if x >= 84:
             line_end(c, mem, line)
@@ -183,7 +189,7 @@ def keep_oam_byte(c: wp.ref[Console], mem: Q, index: int, line: int, x: int):
 
 @wp.func(inline=False)
 def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
-    """Return 1 if the CPU may access OAM at `t`; for a write the old byte is kept as for VRAM."""
+    """Return 1 if the CPU may access OAM at `t`, else 0; for a write also log the old byte for pending pictures."""
     free = wp.bool(True)
     if lcd_is_on(mem):
         roll_frame(c, access_time(t))
@@ -202,7 +208,7 @@ def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
 
 @wp.func(inline=False)
 def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
-    """Log OAM for the picture in the making, before an OAM DMA changes it."""
+    """Log all of OAM for the current picture before an OAM DMA overwrites it."""
     if lcd_is_on(mem):
         roll_frame(c, access_time(t))
         dot = wp.max(dot_of(c, access_time(t)), 0)

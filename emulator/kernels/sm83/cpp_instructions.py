@@ -19,9 +19,9 @@ from emulator.rom.isa import Instruction
 H_BIT, C_BIT, N_BIT = 0x10, 0x100, 0x10000
 FLAG_PLACES = {"N": N_BIT, "H": H_BIT, "C": C_BIT}
 WITH_MEMORY = 1024
-"""First entry of the table for instructions that have been given their memory operand."""
+"""First table entry of the functions that continue an instruction with the memory operand read by the service."""
 PARTS_AT = 1536
-"""First entry of the functions that are no instruction."""
+"""First table entry of functions that are not instructions."""
 TABLE_SIZE = PARTS_AT + len(RARE)
 
 _READ8 = {
@@ -105,7 +105,7 @@ OPERATIONS = {
 
 
 def flags(flags: str) -> str:
-    """Return the statements that set `zr` and `fl` from v and k by a flags column."""
+    """Return C++ that sets `zr` and `fl` from result v and carries k, as a flags column of the datasheet says."""
     text = {"-": "", "0": "zr = 1; ", "Z": "zr = v & 255; "}[flags[0]]
     keep = computed = constant = toggle = 0
     for name, letter in zip("NHC", flags[1:], strict=True):
@@ -122,7 +122,7 @@ def flags(flags: str) -> str:
 
 
 def _finish(row: Instruction) -> str:
-    """Return the instruction's end: its store, its branch, or its request to `attend`."""
+    """Return the C++ after the result: the store, the branch, or the request to the service."""
     access = row.access
     parts = []
     if row.destination == "pc":
@@ -176,7 +176,7 @@ def set_result(row: Instruction) -> str:
 
 
 def _body(row: Instruction) -> str:
-    """Return the statements of the instruction once its memory operand is in m."""
+    """Return the C++ that executes the instruction with its memory operand in m."""
     branches = row.destination in ("pc", "vector")
     parts = []
     if branches:
@@ -196,14 +196,14 @@ def _body(row: Instruction) -> str:
 
 
 def _finder(access: isa.Access) -> str:
-    """Return the macro that finds the page of an access."""
+    """Return the name of the C++ macro that finds the memory page of an access."""
     if access.size == 2:
         return "FIND2"
     return "FIND_HIGH" if access.address.startswith("ff00") else "FIND"
 
 
 def _read(row: Instruction) -> str:
-    """Return the plain read in front of the body; HRAM, always plain, is read here for LDH (n8)."""
+    """Return the C++ that reads a plain memory operand before the body; for LDH (n8), HRAM only."""
     access = row.access
     assert access is not None
     find = _finder(access)
@@ -212,13 +212,17 @@ def _read(row: Instruction) -> str:
 
 
 def _name(row: Instruction) -> str:
-    """Return the name of a row's function: one for all bit numbers of BIT, RES and SET."""
+    """Return the name of an instruction's C++ function; all bit numbers of BIT, RES and SET share one."""
     shared = row.operation in ("bit", "res", "set")
     return f"op{row.opcode & ~0x38 if shared else row.opcode:03x}"
 
 
 def handler(row: Instruction) -> str:
-    """Return one function, or two: a reading instruction has a second one, for `h->memory`."""
+    """Return the C++ function of an instruction.
+
+    An instruction that reads memory gets a second function, which takes the operand that the service has read from
+    `h->memory`.
+    """
     skip = ""
     if row.condition:
         skip = f"if (!({CONDITIONS[row.condition]})) {{ TIME({row.m_cycles}) ip += {row.length}; NEXT; }}\n"
@@ -231,7 +235,7 @@ def handler(row: Instruction) -> str:
 
 
 def _table() -> str:
-    """Return the table of handlers by row, by row with SLOW_FETCH, and by row with its memory operand."""
+    """Return the C++ table of functions by control row: plain, with SLOW_FETCH, and with a given operand."""
     names = [_name(row) for row in isa.INSTRUCTIONS]
     given = [f"{_name(row)}_given" if row.access and row.access.kind != "write" else "none" for row in isa.INSTRUCTIONS]
     entries = ", ".join(f"(const void*)Cpu::{name}" for name in [*names, *["slow_fetch"] * 512, *given, *RARE])
@@ -239,7 +243,7 @@ def _table() -> str:
 
 
 def _names(constants: Mapping[str, int]) -> dict[str, int]:
-    """Return the constants that the text uses by name; `constants` are those of executors/native.py."""
+    """Return the constants that the C++ text uses by name; `constants` come from executors/native.py."""
     names = dict(constants) | {
         "WITH_MEMORY": WITH_MEMORY,
         "CONTROL": control_rows.CONTROL,
@@ -257,7 +261,7 @@ def _names(constants: Mapping[str, int]) -> dict[str, int]:
 
 
 def native_body(constants: Mapping[str, int], text: str) -> str:
-    """Return the body of a native function for CPUs: `text` with the names that it may use."""
+    """Return `text` as the body of a native function for CPUs, with its named constants defined."""
     defines = "".join(f"#define {name} {value}\n" for name, value in _names(constants).items())
     text = defines + PRELUDE + text
     text += "".join(f"#undef {name}\n" for name in re.findall(r"^#define (\w+)", text, re.M))
@@ -265,7 +269,7 @@ def native_body(constants: Mapping[str, int], text: str) -> str:
 
 
 def source(constants: Mapping[str, int]) -> str:
-    """Return the body of the native function `run`."""
+    """Return the C++ body of the native function `run` (executors/native.py)."""
     handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())
     closing, entry = ENTRY.split("\n", 2)[1:]
     return native_body(constants, f"{PARTS}{handlers}{closing}\n{_table()}{entry}")

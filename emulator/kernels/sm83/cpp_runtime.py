@@ -126,7 +126,7 @@ static inline bool switch_interrupts(Host* h, u32 kind, u32 now) {
     return true;
 }
 """
-"""Helpers that superblocks use as well."""
+"""C++ helper functions, used by single instructions and superblocks."""
 
 PARTS = """
 struct Cpu {

@@ -42,7 +42,7 @@ STATUS_BIT = 2  # STAT, among those bits
 
 @wp.struct
 class Registers:
-    """CPU state while it runs: held in machine registers after inlining."""
+    """CPU state while instructions run; after inlining it is held in machine registers."""
 
     lo: wp.uint32
     hi: wp.uint32
@@ -94,7 +94,7 @@ class Registers:
 
 @wp.struct
 class Bases:
-    """Addresses of the constant data, equal for all lanes."""
+    """Machine addresses of constant data, the same for all lanes."""
 
     rom: wp.uint64
     words: wp.uint64
@@ -114,7 +114,7 @@ def find_bases(b: wp.ref[Bases], batch: wp.ref[Batch], idle_skip: U):
 
 @wp.func(inline=True)
 def load_word(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Load the predecoded word at PC into `r.word`, UNREADY outside ROM."""
+    """Load the predecoded word at PC into `r.word`; UNREADY if PC is outside ROM."""
     bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
     in_rom = wp.where(r.pc < U(VRAM), U(1), U(0))
     r.word = ld32_constant_if(b.words + Q(r.pc + bank) * Q(4), U(UNREADY), in_rom)
@@ -122,9 +122,9 @@ def load_word(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def load_row(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Load the control row of the next instruction.
+    """Load the control row of the next instruction; for a waiting console a row that does nothing.
 
-    A console that waits gets one that does nothing, so that no lane of a warp diverges.
+    So no lane of a warp diverges.
     """
     row = row_address(b.control, wp.where(goes_on(r), r.word & U(ROWS - 1), U(IDLE)))
     ld128_constant(row, r.w0, r.w1, r.w2, r.w3)
@@ -171,26 +171,26 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def goes_on(r: wp.ref[Registers]) -> wp.bool:
-    """Return whether nothing is due and nothing is asked, which `wait_if_asked` turns into the same."""
+    """Return whether the console can execute: `now` is before the deadline, which a request sets to `now`."""
     return I(r.deadline - r.now) > I(0)
 
 
 @wp.func(inline=True)
 def fall_due(r: wp.ref[Registers]):
-    """Stop the lane at the present time, since something is due."""
+    """Set the deadline to the present time, because an event is due."""
     r.due = r.now
     r.deadline = r.now
 
 
 @wp.func(inline=True)
 def vram_closes(r: wp.ref[Registers]) -> U:
-    """Return the deadline while VRAM is plain memory."""
+    """Return the deadline that holds while VRAM is accessed directly."""
     return earlier(r.vram_until, r.due) - U(isa.LONGEST - 1)
 
 
 @wp.func(inline=True)
 def open_vram(r: wp.ref[Registers]):
-    """Open VRAM as plain memory for instructions that end before it closes, and before anything is due."""
+    """Allow direct VRAM access to instructions that end before VRAM is blocked, and before an event is due."""
     closes = vram_closes(r)
     if I(closes - r.now) > I(0):
         r.fast = r.fast | FAST_VRAM
@@ -199,9 +199,9 @@ def open_vram(r: wp.ref[Registers]):
 
 @wp.func(inline=True)
 def open_io(r: wp.ref[Registers]):
-    """Open picture registers, STAT and P1 to plain reads, after `take_back`, if memory has their read values.
+    """Allow direct reads of picture registers, STAT and P1 if the memory row holds their read values.
 
-    They hold for instructions that end before a value changes and before anything is due.
+    That holds for instructions that end before a value changes and before an event is due. Call it after `take_back`.
     """
     bits = U(PLAIN_IO)
     until = r.due
@@ -218,13 +218,16 @@ def open_io(r: wp.ref[Registers]):
 
 @wp.func(inline=True)
 def settled_p1(r: wp.ref[Registers]) -> U:
-    """Return the bit of `fast` for reads of P1, if memory has its read value."""
+    """Return the bit of `fast` that allows direct reads of P1, or 0 if the memory row lacks its read value."""
     return wp.where((ld8(r.mem + Q(U(P1 - ROW_ORIGIN))) & U(SETTLED)) != U(0), U(FAST_P1), U(0))
 
 
 @wp.func(inline=True)
 def close_io(r: wp.ref[Registers]) -> wp.bool:
-    """Close the registers that `open_io` opened; return whether the console waited only for that."""
+    """Forbid the direct reads that `open_io` allowed; return whether the console can now go on.
+
+    It can if it waited only because a value was about to change.
+    """
     was = r.io
     r.io = U(0)
     r.fast = r.fast & U(NOT_P1)
@@ -239,7 +242,7 @@ def close_io(r: wp.ref[Registers]) -> wp.bool:
 
 @wp.func(inline=True)
 def close_vram(r: wp.ref[Registers]) -> wp.bool:
-    """Close VRAM if a console waits only because VRAM closes; return whether it goes on."""
+    """Forbid direct VRAM access if the console waits only because VRAM gets blocked; return whether it goes on."""
     if r.asked == U(0) and I(r.due - r.now) > I(0):
         r.fast = r.fast & (ALL_ONES ^ FAST_VRAM)
         r.deadline = r.due
@@ -248,20 +251,20 @@ def close_vram(r: wp.ref[Registers]) -> wp.bool:
 
 @wp.func(inline=True)
 def wait_if_asked(r: wp.ref[Registers]):
-    """Stop the console if it has asked for something."""
+    """Stop the console by its deadline if it has left a request."""
     if r.asked != U(0):
         r.deadline = r.now
 
 
 @wp.func(inline=True)
 def request_kind(r: wp.ref[Registers]) -> U:
-    """Return the kind, 1 to 15, of the request of a console that waits."""
+    """Return the kind, 1 to 15, of a waiting console's request; KIND_DUE if it only waits for an event."""
     return wp.max(r.asked >> U(KIND_SHIFT), U(KIND_DUE))
 
 
 @wp.func(inline=True)
 def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Store the state for `serve`, which may run in another thread."""
+    """Store registers and request in the console record and mailbox for `serve`, which may run in another thread."""
     c.lo = r.lo
     c.hi = r.hi
     c.sp = r.sp
@@ -276,7 +279,7 @@ def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Load the state that `serve` has left."""
+    """Load registers and answer from the console record and mailbox after `serve`."""
     load_registers(r, c)
     r.stable = c.stable
     p = r.mem + Q(b.scratch)

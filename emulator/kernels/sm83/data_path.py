@@ -87,7 +87,7 @@ NOT_H = 0xFFDFFFFF
 
 @wp.struct
 class Operands:
-    """Values of an instruction that `finish` needs."""
+    """Intermediate values of an instruction that `finish` needs."""
 
     rest: wp.uint32  # control bits of the work that the uniform path has not done
     unfinished: wp.bool
@@ -107,7 +107,7 @@ class Operands:
 
 @wp.struct
 class Turns:
-    """Turns of a loop that need not be executed."""
+    """Turns of a waiting loop to skip, and the registers after them."""
 
     count: wp.uint32
     lo: wp.uint32
@@ -116,10 +116,11 @@ class Turns:
 
 @wp.func(inline=True)
 def count_down(r: wp.ref[Registers], t: wp.ref[Turns], word: U, turns: U):
-    """Compute up to `turns` turns at once of a loop that only counts down, and has done so since the last branch.
+    """Compute up to `turns` turns at once of a loop that only counts a register or pair down.
 
-    `t.count` becomes their number, `t.lo` and `t.hi` the registers after them. The last turn is always executed. F is
-    the result of the last DEC: Z 0, N 1, H by the count; a pair is counted with A for a test that leaves no flag.
+    The loop must have done nothing else since the last branch. `t.count` becomes the number of turns, `t.lo` and `t.hi`
+    the registers after them. The last turn is always executed. F is the result of the last DEC: Z 0, N 1, H by the
+    count; a pair is counted with A for a test that leaves no flag.
     """
     lower = r.seen_lo - r.lo
     upper = (r.seen_hi & U(NOT_F)) - (r.hi & U(NOT_F))
@@ -145,12 +146,12 @@ def count_down(r: wp.ref[Registers], t: wp.ref[Turns], word: U, turns: U):
 
 @wp.func(inline=True)
 def watch_for_loop(r: wp.ref[Registers], word: U):
-    """Skip turns exactly at a backward branch, `word`, that may close a waiting loop.
+    """Skip turns of a waiting loop at its backward branch `word`, with the same result as executing them.
 
-    If the branch repeats the last such one with the same registers, nothing was written and no VRAM read
-    since, and every I/O read stays the same until `stable`, then the loop repeats, and whole periods can pass
-    up to the next deadline; so can those of a loop that counts down, if all but its count is the same. The
-    next branch is compared with this one.
+    The loop repeats itself if this branch is the last one taken with the same registers, nothing was written and no
+    VRAM read in between, and every I/O read stays the same until `stable`. Whole periods are then skipped up to the
+    next deadline; so are those of a loop that counts down, if all but its count is the same. The branch is stored for
+    comparison with the next one.
     """
     place = prmt(r.pc, r.sp, U(0x5410))
     period = r.now - r.seen_time
@@ -176,9 +177,9 @@ def watch_for_loop(r: wp.ref[Registers], word: U):
 
 @wp.func(inline=True)
 def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """Execute the instruction `r.word`, except for the rare work of `finish`.
+    """Execute the instruction `r.word` as if its operand were plain memory, without the rare work of `finish`.
 
-    The operand is taken as plain memory; if it is not, `finish` undoes everything.
+    If the operand is not plain memory, `finish` undoes everything.
     """
     word = r.word
     w0 = r.w0
@@ -275,9 +276,9 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
 
 @wp.func(inline=True)
 def finish_read(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """Correct the result of an operand that may not be plain memory.
+    """Correct the result of an instruction whose operand may not be plain memory.
 
-    If it needs `attend`, the instruction is undone, and executed again with the answer.
+    If the service must read it, the instruction is undone, to be executed again with the answer.
     """
     if is_wide(o.ctl) or not reads_plainly(r, o.a, o.start):
         r.lo = o.lo
@@ -308,7 +309,7 @@ def finish_daa(r: wp.ref[Registers], o: wp.ref[Operands]):
 
 @wp.func(inline=True)
 def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """Finish the parts of an instruction that are no plain store, or leave a request for `attend`."""
+    """Complete an instruction whose effects are more than a plain store, or leave a request for the service."""
     a = o.a
     v = o.v
     ctl = o.ctl
@@ -344,7 +345,7 @@ def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases
 
 @wp.func(inline=True)
 def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Fetch the word that `load_word` has not loaded; ask for one that is not plain."""
+    """Load the instruction word at PC if `load_word` could not; leave a request if it is not in predecoded ROM."""
     last = r.pc + U(2)
     page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(HRAM)) == (last >= U(HRAM))
     if (r.word & U(UNREADY)) != U(0):
@@ -361,7 +362,7 @@ def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def finish(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """Do the work of an instruction that the uniform path does not do."""
+    """Do the rare work of an instruction that `execute` leaves out."""
     if (o.rest & U(READ)) != U(0):
         finish_read(r, b, o)
     if r.asked == U(0):

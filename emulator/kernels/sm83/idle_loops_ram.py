@@ -1,4 +1,7 @@
-"""Waiting loops in RAM, all turns but the last at once: exact, and only while nothing comes due."""
+"""Waiting loops in RAM: all turns but the last are skipped at once, with the same result as executing them.
+
+Turns are skipped only while no event is due.
+"""
 
 import warp as wp
 
@@ -30,7 +33,7 @@ class CountdownLocals:
 
 @wp.func
 def skip_countdown(c: wp.ref[Console]):
-    """Skip all but the last turn of 'dec a; jr nz' at once, as far as the deadline allows."""
+    """Skip all but the last turn of a loop 'dec a; jr nz', as far as the deadline allows."""
     o = CountdownLocals()
     a = c.hi >> U(24)
     o.turns = wp.min((a - U(1)) & U(255), (c.deadline - c.now - U(1)) >> U(2))
@@ -43,16 +46,16 @@ def skip_countdown(c: wp.ref[Console]):
 
 @wp.func
 def code_at(mem: Q, pc: U) -> U:
-    """Return two code bytes in HRAM."""
+    """Return the two code bytes at `pc`, an address in HRAM, as one number."""
     p = mem + Q(pc - U(ROW_ORIGIN))
     return ld8(p) | (ld8(p + Q(1)) << U(8))
 
 
 @wp.func
 def boundary_behind(o: wp.ref[CountdownLocals], dma: U) -> U:
-    """Return the loop's first boundary at or after the transfer's end.
+    """Return the first instruction boundary of the loop at or after time `dma`, the end of a transfer.
 
-    It is 0, 1 (behind a DEC) or 4 M-cycles into a turn, or the end of the loop.
+    Boundaries lie 0, 1 (after DEC) and 4 M-cycles into a turn, and at the end of the loop.
     """
     into = (dma - o.start) & U(3)
     return earlier(o.end, dma + wp.where(into >= U(2), U(4) - into, U(0)))
@@ -60,10 +63,10 @@ def boundary_behind(o: wp.ref[CountdownLocals], dma: U) -> U:
 
 @wp.func(inline=True)
 def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
-    """Write FF46 at `t`, with no transfer under way, and skip the loop in HRAM that waits for the new one.
+    """Write FF46 at `t`, with no transfer running, and skip the loop in HRAM that waits for the new transfer.
 
-    '[ld r, n]; dec r; jr nz, -3' with r = A, B or C. Only if nothing but the transfer's end comes due before
-    the loop is over; the transfer ends at the same boundary as without the skip.
+    The loop is '[ld r, n]; dec r; jr nz, -3' with r = A, B or C. It is skipped only if no event but the transfer's end
+    comes before the loop is over; the transfer ends at the same instruction boundary as without the skip.
     https://gbdev.io/pandocs/OAM_DMA_Transfer.html
     """
     o = CountdownLocals()
@@ -86,7 +89,7 @@ def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
 
 @wp.func
 def find_countdown(c: wp.ref[Console], mem: Q, o: wp.ref[CountdownLocals]):
-    """Find the loop at PC: `dec` becomes its DEC or 0, `start` and `end` its times."""
+    """Find a countdown loop at PC: `o.dec` becomes its DEC opcode or 0 (none), `o.start` and `o.end` its times."""
     o.pc = c.pc
     o.dec = U(0)
     o.end = c.now
@@ -115,7 +118,7 @@ def find_countdown(c: wp.ref[Console], mem: Q, o: wp.ref[CountdownLocals]):
 
 @wp.func
 def end_countdown(c: wp.ref[Console], o: wp.ref[CountdownLocals]):
-    """Set the state after the loop that `find_countdown` has found."""
+    """Set the CPU to the state after the loop that `find_countdown` has found."""
     c.now = o.end
     c.pc = o.pc + U(3)
     c.hi = (c.hi & FLAGS_KEPT) | U(DONE_FLAGS)

@@ -1,6 +1,6 @@
-"""Loops that wait for STAT or LY, run up to the turn that leaves them; and the read they repeat.
+"""Loops that wait for a value of STAT or LY: turns are skipped up to the one that leaves the loop.
 
-Exact: every turn that is skipped has been shown to read the same.
+The result is exact: every turn that is skipped has been shown to read the same value.
 https://gbdev.io/pandocs/STAT.html
 """
 
@@ -30,7 +30,7 @@ class ReadLocals:
 
 @wp.func(inline=False)
 def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
-    """Read the instruction's memory operand through the bus, low byte first, one M-cycle each."""
+    """Return the instruction's memory operand, read through the bus, low byte first, one byte an M-cycle."""
     o = ReadLocals()
     t = now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     adjusts = (ctl & U(HL_FROM_ADDRESS)) != U(0)
@@ -61,9 +61,9 @@ class WaitLocals:
 
 @wp.func
 def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
-    """Return the four bytes after the read of a loop that waits for an I/O register, or 0 if there is none.
+    """Return the four code bytes after the read in a loop that waits for an I/O register; 0 if it is no such loop.
 
-    In ROM: 'ldh a, (n8); and, xor, or, cp or sub n8; jr cc, -6' or 'bit b, (hl); jr cc, -4'.
+    The loop is in ROM: 'ldh a, (n8); and, xor, or, cp or sub n8; jr cc, -6' or 'bit b, (hl); jr cc, -4'.
     """
     o = WaitLocals()
     o.code = U(0)
@@ -83,7 +83,7 @@ def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
 
 @wp.func
 def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
-    """Compute A, F and the jump of one turn of a waiting loop that has read `o.value`."""
+    """Compute A, F and whether the branch is taken for one turn of a waiting loop that has read `o.value`."""
     n = (o.code >> U(8)) & U(255)
     jump = o.code
     o.a = c.hi >> U(24)
@@ -111,7 +111,7 @@ def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
 
 @wp.func
 def read_status(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U) -> U:
-    """Read the operand LY or STAT of the instruction at `c.now`, without the bus if nothing is due."""
+    """Return LY or STAT, the operand at address `a` of the instruction at `c.now`; by the bus if an event is due."""
     o = ReadLocals()
     t = c.now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     plain = (ctl & U(READ16)) == U(0) and not is_flat(c)
@@ -124,16 +124,16 @@ def read_status(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U) -> U:
 
 @wp.func
 def turns_in(span: U, period: U) -> U:
-    """Return the whole turns of 6 or 8 M-cycles that end before `span` has passed."""
+    """Return the number of whole turns of `period` 6 or 8 M-cycles that end before `span` M-cycles have passed."""
     turns = wp.where(period == U(6), (span - U(1)) / U(6), (span - U(1)) >> U(3))
     return wp.min(turns, U(0xFFFF))
 
 
 @wp.func
 def wait_for_hblank(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, ctl: U, word: U) -> wp.bool:
-    """Skip the commonest wait, for bit 1 of STAT to fall, in one step; return False if an event intervenes.
+    """Skip a loop that waits until bit 1 of STAT is 0, the commonest one; return False if an event comes before.
 
-    'ldh a, (41); and 2; jr nz, -6' or 'bit 1, (hl); jr nz, -4', which has read mode 2 or 3. Every turn up to
+    The loop is 'ldh a, (41); and 2; jr nz, -6' or 'bit 1, (hl); jr nz, -4' and has read mode 2 or 3. Every turn up to
     the one that reads mode 0 leaves the same A and F.
     """
     o.taken = wp.bool(False)
@@ -156,9 +156,10 @@ def wait_for_hblank(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, ctl: U, w
 
 @wp.func
 def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl: U):
-    """Skip turns of 'ldh a, (44); cp or sub n8; jr nz or jr c, -6' up to two lines before that line.
+    """Skip turns of a loop that waits for LY = n8, up to two lines before that line and at most to the deadline.
 
-    At most up to the deadline. All these turns branch back; A and F are set by a later turn.
+    The loop is 'ldh a, (44); cp or sub n8; jr nz or jr c, -6'. All skipped turns branch back; A and F are set by a
+    later turn.
     """
     test = o.code & U(0xFF)
     jump = (o.code >> U(16)) & U(0xFF)
@@ -175,10 +176,10 @@ def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl
 
 @wp.func(inline=False)
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
-    """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
+    """Run a waiting loop up to the turn that leaves it or the deadline; return the last value read.
 
-    `first` is the value read by the turn at `c.now`; returns the value read by the turn at the new `c.now`. A turn
-    may be skipped if its read falls before `c.stable`, and if no boundary in it comes at or after the deadline.
+    `first` is the value read by the turn at `c.now`, which moves on to the last turn. A turn may be skipped if its read
+    comes before `c.stable`, and if none of its instruction boundaries comes at or after the deadline.
     """
     o = WaitLocals()
     o.code = wait_code(c, mem, rom, word)

@@ -43,7 +43,7 @@ class ServiceLocals:
 
 @wp.func(inline=False)
 def push_slowly(c: wp.ref[Console], mem: Q, rom: Q, sp: U) -> U:
-    """Push PC through the bus, byte by byte; return the interrupts enabled between the two bytes."""
+    """Push PC through the bus, byte by byte; return IE as it is between the two bytes."""
     now = c.now
     pc = c.pc
     bus_write(c, mem, rom, (sp + U(1)) & U(0xFFFF), pc >> U(8), now + U(4))
@@ -88,7 +88,7 @@ def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
 
 @wp.func
 def delay_divider(c: wp.ref[Console], span: U):
-    """Delay the divider, and all that it clocks, by `span` M-cycles."""
+    """Move the divider, and all that it clocks, `span` M-cycles later."""
     c.div_zero = c.div_zero + span
     c.tima_mark = c.tima_mark + span
     c.timer_next = c.timer_next + span
@@ -102,7 +102,7 @@ def delay_divider(c: wp.ref[Console], span: U):
 
 @wp.func
 def dma_stand_still(c: wp.ref[Console], t: U):
-    """Delay an OAM DMA, which the CPU clocks, by the time since the CPU stopped."""
+    """Delay an OAM DMA, which the CPU clocks, by the time from the CPU's stop to `t`."""
     if c.dma_state != U(0):
         c.dma_start = c.dma_start + t - c.stop_time
         c.stop_time = t
@@ -110,9 +110,9 @@ def dma_stand_still(c: wp.ref[Console], t: U):
 
 @wp.func(inline=False)
 def stand_still(c: wp.ref[Console], mem: Q, t: U):
-    """Account for the time up to boundary `t` in which the CPU, and an OAM DMA with it, stood still.
+    """Delay up to instruction boundary `t` all hardware that stood still with a halted or stopped CPU.
 
-    In STOP all but the joypad and the cartridge's clock stood still, too; the LCD shows nothing meanwhile.
+    In HALT that is an OAM DMA; in STOP all but the joypad and the cartridge's clock, and the LCD shows nothing.
     https://gbdev.io/pandocs/Reducing_Power_Consumption.html
     """
     if c.run_state == U(STOPPED):
@@ -128,7 +128,7 @@ def stand_still(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=False)
 def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
-    """End STOP if a selected line is low; return 1 if it was."""
+    """End STOP if a selected P1 line is low; return 1 if it was, else 0."""
     o = ServiceLocals()
     o.more = U(0)
     if joypad_lines(io_get(mem, U(io.P1)), c.buttons) != U(15):
@@ -145,7 +145,7 @@ def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
 
 @wp.func(inline=False)
 def dma_goes_on(c: wp.ref[Console], mem: Q, late: U):
-    """Resume an OAM DMA as HALT ends at `c.now`; `late`: HALT took an M-cycle to end."""
+    """Resume an OAM DMA when HALT ends at `c.now`; `late` is 1 if leaving HALT took an extra M-cycle."""
     if late == U(0):
         c.dma_start = c.dma_start - U(1)  # the last M-cycle of HALT moves a byte
     ppu_oam_dma_resume(c, mem, c.now, c.dma_start)
@@ -153,7 +153,7 @@ def dma_goes_on(c: wp.ref[Console], mem: Q, late: U):
 
 @wp.func
 def wake(c: wp.ref[Console], mem: Q, pending: U) -> U:
-    """End HALT, since an enabled interrupt is requested; return 1 if that took an M-cycle."""
+    """End HALT because an enabled interrupt is requested; return 1 if that took an extra M-cycle, else 0."""
     o = ServiceLocals()
     c.run_state = U(RUNNING)
     # A halted CPU samples requests in the middle of the M-cycle, 2 T-cycles after a running
@@ -170,14 +170,14 @@ def wake(c: wp.ref[Console], mem: Q, pending: U) -> U:
 
 @wp.func
 def settle_ei(c: wp.ref[Console], over: wp.bool):
-    """Set IME to 1 once the instruction after the EI is `over`; until this call it is 2."""
+    """Set IME from 2 (EI executed) to 1 (on) if the instruction after the EI is `over`."""
     if c.ime == U(2) and over:
         c.ime = U(1)
 
 
 @wp.func
 def go_on(c: wp.ref[Console], mem: Q, rom: Q) -> U:
-    """Let the CPU act at boundary `c.now`, after all due events; return 1 if there is more to do."""
+    """Wake the CPU or dispatch an interrupt at `c.now`, with no event due; return 1 if this must be repeated."""
     o = ServiceLocals()
     o.more = U(0)
     pending = pending_interrupts(mem)
@@ -201,7 +201,10 @@ def go_on(c: wp.ref[Console], mem: Q, rom: Q) -> U:
 
 @wp.func
 def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
-    """Make one pass at the boundary `c.now`; return 0 to run on, 1 to pass again, 2 if the launch is over."""
+    """Run due events and interrupts at the instruction boundary `c.now`.
+
+    Returns 0 to continue with an instruction, 1 to call again, 2 if the launch is over.
+    """
     o = ServiceLocals()
     o.more = U(2)
     if c.run_state > U(HALTED) or c.dma_state != U(0):
@@ -217,7 +220,7 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
 
 @wp.func(inline=True)
 def act_at_deadline(c: wp.ref[Console], mem: Q, rom: Q) -> U:
-    """Act at the deadline; return 1 when the launch is over."""
+    """Run events and interrupts until the CPU can execute again; return 1 if the launch is over, else 0."""
     o = ServiceLocals()
     o.done = c.stopped
     if c.trap == U(TRAP_STEPPED):
@@ -239,7 +242,7 @@ def act_at_deadline(c: wp.ref[Console], mem: Q, rom: Q) -> U:
 
 @wp.func
 def hold_cpu(c: wp.ref[Console], mem: Q, state: U, t: U):
-    """Stop the CPU from boundary `t` on, and an OAM DMA with it."""
+    """Set the CPU to the run state `state` (halted, stopped) from time `t` on and freeze an OAM DMA."""
     c.run_state = state
     c.stop_time = t
     if c.dma_state != U(0):
@@ -250,7 +253,7 @@ def hold_cpu(c: wp.ref[Console], mem: Q, state: U, t: U):
 def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     """Execute HALT; return the new PC.
 
-    With a request pending it does not halt: with IME off the next opcode byte is read twice, with IME on the
+    With an interrupt pending the CPU does not halt: with IME off the next opcode byte is read twice, with IME on the
     interrupt returns to the HALT itself.
     """
     o = ServiceLocals()
@@ -271,9 +274,9 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
 
 @wp.func(inline=True)
 def halt_plainly(c: wp.ref[Console], mem: Q, now: U) -> wp.bool:
-    """Execute HALT with nothing due, requested or under way, up to the next due event.
+    """Execute HALT if no event, interrupt or OAM DMA is pending, and advance `c.now` to the next event.
 
-    Returns False, with nothing done, if that is not so.
+    Otherwise returns False, with nothing done.
     """
     plain = not is_due(c, now) and c.dma_state == U(0) and pending_interrupts(mem) == U(0)
     plain = plain and I(now - c.launch_end) < I(0) and c.mapper != U(FLAT)
@@ -292,9 +295,8 @@ def halt_plainly(c: wp.ref[Console], mem: Q, now: U) -> wp.bool:
 def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
     """Execute STOP; return the new PC.
 
-    With a line of P1 low it only halts, and only if nothing is requested; with a request pending the byte
-    behind it is executed.
-    https://gbdev.io/pandocs/Reducing_Power_Consumption.html#using-the-stop-instruction
+    With a P1 line low it only halts, and only if no interrupt is pending; with one pending the byte after the opcode is
+    executed. https://gbdev.io/pandocs/Reducing_Power_Consumption.html#using-the-stop-instruction
     """
     o = ServiceLocals()
     pending = pending_interrupts(mem)
@@ -312,15 +314,15 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
 
 @wp.func(inline=True)
 def switches_interrupts(kind: U) -> wp.bool:
-    """Return whether the operation is EI, DI or RETI."""
+    """Return whether the operation `kind` (SLOW_KINDS) is EI, DI or RETI."""
     return kind == U(EI) or kind == U(DI) or kind == U(RETI)
 
 
 @wp.func(inline=True)
 def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
-    """Set IME after EI, DI or RETI; `now` is the boundary after it. Return 1 if the deadline became `now`.
+    """Set IME for EI, DI or RETI that ends at `now`; return 1 if the deadline became `now`, else 0.
 
-    The CPU must then attend. A deadline that comes too early is harmless.
+    At a deadline the service checks for interrupts; one that comes too early is harmless.
     """
     o = ServiceLocals()
     o.more = U(0)
@@ -337,10 +339,10 @@ def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
 
 @wp.func(inline=False)
 def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, length: U) -> U:
-    """Execute HALT, STOP, a locking opcode or a trap; return the new PC.
+    """Execute HALT, STOP, an undefined opcode or a breakpoint; return the new PC.
 
-    `now` and `pc` are those after the instruction; the deadline is set anew. EI, DI and RETI do not come here
-    (`switch_interrupts`), nor does the common HALT (`halt_plainly`).
+    `now` and `pc` are those after the instruction; the deadline is computed anew. EI, DI, RETI (`switch_interrupts`)
+    and the common HALT (`halt_plainly`) do not come here.
     """
     o = ServiceLocals()
     o.pc = pc

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def statements(lines: Iterable[str]) -> list[str]:
-    """Return `lines` as single instructions and labels."""
+    """Return PTX lines split into single instructions and labels."""
     parts: list[str] = []
     for line in lines:
         if line.startswith("//"):
@@ -34,7 +34,7 @@ _C_FORMS = {
 
 
 def as_cpp(statement: str) -> str:
-    """Translate one statement."""
+    """Translate one PTX instruction or label to C++."""
     if statement.endswith(":"):
         return statement
     guard = ""

@@ -32,7 +32,7 @@ _R8 = {"b": ("bc", 1), "c": ("bc", 0), "d": ("de", 1), "e": ("de", 0), "h": ("hl
 
 LDH_A_N8 = 0xF0
 WAITING = (0x20, 0x28, 0x30, 0x38, 0xC2, 0xCA, 0xD2, 0xDA)
-"""Opcodes of JR and JP by condition: those marked as the end of a waiting loop have blocks of their own."""
+"""Opcodes of conditional JR and JP; those marked as the end of a waiting loop have blocks of their own."""
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: reads return their bytes in memory unchanged
 STATUS_PLAIN = 0x20000000  # of `fast`
@@ -49,7 +49,7 @@ U64 = "wb wlo whi rom rowb pt pr".split()
 
 
 def _value(name: str, into: str) -> tuple[list[str], str]:
-    """Return the lines that find an operand, and the register that then holds it."""
+    """Return PTX that loads an operand of the datasheet, and the register that then holds it."""
     if name in _R8:
         pair, upper = _R8[name]
         line = f"shr.u32 {into}, {pair}, 8;" if upper else f"and.b32 {into}, {pair}, 255;"
@@ -85,7 +85,7 @@ def _address(address: str) -> tuple[list[str], str]:
 
 
 def find_anywhere(row: Instruction, leave: str) -> list[str]:
-    """Return lines that put the operand's machine address into `pr`, or go to `leave` if it is not plain memory."""
+    """Return PTX that puts the operand's machine address into `pr`, or jumps to `leave` if it is not plain memory."""
     access = row.access
     assert access is not None
     lines, ad = _address(access.address)
@@ -117,7 +117,7 @@ def find_anywhere(row: Instruction, leave: str) -> list[str]:
 
 
 def _rotate(operation: str) -> list[str]:
-    """Return the lines for v and k of a rotate or shift of y."""
+    """Return PTX that computes result v and carry k of a rotate or shift of y."""
     carry = "shr.u32 t0, fl, 8; and.b32 t0, t0, 1;"
     return {
         "rlc": ["shl.b32 k, y, 1; shr.u32 t0, y, 7; or.b32 v, k, t0; and.b32 v, v, 255;"],
@@ -132,7 +132,7 @@ def _rotate(operation: str) -> list[str]:
 
 
 def _operate(row: Instruction, x: str, y: str) -> list[str]:
-    """Return the lines for v, and the carries k into each bit, of the operands."""
+    """Return PTX that computes from the operands the result v and, as k, the carry into each bit."""
     operation = row.operation
     if operation in control_rows.ROTATES:
         return [f"mov.b32 y, {y};", *_rotate(operation)]
@@ -192,9 +192,9 @@ def _flags(row: Instruction) -> list[str]:
 
 
 def _short_flags(row: Instruction, keep: int, constant: int) -> str:
-    """Return one line that sets `fl` from k without masking, or an empty text.
+    """Return one PTX line that sets `fl` from k without masking, or "" if the flags need more.
 
-    Its other bits mean nothing, and N is 0 in a sum of bytes; INC and DEC keep C.
+    The other bits of `fl` mean nothing, and N is 0 in a sum of bytes; INC and DEC keep C.
     """
     if row.operation in ("inc", "dec") and keep == C_BIT:
         line = f"or.b32 k, k, {N_BIT}; " if constant else ""
@@ -227,7 +227,7 @@ def _set_result(row: Instruction) -> list[str]:
 
 
 def _next(length: int, cycles: int) -> list[str]:
-    """Return the lines that continue behind the instruction, whose own entry names the next block."""
+    """Return PTX that goes on to the next instruction, whose block the present table entry names."""
     return [
         f"mad.wide.u32 pt, pc, 8, wb; sub.u32 left, left, {cycles};",
         f"add.u32 work, work, 1; add.u32 pc, pc, {length};",
@@ -238,7 +238,7 @@ def _next(length: int, cycles: int) -> list[str]:
 
 
 def _branch(row: Instruction) -> list[str]:
-    """Return the lines that continue at `to`."""
+    """Return PTX that goes on at the address `to`."""
     known = row.y in ("n16", "e8") or row.destination == "vector"
     lines = [
         f"sub.u32 left, left, {row.m_cycles + row.taken_extra}; add.u32 work, work, 1;",
@@ -257,7 +257,7 @@ def _branch(row: Instruction) -> list[str]:
 
 
 def _store(row: Instruction, below: bool) -> list[str]:
-    """Return the lines of a store; `below`: of a push, `pr` is the address at SP before it."""
+    """Return PTX of a store to `pr`; `below`: a push, for which `pr` is the address at SP before it."""
     access = row.access
     assert access is not None
     if access.address == "sp-2" and below:
@@ -271,7 +271,7 @@ def _store(row: Instruction, below: bool) -> list[str]:
 
 
 def condition(row: Instruction) -> tuple[list[str], str, str]:
-    """Return the lines before the test of a conditional branch, and the comparisons for taken and not taken."""
+    """Return PTX before the test of a conditional branch, and the comparisons for taken and not taken."""
     carry = row.condition.endswith("c")
     taken, other = ("ne", "eq") if row.condition in ("nz", "c") else ("eq", "ne")
     lines = ["and.b32 t0, fl, 256;"] if carry else []
@@ -280,10 +280,10 @@ def condition(row: Instruction) -> tuple[list[str], str, str]:
 
 
 def effects(row: Instruction, leave: str, found: list[str] | None = None) -> list[str]:
-    """Return the lines of an instruction's effects at `pc` with `w0`, without time and the branch.
+    """Return PTX of an instruction's effects at `pc` with table entry `w0`, without time and the branch.
 
-    The branch's target is put into `to`. Nothing is changed if it goes to `leave`; "": it never does. `found`: lines
-    of a superblock that find its operand (sm83/ptx_operand_pages.py); the superblock then updates `still` as well.
+    The branch's target is put into `to`. Nothing is changed before a jump to `leave`; "": there is none. `found`: PTX
+    of a superblock that finds its operand (sm83/ptx_operand_pages.py); the superblock then updates `still` as well.
     """
     access = row.access
     lines = []
@@ -327,7 +327,7 @@ def effects(row: Instruction, leave: str, found: list[str] | None = None) -> lis
 
 
 def block(row: Instruction) -> list[str]:
-    """Return the lines of one instruction, without its label."""
+    """Return the PTX block of one instruction, without its label."""
     lines = []
     skip = f"SKIP{row.opcode:03x}"
     if row.condition:
@@ -343,9 +343,9 @@ def block(row: Instruction) -> list[str]:
 
 
 def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]:
-    """Return the lines of LDH A,(n8) from an I/O register, into `m`, while memory has its read value.
+    """Return PTX of LDH A,(n8) that reads an I/O register into `m` while the memory row holds its read value.
 
-    Only while nothing is due within the instruction (sm83/service_inline.py: reads_plainly).
+    That needs that no event is due within the instruction (`service_inline.reads_plainly`); else it jumps to `leave`.
     """
     return [
         *_address(row.access.address)[0],  # type: ignore[union-attr]
@@ -369,7 +369,7 @@ def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]
 
 
 def read_status(leave: str, left: str) -> list[str]:
-    """Return the lines of `read_register` for STAT. `left`: that at the instruction."""
+    """Return PTX of `read_register` for STAT; `left` is the register with the M-cycles to the deadline."""
     return [
         f"add.u32 t0, {left}, duo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
         f"add.u32 t0, {left}, hbo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
@@ -381,15 +381,15 @@ def read_status(leave: str, left: str) -> list[str]:
 
 
 def read_register_block() -> list[str]:
-    """Return a second block of LDH A,(n8), for operands that are not plain memory."""
+    """Return a second PTX block of LDH A,(n8), for operands that are not plain memory."""
     row = isa.INSTRUCTIONS[LDH_A_N8]
     return [*read_register(row, "LEAVE"), "and.b32 a, m, 255;", *_next(row.length, row.m_cycles)]
 
 
 def waiting_branch(row: Instruction) -> list[str]:
-    """Return the lines of a JR or JP by condition that may close a waiting loop, without its label.
+    """Return the PTX block of a conditional JR or JP that may close a waiting loop, without its label.
 
-    (sm83/data_path.py: watch_for_loop) It leaves only where turns may be skipped.
+    It leaves for the data path only where turns may be skipped (`data_path.watch_for_loop`).
     """
     before, _, not_taken = condition(row)
     skip, go = f"SKIP{row.opcode:03x}W", f"GO{row.opcode:03x}W"

@@ -24,14 +24,14 @@ from emulator.rom.isa import Instruction
 MUST_BE_PLAIN = 0x0140014F  # of `fast`: ROM, WRAM and HRAM
 PAGES = 16
 STRIDE = 8 * PAGES + 16
-"""Bytes of a console's pages, followed by the values they were made from."""
+"""Bytes of a console's page table, followed by the values that it was made from."""
 WRAM_BYTES, HRAM_BYTES = 0x2000, 0x7F
 _CODE_END = VRAM
 _MAY_CHANGE = 0x00300030  # of `fast`: VRAM and cartridge RAM
 
 
 def found(row: Instruction, word: int, leave: str) -> list[str]:
-    """Return lines that put the operand's machine address into `pr`, or go to `leave` with nothing changed.
+    """Return PTX that puts the operand's machine address into `pr`, or jumps to `leave` with nothing changed.
 
     For an operand on the stack `pr` is the address at SP before the instruction.
     """
@@ -59,7 +59,7 @@ def found(row: Instruction, word: int, leave: str) -> list[str]:
 
 
 def _known(address: int, kind: str, wide: bool, leave: str) -> list[str]:
-    """Return the lines for an address that the word holds."""
+    """Return PTX for an operand at a constant address."""
     last = address + wide
     if address >> 13 != last >> 13 or last == 0x10000:
         return [f"bra.uni {leave};"]
@@ -112,5 +112,6 @@ if (r.paged == 0 || pages[{PAGES}] != made_of || pages[{PAGES + 1}] != and_of) {
     r.paged = 1;
 }}
 """
-"""C++ in front of the blocks: returns if they cannot run, and makes the pages of the console at hand, `tab` on a
-GPU, unless they exist."""
+"""C++ executed before the blocks: it returns if they cannot run, and fills the console's page table, `tab` on a GPU,
+if it is missing or out of date.
+"""

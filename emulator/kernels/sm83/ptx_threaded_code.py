@@ -40,7 +40,7 @@ LDH_N8_A, LD_N16_A, LD_A_N16 = 0xE0, 0xEA, 0xFA
 
 
 def _label(row: Instruction) -> str:
-    """Return the label of a row's block: one for all bit numbers of BIT, RES and SET."""
+    """Return the label of an instruction's block; all bit numbers of BIT, RES and SET share one."""
     shared = row.operation in ("bit", "res", "set")
     return f"op{row.opcode & ~0x38 if shared else row.opcode:03x}"
 
@@ -52,14 +52,14 @@ def _is_here(row: Instruction) -> bool:
 BLOCKS = {_label(row): row for row in isa.INSTRUCTIONS if _is_here(row)}
 BLOCKS |= {f"wait{opcode:03x}": isa.INSTRUCTIONS[opcode] for opcode in WAITING}
 NUMBER = np.array([[*BLOCKS].index(_label(row)) + 1 if _is_here(row) else 0 for row in isa.INSTRUCTIONS], np.uint32)
-"""Number of each instruction's block in the jump table; 0: leave."""
+"""Number in the jump table of the block of each of the 512 instructions; 0: it has none and leaves."""
 
 
 class More(NamedTuple):
-    """Blocks besides those of single instructions (hot_code/ptx_superblocks.py)."""
+    """Blocks that are added to those of single instructions (hot_code/ptx_superblocks.py)."""
 
     labels: Sequence[str] = ()
-    """Labels in the order of their numbers, which begin behind those of BLOCKS."""
+    """Labels of the blocks in order of their numbers, which follow those of BLOCKS."""
     lines: Sequence[str] = ()
 
 
@@ -67,7 +67,7 @@ NOTHING_MORE = More()
 
 
 def text(more: More) -> list[str]:
-    """Return the lines of all blocks. They begin at START with `pc` in ROM, and leave at LEAVE."""
+    """Return the PTX of all blocks, entered at the label START with `pc` in ROM, and left at LEAVE."""
     lines = [
         "START:",
         "setp.ge.u32 p, pc, 16384; selp.b64 wb, whi, wlo, p; mad.wide.u32 pt, pc, 8, wb;",
@@ -84,7 +84,7 @@ def text(more: More) -> list[str]:
 
 
 def as_cpp(more: More) -> str:
-    """Return the blocks for a CPU."""
+    """Return the blocks as C++ for a CPU."""
     labels = [*BLOCKS, *more.labels]
     cases = " ".join(f"case {i + 1}: goto {label};" for i, label in enumerate(labels))
     body = "\n".join(map(statement_as_cpp, statements(text(more))))
@@ -93,7 +93,7 @@ def as_cpp(more: More) -> str:
 
 
 def as_ptx(more: More) -> str:
-    """Return the blocks as the string of an `asm`: registers of their own, operands in order of PASSED."""
+    """Return the blocks as the string of an `asm` statement with its own registers; operands in order of PASSED."""
     targets = ", ".join(["LEAVE", *BLOCKS, *more.labels])
     own = [name for name in U32 if name not in CHANGED]
     lines = [
@@ -149,9 +149,9 @@ r.seen_lo = seenlo; r.seen_hi = seenhi; r.seen_place = seenp; r.seen_time = r.de
 
 
 def always_leave(words: np.ndarray) -> np.ndarray:
-    """Return the mask of instructions that can never run as plain code.
+    """Return for each predecoded word whether its instruction can never run in threaded code, bool.
 
-    By their word they write to the mapper, or access a register whose byte in memory is never its value.
+    Such an instruction writes to the mapper, or accesses an I/O register whose byte in memory is never its read value.
     """
     row, immediate = words & 511, words >> 16
     low = (row == LDH_A_N8) | (row == LDH_N8_A)
@@ -165,7 +165,7 @@ def always_leave(words: np.ndarray) -> np.ndarray:
 
 
 def own_numbers(words: np.ndarray) -> np.ndarray:
-    """Return the number of the block of each word's instruction."""
+    """Return the block number of each predecoded word's instruction."""
     row = words & 511
     waits = words & control_rows.WAITS != 0
     leaves = (words & control_rows.SLOW_FETCH != 0) | always_leave(words)
@@ -176,13 +176,13 @@ def own_numbers(words: np.ndarray) -> np.ndarray:
 
 
 def code_table(rom: np.ndarray, words: np.ndarray, superblocks: Mapping[int, int] | None = None) -> np.ndarray:
-    """Return the table that the blocks follow, uint32[bytes of `rom`, 2].
+    """Return the table that threaded code follows, uint32[bytes of `rom`, 2].
 
-    It has the word of each ROM byte (`predecode` with `ends`, marked), and three block numbers of ten bits.
-    `superblocks`: numbers by the place where they begin.
+    For each ROM byte: its word (`marked_words(rom, ends=True)`), and three block numbers of ten bits. `superblocks`:
+    number by the ROM offset where the superblock begins.
 
-    Bits 0-9: the block of the instruction behind it. 10-19: that of a branch's target, 0 if only known at run
-    time. 20-29: its own. They hold while bank 0 lies at 0000 and another at 4000.
+    Bits 0-9: the block of the next instruction. 10-19: that of a branch's target, 0 if only known at run time. 20-29:
+    its own. They hold while bank 0 lies at 0000 and another one at 4000.
     """
     row = words & 511
     own = own_numbers(words)

@@ -1,8 +1,8 @@
-"""Service of an instruction off the uniform path: one call per trip, at the boundary.
+"""Service for instructions that the hot loop cannot execute: bus accesses, control operations, events, interrupts.
 
-The hot loop (sm83/data_path.py) never calls anything while it holds an instruction's values in machine
-registers: it writes a request to the memory row (sm83/service_requests.py), and `attend` serves it before the
-next trip. Otherwise every value that lives across a call would live in memory, on the hot path too.
+The hot loop (sm83/data_path.py) never calls anything while it holds an instruction's values in machine registers: it
+writes a request to the memory row (sm83/service_requests.py), and `attend` serves it before the next instruction.
+Otherwise every value that lives across a call would live in memory, on the hot path too.
 """
 
 import warp as wp
@@ -67,7 +67,10 @@ class ServiceLocals:
 
 @wp.func(inline=False)
 def fetch_from_bus(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) -> U:
-    """Fetch byte by byte, each in its own M-cycle; set `c.stable` for idle skipping."""
+    """Return the predecoded word at `pc`, fetched from `now` on through the bus, one byte an M-cycle.
+
+    `c.stable` becomes the time until which all bytes stay the same.
+    """
     o = ServiceLocals()
     second_pc = (pc + U(1)) & WORD
     first = bus_read(c, mem, rom, pc, now + U(1), U(OAM_BUG_READ_INCREASE))
@@ -99,7 +102,7 @@ def fetch_from_bus(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U
 
 @wp.func(inline=False)
 def fetch_slow(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) -> U:
-    """Fetch from RAM, or under any condition that the predecoded ROM words do not cover."""
+    """Return the word at `pc` where predecoded ROM does not hold it: in RAM, or under the HALT bug or an OAM DMA."""
     o = ServiceLocals()
     last = pc + U(2)
     same_page = (pc >> U(13)) == (last >> U(13)) and (pc >= U(HRAM)) == (last >= U(HRAM))
@@ -117,10 +120,10 @@ def fetch_slow(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) ->
 
 @wp.func
 def left_on_bus(pc: U, word: U, cycle: U) -> U:
-    """Return the data that a read in M-cycle `cycle` of an instruction finds on the undriven bus.
+    """Return the byte on the undriven data bus in M-cycle `cycle` of the instruction `word` at `pc`.
 
-    It is the code byte fetched one M-cycle before: a byte lasts no longer, and only code outside VRAM and
-    HRAM comes over this bus (https://gbdev.io/pandocs/MBCs.html: open bus).
+    It is the code byte fetched one M-cycle before: a byte lasts no longer, and only code outside VRAM and HRAM comes
+    over this bus (https://gbdev.io/pandocs/MBCs.html: open bus).
     """
     fetched_now = wp.where((word & U(256)) != U(0), U(3), U(2))
     byte = wp.where(cycle == fetched_now, word & U(255), U(0xFF))
@@ -130,9 +133,9 @@ def left_on_bus(pc: U, word: U, cycle: U) -> U:
 
 @wp.func
 def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U, idle_skip: U):
-    """Execute the store of an instruction.
+    """Execute the store of `value` to address `a` by the instruction that began at `now`.
 
-    A byte for a register, the mapper or VRAM, with nothing due before, bypasses the bus.
+    A single byte for a register, the mapper or VRAM bypasses the bus if no event is due before.
     """
     t = now + ((ctl >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
     calm = (ctl & U(WRITE16)) == U(0) and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
@@ -152,7 +155,7 @@ def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now
 
 @wp.func(inline=False)
 def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, t: U):
-    """Store through the bus. Pushes write the high byte first, LD (n16), SP the low one."""
+    """Store one or two bytes through the bus. Pushes write the high byte first, LD (n16), SP the low one."""
     low = value & U(255)
     high = (value >> U(8)) & U(255)
     next_a = (a + U(1)) & WORD
@@ -171,7 +174,7 @@ def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, t: U)
 
 @wp.func(inline=False)
 def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
-    """Corrupt OAM during mode 2 by INC/DEC of a pair that points into it."""
+    """Corrupt OAM for an INC or DEC of a register pair that pointed into it during mode 2."""
     if (before & U(0xFF00)) == U(OAM) and not is_flat(c):
         if I(t - U(1) - c.deadline) >= I(0):
             catch_up(c, mem, rom, t - U(1))
@@ -180,7 +183,7 @@ def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
 
 @wp.func
 def answer_fetch(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, idle_skip: U):
-    """Store the word at PC in the row; step over the byte that the HALT bug repeats."""
+    """Store the word at PC in the mailbox; handle the byte that the HALT bug reads twice."""
     skipped = c.halt_bug
     word = fetch_slow(c, mem, rom, control, c.pc, c.now)
     c.pc = (c.pc - skipped) & WORD
@@ -191,7 +194,7 @@ def answer_fetch(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, idl
 
 @wp.func
 def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_skip: U) -> U:
-    """Store the memory operand in the scratch bytes; return LOOK_LATER if VRAM may open, or 0."""
+    """Store the requested memory operand in the mailbox; return LOOK_LATER if VRAM may have become accessible, or 0."""
     o = ServiceLocals()
     a = ld32(scratch + Q(U(ADDRESS_AT)))
     ctl = ld32(scratch + Q(U(CONTROL_AT)))
@@ -212,7 +215,10 @@ def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_
 
 @wp.func
 def answer_executed(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: U) -> U:
-    """Finish the instruction just executed; return LOOK_NOW if VRAM may have opened or closed, else 0."""
+    """Complete the instruction just executed: its store, OAM corruption or control operation.
+
+    Returns LOOK_NOW if VRAM may have become accessible or blocked, else 0.
+    """
     o = ServiceLocals()
     o.look = U(0)
     a = ld32(scratch + Q(U(ADDRESS_AT)))
@@ -233,10 +239,10 @@ def answer_executed(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, id
 
 @wp.func(inline=True)
 def attend(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, asked: U, stable: U, idle_skip: U) -> U:
-    """Run the events due at a boundary, or serve the request of the instruction at PC.
+    """Serve a console: the request `asked` of the instruction at PC, and the events and interrupts due at `c.now`.
 
-    The registers are in `c`. Events and interrupts come first, then the opcode of an instruction that cannot
-    be fetched from predecoded ROM. Returns HAS_WORD, HAS_MEMORY, DONE.
+    The registers are in `c`. An instruction that cannot be fetched from predecoded ROM is fetched last. Returns
+    HAS_WORD, HAS_MEMORY, DONE bits.
     """
     o = ServiceLocals()
     o.answer = U(0)

@@ -1,6 +1,6 @@
-"""Entry of a GPU's executors to the service: `serve` for a console that waits, and STAT as a lone lane reads it.
+"""Functions by which a GPU's executors call the service: `serve`, and a short path for reads of STAT.
 
-`serve` takes the short path if there is one, else `attend`.
+`serve` answers by `service_quick` if that can, else by `attend`.
 """
 
 import warp as wp
@@ -24,7 +24,7 @@ from emulator.state.batch import Console
 
 @wp.func(inline=True)
 def serve(c: wp.ref[Console], mem: Q, b: wp.ref[Bases]):
-    """Serve the request in the mailbox of one console and leave the answer there."""
+    """Serve the request in a console's mailbox and store the answer there."""
     p = mem + Q(b.scratch)
     asked = ld32(p + Q(U(ASKED_AT)))
     answer = answer_quickly(c, mem, p, b.words, asked, b.idle_skip)
@@ -39,10 +39,9 @@ READ_CYCLE = 3  # of LDH A,(n8): the M-cycle in which it reads
 
 @wp.func(inline=True)
 def read_status_here(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]) -> wp.bool:
-    """Execute LDH A,(41) at PC, up to the read, which leaves STAT in `r.memory`.
+    """Read STAT for LDH A,(41) at PC into `r.memory`, after skipping turns of a loop that waits for HBlank.
 
-    Turns of a loop that waits for HBlank are skipped, and the time for which VRAM is open is updated. Returns
-    False, with nothing done, if only the service can do it.
+    It also updates until when VRAM is accessible. Returns False, with nothing done, if only the service can do it.
     """
     s = Status()
     s.loop = U(0)

@@ -1,6 +1,6 @@
-"""Rare work that is simple enough for the hot loop itself, without `attend`.
+"""Rare instructions that are simple enough to be executed in the hot loop itself, without the service.
 
-All of it holds only while nothing comes due within the instruction (`Registers.due`).
+That is possible only while no event is due within the instruction (`Registers.due`).
 """
 
 import warp as wp
@@ -21,7 +21,7 @@ PLAIN_PICTURE = 0x0B8C  # SCY SCX BGP OBP0 OBP1 WX
 
 @wp.func(inline=True)
 def set_ime(r: wp.ref[Registers], c: wp.ref[Console], kind: U) -> wp.bool:
-    """Execute EI, DI or RETI; return False for another operation."""
+    """Set IME for EI, DI or RETI; return False for another operation."""
     done = switches_interrupts(kind)
     if done:
         if switch_interrupts(c, r.mem, kind, r.now) != U(0):
@@ -31,7 +31,7 @@ def set_ime(r: wp.ref[Registers], c: wp.ref[Console], kind: U) -> wp.bool:
 
 @wp.func(inline=True)
 def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, start: U):
-    """Write P1."""
+    """Write `value` to P1 for the instruction that began at `start`."""
     cycle = (ctl >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7)
     if joypad_select(c, r.mem, value, start + cycle - U(1)) != U(0):
         fall_due(r)  # an interrupt is requested
@@ -42,7 +42,7 @@ def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, s
 
 @wp.func(inline=True)
 def set_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U) -> wp.bool:
-    """Write 2000-3FFF; return False if that may do more than change the ROM bank at 4000."""
+    """Write `value` to 2000-3FFF; return False, with nothing done, if that may do more than select the bank at 4000."""
     done = c.dma_state == U(0) and switches_bank(c)
     if done:
         switch_bank(c, a, value & U(255))
@@ -52,7 +52,7 @@ def set_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U) -> wp.boo
 
 @wp.func(inline=True)
 def stores_plainly(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
-    """Return whether a write changes a picture register that is plain memory now."""
+    """Return whether a write to `a` only changes a picture register's byte, with no other effect now."""
     until = earlier(r.vram_until, r.due)
     plain = (a & U(0xFFF0)) == U(LCDC) and ((U(PLAIN_PICTURE) >> (a & U(15))) & U(1)) != U(0)
     if a == U(LCDC):
@@ -63,9 +63,9 @@ def stores_plainly(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, st
 
 @wp.func(inline=True)
 def reads_plainly(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
-    """Return whether `r.memory`, the byte in memory, is what a read finds.
+    """Return whether the byte in the memory row, `r.memory`, is what a read of I/O register `a` returns.
 
-    While nothing is due within the instruction, memory has the read values of some I/O registers.
+    It is for some registers while no event is due within the instruction.
     """
     hblank = r.vram_until - U(STATUS_MARGIN)  # end of HBlank
     status = a == U(STAT) and (r.fast & STATUS_PLAIN) != U(0) and I(hblank - start) >= I(LONGEST)

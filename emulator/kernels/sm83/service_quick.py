@@ -48,7 +48,7 @@ WRITE16 = control_rows.WRITE16
 
 @wp.struct
 class Answer:
-    """Request, as the row's padding has it, and its answer."""
+    """Request as the mailbox holds it, and its answer."""
 
     address: wp.uint32
     operand: wp.uint32
@@ -62,7 +62,7 @@ class Answer:
 
 @wp.struct
 class Status:
-    """Read of STAT in progress."""
+    """Values computed while STAT is read."""
 
     value: wp.uint32  # value read; 0 if only `attend` can tell
     line: wp.int32
@@ -81,7 +81,7 @@ class Status:
 
 @wp.func
 def add_objects(o: wp.ref[Status], oam: Q, lcdc: int, scx: int, window_x: int):
-    """Add the dots of the line's objects to the end of mode 3."""
+    """Add to `o.end`, the end of mode 3, the dots that the line's objects cost."""
     found = Found()
     find_on_line(found, oam, o.line, wp.where((lcdc & LCDC_OBJ_SIZE) != 0, U(16), U(8)))
     if (found.low | found.high) != U(0):
@@ -90,10 +90,10 @@ def add_objects(o: wp.ref[Status], oam: Q, lcdc: int, scx: int, window_x: int):
 
 @wp.func
 def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
-    """Compute `mode_timing.line_end` of a line that is cached, or plain and without writes.
+    """Compute the end of mode 3 of a line that is cached, or plain and without writes.
 
-    It repeats `mode_timing.plain_end` with registers that are loaded already: the kernel that inlines that
-    one instead has a few machine instructions more.
+    It repeats `mode_timing.plain_end` with registers that are loaded already: the kernel that inlines that one instead
+    has a few machine instructions more.
     """
     o.end = 0
     if I(c.ppu_end_line) == o.line + 1:
@@ -114,7 +114,7 @@ def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
 
 @wp.func
 def find_loop(o: wp.ref[Status], words: Q, word: U, pc: U, rom_low: U, rom_high: U):
-    """Find out whether the instruction at `pc`, `word`, is the first of a loop that `wait_code` knows."""
+    """Set `o.loop` if the instruction `word` at `pc` is the first of a waiting loop that `wait_code` knows."""
     o.loop = U(0)
     o.hblank = wp.bool(False)
     if pc < U(VRAM) and (pc & U(0x3FFF)) < U(0x3FF8):
@@ -134,7 +134,7 @@ def find_loop(o: wp.ref[Status], words: Q, word: U, pc: U, rom_low: U, rom_high:
 
 @wp.func
 def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
-    """Read STAT at `t`, with the LCD on and no OAM DMA near."""
+    """Compute STAT as read at `t`, with the LCD on and no OAM DMA near."""
     o.value = U(0)
     dot = dot_of(c, access_time(t))
     o.line = dot / LINE_DOTS
@@ -168,13 +168,13 @@ def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func
 def time_of(o: wp.ref[Status], c: wp.ref[Console], dot: int) -> U:
-    """Return the first M-cycle whose access sees dot `dot` of the line."""
+    """Return the first M-cycle in which a CPU access sees dot `dot` of the line."""
     return c.ppu_origin + U((o.line * LINE_DOTS + dot + 4) >> 2) + U(1)
 
 
 @wp.func
 def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U):
-    """Skip to HBlank like `idle_loops_stat.wait_for_hblank`; clear `o.value` if an event intervenes."""
+    """Skip a loop to HBlank like `idle_loops_stat.wait_for_hblank`; set `o.value` to 0 if an event comes before."""
     hblank = time_of(o, c, o.end)
     o.passed = (turns_in(hblank - t, o.loop) + U(1)) * o.loop
     fits = I(now + o.passed - deadline) < I(0) and I(t + o.passed - U(1) - deadline) < I(0)
@@ -183,7 +183,7 @@ def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U
 
 @wp.func
 def after_turns(o: wp.ref[Status], hi: U) -> U:
-    """Return `hi` with A and F after the skipped turns."""
+    """Return `hi` with A and F as the skipped turns leave them."""
     masks = o.loop == U(8)
     kept = (hi & wp.where(masks, U(0xFFFF), A_CARRY_HL)) | U(0x200000)
     return wp.where(o.passed != U(0), kept | wp.where(masks, U(0x02000000), U(0)), hi)
@@ -191,10 +191,10 @@ def after_turns(o: wp.ref[Status], hi: U) -> U:
 
 @wp.func
 def read_in_loop(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, deadline: U, stable: U) -> U:
-    """Read STAT at `t` for the instruction at `now`, after the turns of a loop that waits for HBlank.
+    """Read STAT at `t` for the instruction at `now`, after skipping turns of a loop that waits for HBlank.
 
-    `o.value` becomes the value, or 0 if only `attend` can tell. Returns the time until which it stays the
-    same, `stable` at most.
+    `o.value` becomes the value, or 0 if only `attend` can compute it. Returns the time until which it stays the same,
+    `stable` at most.
     """
     o.value = U(0)
     o.passed = U(0)
@@ -210,7 +210,7 @@ def read_in_loop(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, de
 
 @wp.func
 def window_after(c: wp.ref[Console], mem: Q, now: U, status: U) -> U:
-    """Return how long VRAM is plain memory for the instruction at `now`, which has read `status`."""
+    """Return the time until which VRAM is accessed directly, after the instruction at `now` read STAT `status`."""
     window = now
     if (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0):
         window = ppu_vram_window(c, mem, now + U(3), status)
@@ -219,7 +219,7 @@ def window_after(c: wp.ref[Console], mem: Q, now: U, status: U) -> U:
 
 @wp.func
 def answer_status(o: wp.ref[Answer], c: wp.ref[Console], mem: Q, words: Q, idle_skip: U):
-    """Answer with STAT as the operand of the instruction at PC; a loop waiting for HBlank is skipped."""
+    """Answer a request to read STAT for the instruction at PC; a loop that waits for HBlank is skipped."""
     s = Status()
     s.loop = U(0)
     s.hblank = wp.bool(False)
@@ -238,9 +238,9 @@ def answer_status(o: wp.ref[Answer], c: wp.ref[Console], mem: Q, words: Q, idle_
 
 @wp.func
 def keep_old_byte(c: wp.ref[Console], mem: Q, offset: U, t: U) -> wp.bool:
-    """Log the byte of VRAM that a store at `t` replaces, for pictures not drawn yet.
+    """Log the VRAM byte at `offset` that a store at `t` replaces, for pictures that are not drawn yet.
 
-    Returns False if VRAM may be closed, or if only the exact path can log it.
+    Returns False if VRAM may be blocked, or if only `attend` can log it.
     """
     dot = dot_of(c, access_time(t))
     line = dot / LINE_DOTS
@@ -257,7 +257,7 @@ def keep_old_byte(c: wp.ref[Console], mem: Q, offset: U, t: U) -> wp.bool:
 
 @wp.func
 def answer_store(o: wp.ref[Answer], c: wp.ref[Console], mem: Q):
-    """Store to VRAM for the instruction just executed, if VRAM is open."""
+    """Answer a request to store a byte to VRAM, if VRAM is accessible."""
     t = o.time + ((o.control >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
     offset = o.address - U(ROW_ORIGIN)
     plain = c.dma_state == U(0) and not is_flat(c)
@@ -275,7 +275,10 @@ def answer_store(o: wp.ref[Answer], c: wp.ref[Console], mem: Q):
 
 @wp.func
 def answer_quickly(c: wp.ref[Console], mem: Q, p: Q, words: Q, asked: U, idle_skip: U) -> U:
-    """Return the answer of `attend` to the request in the row's padding at `p`, or NO_ANSWER."""
+    """Answer a request to read STAT or to store to VRAM; NO_ANSWER for any other, or if only `attend` can.
+
+    `p`: address of the mailbox.
+    """
     o = Answer()
     o.answer = NO_ANSWER
     if asked == U(ASK_READ) or asked == U(ASK_WRITE):

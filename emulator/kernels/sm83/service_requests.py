@@ -71,7 +71,7 @@ ASKED_AT = 44
 
 @wp.func(inline=True)
 def leave_request(mailbox: Q, address: U, value: U, control: U, start: U):
-    """Store the words of REQUEST. `start`: the time at which the instruction began."""
+    """Store a request's address, value, control bits and the instruction's start time in the mailbox."""
     st128(mailbox, address, value, control, start)
 
 
@@ -82,9 +82,9 @@ class KindLocals:
 
 @wp.func(inline=True)
 def with_kind(asked: U, a: U) -> U:
-    """Return a request for address `a`, with its kind from bit KIND_SHIFT on.
+    """Return the request `asked` for address `a` with its kind in the bits from KIND_SHIFT on.
 
-    Consoles of one kind take the same path through the service.
+    Requests of one kind take the same path through the service, so a warp serves them together.
     """
     o = KindLocals()
     o.kind = U(KIND_OAM_BUG)
@@ -114,19 +114,19 @@ WRITE16 = control_rows.WRITE16
 
 @wp.func
 def slow_kind(ctl: U) -> U:
-    """Return the kind of an instruction off the uniform path (control_rows.SLOW_KINDS)."""
+    """Return the kind, from control word `ctl`, of an instruction that the data path cannot execute (SLOW_KINDS)."""
     return (ctl >> U(24)) & U(15)
 
 
 @wp.func(inline=True)
 def is_wide(ctl: U) -> wp.bool:
-    """Return whether the memory operand has two bytes."""
+    """Return whether the memory operand of an instruction with control word `ctl` has two bytes."""
     return (ctl & U(READ16 | WRITE16)) != U(0)
 
 
 @wp.func
 def fetched(first: U, second: U, third: U) -> U:
-    """Return the predecoded word of three code bytes, as control_rows.predecode makes it."""
+    """Return the predecoded word of three code bytes, in the form of `control_rows.predecode`."""
     immediate = wp.where((first & U(0xC7)) == U(0xC7), first & U(0x38), second | (third << U(8)))
     plain = first | (immediate << U(16))
     return wp.where(first == U(0xCB), U(256) + second, plain)
