@@ -15,7 +15,7 @@ from trainer_core.wire.errors import ConfigError
 
 
 class Sizes(Protocol):
-    """Sizes of a RunConfig that an algorithm's `check` may read."""
+    """Part of a RunConfig that an algorithm's `check` may read: sizes of rollout and minibatches."""
 
     @property
     def batch_size(self) -> int: ...
@@ -28,7 +28,10 @@ def _anything(config: Sizes) -> None:
 
 
 def _whole_minibatches(config: Sizes) -> None:
-    """Raise ConfigError unless all minibatches have one size: they are means of equal weight."""
+    """Raise ConfigError unless `num_minibatches` divides the samples of a rollout.
+
+    Each minibatch's loss is a mean of equal weight, so all minibatches must have one size.
+    """
     if config.batch_size % config.num_minibatches:
         raise ConfigError(
             f"num_minibatches must divide num_envs * num_steps = {config.batch_size}, got {config.num_minibatches}"

@@ -1,7 +1,7 @@
 """Access to the environment variables of this process, and the environment of child processes.
 
 No other file reads `os.environ`, except programs where they start (tests/architecture lists them). Variables are read
-at each call: a process started ahead of its order receives part of its environment with the order.
+at each call: a player that is started in advance gets some of them only later, with its options.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEETING = "DMGLAB_RANKS_MEETING"
 several computers."""
 MEET_WITHIN, MEET_WITHIN_S = "DMGLAB_RANKS_MEET_WITHIN", 600.0
 PROGRESS = "DMGLAB_PROGRESS"
-"""Set by `run_job`: the tool tells its progress as lines of JSON on standard error."""
+"""Variable that `run_job` sets, so that the started tool reports its progress as lines of JSON on standard error."""
 OF_RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 """Variables that torchrun, or `dmglab --gpus`, sets for each of its processes."""
 OF_ONE_PYTHON = (
@@ -35,7 +35,7 @@ OF_ONE_PYTHON = (
     "PYTHONBREAKPOINT",
     "__PYVENV_LAUNCHER__",
 )
-"""Variables that a shell sets for one Python: modules of other versions, or other behaviour."""
+"""Variables that configure one Python interpreter (paths of modules, behaviour) and must not reach another one."""
 
 
 class RankPlace(NamedTuple):
@@ -124,27 +124,29 @@ def variables() -> Iterator[tuple[str, str]]:
 
 
 def differs(name: str, value: str) -> bool:
-    """Return whether this process has no variable `name`, or one with another value."""
+    """Return False if this process has the variable `name` with that value, else True."""
     return os.environ.get(name) != value
 
 
 def child_environment(python: str = sys.executable, /, *, without: Collection[str] = (), **more: str) -> dict[str, str]:
-    """Return the environment for a program whose interpreter is `python`: ours, updated by `more`.
+    """Return the environment for a child process with the interpreter `python`.
 
-    For another interpreter than ours the variables of OF_ONE_PYTHON are left out: a shell's PYTHONPATH would put other
-    versions of torch or numpy before those that a library is pinned to.
+    It is this process's environment, less the variables `without`, updated by `more`.
+
+    For another interpreter than this process's the variables OF_ONE_PYTHON are left out: a shell's PYTHONPATH would put
+    other versions of torch or numpy before the pinned ones.
     """
     hidden = {*without, *(() if python == sys.executable else OF_ONE_PYTHON)}
     return {name: value for name, value in {**os.environ, **more}.items() if name not in hidden}
 
 
 def tells_progress() -> bool:
-    """Return True if this process was asked to tell its progress as JSON."""
+    """Return whether this process must report its progress as JSON (variable PROGRESS)."""
     return bool(os.environ.get(PROGRESS))
 
 
 def python_path(*first: str | Path) -> str:
-    """Return a PYTHONPATH with these folders before the present ones; "" if there are none at all."""
+    """Return a value of PYTHONPATH: the folders `first`, then those of the present PYTHONPATH; "" if there are none."""
     return os.pathsep.join([*map(str, first), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

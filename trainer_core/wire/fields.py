@@ -49,7 +49,7 @@ def described(
 
 
 def option(default: Any, label: str, group: str, **more: Any) -> Any:
-    """Return a configuration field with that default; `more` are arguments of `described`."""
+    """Return a dataclass field with that default and the metadata `described(label, group, **more)`."""
     return dataclasses.field(default=default, metadata=described(label, group, **more))
 
 
@@ -82,7 +82,7 @@ def check_value(name: str, value: Any, allowed: Any) -> None:
 
 
 def check_device(name: str) -> None:
-    """Raise ConfigError unless `name` could be a device; only torch knows whether it exists."""
+    """Raise ConfigError unless `name` is written like a device (cpu, cuda:N); only torch knows whether it exists."""
     if not _DEVICE.fullmatch(name):
         raise ConfigError(f"device must be cpu or cuda:N, got {name[:40]!r}")
 

@@ -95,11 +95,11 @@ class ScreenShape:
     width: int
     height: int
     palette: tuple[int, ...] = ()
-    """0xRRGGBB of each value; empty = the four shades of a Game Boy, in the viewer's colours."""
+    """Colour 0xRRGGBB of each pixel value; empty = the four shades of a Game Boy, in the viewer's colours."""
 
     @property
     def colours(self) -> tuple[tuple[int, int, int], ...]:
-        """(red, green, blue) of each value; empty for the shades of a Game Boy."""
+        """Colour (red, green, blue) of each pixel value; empty for the shades of a Game Boy."""
         return tuple((rgb >> 16, rgb >> 8 & 255, rgb & 255) for rgb in self.palette)
 
     @property
@@ -113,7 +113,7 @@ GAME_BOY = ScreenShape(160, 144)
 
 
 class FrameWriter:
-    """The only writer of a frames.bin. It replaces an old file, so that readers of the old one keep it."""
+    """Writer of a frames.bin; a file has only one. It replaces an old file, which its readers can still read."""
 
     def __init__(self, path: Path, shape: FrameShape) -> None:
         """Create the file. Raises OSError, and leaves no partial file then."""
