@@ -60,7 +60,7 @@ def is_sha256(text: str) -> bool:
 
 @cache
 def _fields(kind: type) -> dict[str, Any]:
-    """Return the type by key, cached: msgspec evaluates the annotations at each call."""
+    """Return the type of each field of `kind` by its key, cached: msgspec evaluates the annotations at each call."""
     return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
 
 

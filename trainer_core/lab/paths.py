@@ -46,7 +46,7 @@ def child_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class HomePaths:
-    """Paths of one home: its runs, their index, the user's own tasks and registered ROMs."""
+    """Paths of one home, the folder of a user's data: runs, their index, the user's own tasks, registered ROMs."""
 
     root: Path
 

@@ -122,7 +122,7 @@ class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
     last_frame: int
     """Last frame, whose picture was scored."""
     action: Annotated[int, Meta(ge=-1, lt=len(ALL_ACTIONS))] = -1
-    """Index into buttons7.v1, -1 none."""
+    """Number of the action in its codec (wire/buttons.py), -1 none."""
     reward: float = 0.0
     dist: float = 0.0
     success: bool = False
@@ -135,7 +135,7 @@ class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class _EndedStep(msgspec.Struct, frozen=True):
-    """Frame of a step in the old format, without its first and last one."""
+    """Step in the old format of steps.jsonl, which has no `first_frame` and `last_frame`."""
 
     frame: Annotated[int, Meta(ge=0, le=MAX_FRAMES)]
     """Number of frames at the end of the step: its last frame plus 1."""
@@ -152,7 +152,7 @@ def write_recording(folder: Path, recording: Recording) -> None:
 
 
 def read_recording(folder: Path) -> Recording:
-    """Return the manifest. Raises ProtocolError when the recording is unfinished or its files are cut short."""
+    """Return the manifest of a recording. Raises ProtocolError when it is unfinished or its files are cut short."""
     path = folder / MANIFEST
     try:
         recording = msgspec.json.decode(read_regular(path), type=Recording)
@@ -173,7 +173,10 @@ def read_recording(folder: Path) -> Recording:
 
 
 def read_shown(folder: Path, recording: Recording) -> array[int] | None:
-    """Return the first frame of each picture; None if each frame has its own. Raises ProtocolError."""
+    """Return, for each picture, the first frame that shows it; None if each frame has a picture of its own.
+
+    Raises ProtocolError for a file that does not fit the manifest.
+    """
     if not recording.pictures:
         return None
     path = folder / SHOWN
@@ -193,7 +196,9 @@ def read_shown(folder: Path, recording: Recording) -> array[int] | None:
 
 
 def read_buttons(folder: Path, recording: Recording) -> bytes:
-    """Return one joypad mask per frame. Raises ProtocolError."""
+    """Return the joypad mask of each frame, one byte each. Raises ProtocolError for a file that does not fit the
+    manifest.
+    """
     try:
         return read_regular(folder / BUTTONS, recording.frames)
     except OSError as error:
@@ -211,7 +216,7 @@ def encode_step(step: RecordedStep) -> bytes:
 
 
 def read_steps(folder: Path, recording: Recording) -> list[RecordedStep]:
-    """Return the steps in order; none if the recording has no file of them.
+    """Return the agent steps of a recording in order; none if it has no steps.jsonl.
 
     Raises ProtocolError naming the line that is no step of `recording`.
     """
@@ -241,7 +246,7 @@ def read_steps(folder: Path, recording: Recording) -> list[RecordedStep]:
 
 
 def _decode_step(line: bytes, begun: int) -> RecordedStep:
-    """Return the step in a line of either format; in the old one it begins at `begun`."""
+    """Return the step in a line of steps.jsonl; one in the old format begins at frame `begun`."""
     if b'"first_frame"' in line:
         return msgspec.json.decode(line, type=RecordedStep)
     ended = msgspec.json.decode(line, type=_EndedStep).frame

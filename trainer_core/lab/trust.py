@@ -83,7 +83,9 @@ def sha256_of(path: Path) -> str:
 
 
 def named_hash(text: str) -> str:
-    """Return the hash that a user gave, itself or by the path of a file. Raises ConfigError."""
+    """Return `text` if it is a SHA-256, or the hash of the file whose path it is. Raises ConfigError if it is
+    neither.
+    """
     if SHA256.fullmatch(text):
         return text
     if not text or not Path(text).exists():

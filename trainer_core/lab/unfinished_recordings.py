@@ -32,7 +32,7 @@ UNFINISHED = "unfinished.json"
 
 
 def note_unfinished(folder: Path, recording: Recording) -> None:
-    """Write the manifest that a recovery needs, atomically. Raises OSError."""
+    """Write unfinished.json, the manifest that `recover` needs, atomically. Raises OSError."""
     partial = folder / f".{UNFINISHED}.tmp"
     partial.write_bytes(msgspec.json.encode(recording))
     partial.replace(folder / UNFINISHED)
@@ -108,7 +108,9 @@ def _claimed(path: Path) -> Iterator[None]:
 
 
 def _cut_steps(path: Path, frames: int) -> bool:
-    """Keep the steps that ended within `frames` frames; return whether one reached the goal."""
+    """Truncate steps.jsonl after the last step that ended within `frames` frames; return whether one reached the
+    goal.
+    """
     kept, success = 0, False
     for line in read_regular(path, MAX_STEP_BYTES * frames).splitlines(keepends=True):
         try:
@@ -123,7 +125,7 @@ def _cut_steps(path: Path, frames: int) -> bool:
 
 
 def _cut(path: Path, size: int) -> None:
-    """Shorten a file of the folder itself, not one behind a link."""
+    """Truncate a file to `size` bytes. Raises OSError for a symbolic link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         os.ftruncate(descriptor, size)
@@ -137,7 +139,7 @@ def _size_of(path: Path) -> int:
 
 
 def _remove(folder: Path, begun: Recording) -> None:
-    """Remove the files of a recording without a frame, and its folder if it is empty then."""
+    """Remove all files of a recording with the manifest `begun`, and its folder if nothing else is in it."""
     states = [jump.state for jump in begun.jumps]
     for name in (PICTURES, BUTTONS, STEPS, UNFINISHED, begun.state, *states):
         if name:

@@ -71,9 +71,7 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
 
     @property
     def policy_mode(self) -> PolicyMode:
-        """Mode in which a policy plays; in mode human, where a policy may be loaded later, the mode that it will
-        have.
-        """
+        """Mode in which a policy plays; in mode human, the mode of a policy that is loaded later."""
         return "leave_loops" if self.mode in ("human", "edit") else self.mode
 
 
