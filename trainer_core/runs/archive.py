@@ -36,7 +36,7 @@ MOST_MANIFEST_BYTES = 8 << 20
 """Limit for 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
 LEFT_OUT = {"lock", "frames.bin", "mail"}
-"""Files that only matter to the process that trained."""
+"""Names in a run's folder that are not archived: they only served the process that trained."""
 
 
 class ArchivedFile(msgspec.Struct, frozen=True):
@@ -236,7 +236,9 @@ def _is_safe(name: str) -> bool:
 
 
 def _members(file: Path, tar: tarfile.TarFile, manifest: Manifest) -> Iterator[tuple[str, io.BufferedReader]]:
-    """Yield every file of the manifest once. Raises LabError for any other member."""
+    """Yield path and content of every file that the manifest lists. Raises LabError for any other member of the
+    archive.
+    """
     left = set(manifest.files)
     for info in tar:
         if info.name == MANIFEST:
@@ -273,7 +275,10 @@ def _refuse_beyond_disk(file: Path, manifest: Manifest, folder: Path) -> None:
 
 
 def _registered(home: HomePaths, manifest: Manifest) -> RunRecord:
-    """Write and return the run's line of the index, keeping the name that it has here."""
+    """Append the run's record from the archive's manifest to the index, and return it.
+
+    If the index knows the run, its name there is kept.
+    """
     registry = RunRegistry(home)
     known = registry.load().get(manifest.run_id)
     record = manifest.record
@@ -287,12 +292,12 @@ _OUT, _BACK = ".archived.tmp", ".restored.tmp"
 
 
 def way_out(home: HomePaths, run_id: str) -> Path:
-    """Return the name of an archived run's folder while it is deleted."""
+    """Return the temporary path to which an archived run's folder is renamed while it is deleted."""
     return home.runs / f".{run_id}{_OUT}"
 
 
 def way_back(home: HomePaths, run_id: str) -> Path:
-    """Return the name of a run's folder while it is restored."""
+    """Return the temporary path of a run's folder while it is restored from an archive."""
     return home.runs / f".{run_id}{_BACK}"
 
 

@@ -23,7 +23,7 @@ from trainer_core.wire.errors import BAD_JSON, ProtocolError
 from trainer_core.wire.regular_files import read_regular
 
 LOOK_S = 0.2
-"""Seconds between two checks by a host."""
+"""Seconds between two searches of a host for new commands."""
 _REQUEST, _ANSWER = ".request", ".answer"
 
 
@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A received command, and the name under which its sender waits for the answer."""
+    """Command that a host received, and the name under which its sender waits for the answer."""
 
     name: str
     command: commands.AnyCommand

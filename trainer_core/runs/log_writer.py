@@ -23,8 +23,9 @@ TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
 KEPT_FOR_GOOD = (
     records.MetaRecord | records.ResumeRecord | records.CheckpointRecord | records.EvalRecord | records.ErrorRecord
 )
-"""Records that are synced to the disk before they are announced, for a crash of the computer; the others are in the
-kernel's cache, which survives a crash of the process."""
+"""Records that are synced to the disk before they are sent to the listener, to survive a crash of the computer; the
+others are in the kernel's cache, which survives a crash of the process.
+"""
 
 
 class DiskError(FailureError):
@@ -32,7 +33,7 @@ class DiskError(FailureError):
 
 
 class MovedError(DiskError):
-    """Error of a run whose files were moved, so that further lines would be lost."""
+    """Error that a run's files were moved or deleted, so that further lines would be lost."""
 
 
 class RunWriter:
@@ -59,14 +60,14 @@ class RunWriter:
             raise disk_error(paths.train_log, error) from None
 
     def append(self, kind: type[records.Record], /, **fields: Any) -> records.Record:
-        """Make a record, write its line, then announce it.
+        """Make a record of type `kind`, append it to the log, then pass its line to the listener; return it.
 
         Raises DiskError when the line cannot be written; the log is then unchanged.
         """
         return self.keep(kind(run_id=self.paths.run_id, seq=0, time=time.time(), **fields))
 
     def keep(self, record: records.Record) -> records.Record:
-        """Write and announce a record under this log's run_id and next seq, as `append` does."""
+        """Append `record`, as `append` does, with this log's run_id and its next seq; return the changed record."""
         with self._lock:
             record = msgspec.structs.replace(record, run_id=self.paths.run_id, seq=self.seq)
             line = records.encode(record)
@@ -76,7 +77,7 @@ class RunWriter:
         return record
 
     def tell(self, kind: type[records.Record], /, **fields: Any) -> None:
-        """Announce a record that does not belong in the log: state, heartbeat, ack."""
+        """Pass a record that does not belong in the log to the listener: state, heartbeat, ack."""
         with self._lock:
             record = kind(run_id=self.paths.run_id, seq=self.seq, time=time.time(), **fields)
             self._listener(records.encode(record))
@@ -95,7 +96,7 @@ class RunWriter:
             raise _moved(self.paths.train_log)
 
     def has_folder(self) -> bool:
-        """Return whether the run's folder, and that of its checkpoints, were not moved."""
+        """Return whether the run's folder and its folder of checkpoints are still those that this writer opened."""
         known = self._checkpoints
         kept = known is None or _identity(self.paths.checkpoints) == known
         return kept and _identity(self.paths.root) == self._root
@@ -148,7 +149,7 @@ class RunWriter:
             pass
 
     def _next_seq(self) -> int:
-        """Return the last record's seq plus 1, reading as much of the log's end as needed."""
+        """Return the seq of the next record: that of the log's last one plus 1, 0 for an empty log."""
         try:
             size = self.paths.train_log.stat().st_size
         except FileNotFoundError:

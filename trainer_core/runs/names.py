@@ -54,7 +54,7 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
 
 
 def _archived(run_id: str, home: HomePaths) -> str:
-    """Return the place of an archived run and the command to restore it; empty for any other run."""
+    """Return a text with an archived run's file and the command to restore it; empty for any other run."""
     record = RunRegistry(home).load().get(run_id)
     if record is None or not is_archived(record):
         return ""
