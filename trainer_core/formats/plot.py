@@ -17,7 +17,7 @@ from trainer_core.wire.regular_files import check_target, open_regular
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 Panel = tuple[str, tuple[str, ...]]
-"""A title and the scalars that are drawn below it."""
+"""Title of a panel, and the names of the scalars that are drawn in it."""
 COLUMNS = 3
 PANELS: tuple[Panel, ...] = (
     ("reward per step", ("reward_mean",)),
