@@ -31,12 +31,14 @@ heldout: the last two together."""
 
 
 HOT_CODE_AFTER = {"cuda": 15.0, "cpu": 120.0}
-"""Seconds of training after which a device searches for hot code: shorter runs need no such process. On a CPU the
-search uses cores that learn: a run pays 4 s and gains them back 75 s later, or sooner if its game computes much."""
+"""Seconds of training after which the emulator searches for the ROM's hot code, its most executed instructions, to
+compile it (ADR 17); shorter runs do not need it. On a CPU the search takes cores from learning: it costs a run 4 s,
+which are gained back 75 s later, or sooner if its game computes much.
+"""
 
 
 def hot_code_after(device: str) -> float:
-    """Return the value of HOT_CODE_AFTER for a device like `cuda:0`."""
+    """Return the seconds in HOT_CODE_AFTER for a device like `cuda:0`."""
     return HOT_CODE_AFTER[device.partition(":")[0]]
 
 
@@ -63,7 +65,9 @@ class TaskFacts:
 
 
 def task_facts(task_id: str, home: HomePaths, tasks: Mapping[str, Task] | None = None) -> TaskFacts:
-    """Return the facts of a run's task or tasks, with `tasks` as `game_tasks` finds them.
+    """Return the facts about the task or tasks that `task_id` names.
+
+    `tasks` is the result of `game_tasks` for it; None finds them.
 
     Raises TaskError for an unknown one.
     """
@@ -184,7 +188,7 @@ def make_env(
 
 
 def _observed(env: VecEnv, config: RunConfig, seed: int) -> VecEnv:
-    """Return `env` with the pictures that `obs_source` names."""
+    """Return `env` wrapped so that its observations are those of `config.obs_source`: screen, marked or noise."""
     if config.obs_source == "noise":
         return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
     if config.obs_source == "marked" and has_room(env.obs_shape, env.num_actions):

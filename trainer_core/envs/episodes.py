@@ -43,11 +43,14 @@ class GoalTemplates:
         return self.nearest(self._sums(pictures.flatten(1).float()))
 
     def nearest(self, sums: Tensor) -> Tensor:
-        """Return f32[N], the distance from sums f32[N, G] of |difference| or its square over each mask."""
+        """Return f32[N], the distance to the nearest template, given the sums f32[N, G] that `_sums` returns."""
         return (sums / self._scale).amin(1)
 
     def _sums(self, shades: Tensor) -> Tensor:
-        """Return f32[N, G] masked sums of |difference| or its square; `shades` f32[N, H * W]."""
+        """Return f32[N, G]: for each picture and template the sum of |shade difference| or its square over the mask.
+
+        `shades` f32[N, H * W] are the pictures.
+        """
         if self._masks is None and self.distance == "l1":
             return torch.cdist(shades, self._goals, p=1.0)
         sums = []
@@ -61,7 +64,7 @@ class GoalTemplates:
 
 
 class Reader(Protocol):
-    """Reader of a step's pictures in one pass: goal distances and hashes."""
+    """Interface of an object that computes goal distances and hashes of the pictures of a step."""
 
     def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         """Return goal distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W]."""
@@ -69,8 +72,9 @@ class Reader(Protocol):
 
 
 class TorchReader:
-    """Reference implementation, for any device. `picture_reader.WarpReader` does the same in one kernel on a GPU,
-    `picture_reader_serial.SerialReader` on a CPU."""
+    """Reader in torch for any device, which defines the results of the others. `picture_reader.WarpReader` does the
+    same in one kernel on a GPU, `picture_reader_serial.SerialReader` on a CPU.
+    """
 
     def __init__(self, goal: GoalTemplates) -> None:
         self._goal = goal
@@ -97,7 +101,7 @@ class Outcome(NamedTuple):
 
 
 def step_info(out: Outcome) -> StepInfo:
-    """Return the parts of an outcome that belong in StepInfo."""
+    """Return the StepInfo with the fields of `out`."""
     return StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo)
 
 

@@ -55,7 +55,9 @@ class FrameStack:
         torch.where(reset_mask[:, None, None, None], self._begun[:, None], self.final, out=self.obs)
 
     def _put_on_host(self, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor) -> None:
-        """Update `obs` as `push` does, on a host, which can read the mask without waiting: few envs are reset."""
+        """Do the work of `push` on a CPU, which can read the mask without waiting and copies only the few envs to be
+        reset.
+        """
         self.obs.copy_(self.final)
         obs, begun, chosen = self.obs.numpy(), start_pictures.numpy(), starts.numpy()
         for env in reset_mask.numpy().nonzero()[0]:

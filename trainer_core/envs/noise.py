@@ -12,7 +12,7 @@ from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
 
 
 class NoiseEnv:
-    """Wrapper of an environment: goal, reward and resets stay true, `obs` and `final_obs` are noise."""
+    """Wrapper of an environment that replaces `obs` and `final_obs` by noise; rewards and resets are unchanged."""
 
     def __init__(self, env: VecEnv, seed: int) -> None:
         self._env = env

@@ -55,7 +55,7 @@ class Pressed:
             self.hashes = torch.where(where, self._hash(pictures.contiguous()), self.hashes)
 
     def press(self, actions: Tensor) -> None:
-        """Record `actions` i64[N] at the present pictures."""
+        """Record that `actions` i64[N] are pressed at the present pictures."""
         self.seen[:, self.column] = self.hashes
         self.taken[:, self.column] = actions
         self.column = (self.column + 1) % self.seen.shape[1]
@@ -75,7 +75,7 @@ def _hasher(num_envs: int, shape: tuple[int, int], device: torch.device) -> Call
 
 
 def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Tensor:
-    """Return i64[N, A]: how many times more than the rarest action each was taken at the present picture.
+    """Return i64[N, A]: how often each action was taken at the present picture, less the count of the rarest action.
 
     `seen` i64[N, M] are hashes of the pictures at the stored presses, `taken` i64[N, M] the actions, `hashes` i64[N]
     those of the present pictures.

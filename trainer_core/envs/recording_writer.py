@@ -146,7 +146,7 @@ class RecordingWriter:
         self.success = self.success or success
 
     def jump(self, game: Game) -> None:
-        """Record that the game was put into its present state, from which the next frames follow."""
+        """Record a jump: the game was put into its present state, from which the next frames follow."""
         if not self._about["state"]:
             return
         if self.frames == 0:
@@ -160,7 +160,7 @@ class RecordingWriter:
         self._note()
 
     def take_back(self, game: Game, was_frame: bool) -> None:
-        """Remove the newest frame, or the jump that was undone in its place.
+        """Remove the newest frame if `was_frame`, else the newest jump, after the player went back in `game`.
 
         Without a frame left the recording begins at the game's present state.
         """
@@ -180,7 +180,7 @@ class RecordingWriter:
         self._cut()
 
     def _cut(self) -> None:
-        """Truncate the files to the data of `frames` frames."""
+        """Truncate the recording's files to `self.frames` frames."""
         pictures = self.frames * self._picture_bytes
         sizes = (pictures, self.frames, sum(line.size for line in self._lines))
         for file, size in zip((self._pictures, self._buttons, self._steps), sizes, strict=True):
@@ -215,7 +215,7 @@ class RecordingWriter:
         )
 
     def _note(self) -> None:
-        """Write the states that a recovery needs if this process is killed."""
+        """Write unfinished.json, from which the recording can be recovered if this process is killed."""
         begun = Recording(frames=1, jumps=tuple(self._jumps), **self._about)
         note_unfinished(self.folder, begun)
 

@@ -111,7 +111,7 @@ def _bad_row(name: str, reason: str) -> dict[str, Any]:
 
 
 def _state(sha256: str, rom: RegisteredRom) -> tuple[str, str]:
-    """Return (ok, missing, changed or moved; its new path if it moved)."""
+    """Return the state of a registered ROM's file (ok, missing, changed or moved), and its new path if it was moved."""
     path = Path(rom.path)
     if _hash(path) == sha256:
         return "ok", ""
@@ -141,7 +141,7 @@ def _profile_row(profile: Profile, enabled: bool) -> dict[str, Any]:
 
 
 def _change(home: HomePaths, change: Callable[[dict[str, RegisteredRom]], object], drop: str = "") -> None:
-    """Read, change and replace roms.json under a lock, so that two processes at once both take effect.
+    """Apply `change` to the ROMs in roms.json, under a lock, so that changes of two processes at once both take effect.
 
     Invalid entries are kept unchanged, except the entry `drop`.
     """

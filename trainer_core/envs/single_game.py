@@ -31,7 +31,7 @@ TINY_GOAL = "tiny_goal"
 
 
 class Game(Protocol):
-    """Game for the player. `judge` is None where there is no goal."""
+    """Interface of a game that the player runs. `judge` scores it; None where there is no goal."""
 
     task: str
     rom_sha256: str
@@ -69,7 +69,7 @@ class Game(Protocol):
         ...
 
     def snapshot(self) -> Any:
-        """Return the full state for `restore`; immutable."""
+        """Return the game's full state as an immutable value for `restore`."""
         ...
 
     def restore(self, state: Any) -> None: ...
@@ -77,7 +77,7 @@ class Game(Protocol):
     def save_state(self, path: Path) -> None: ...
 
     def load_state(self, path: Path) -> None:
-        """Load a state. Raises TaskError for a file without a state of this game."""
+        """Continue from the state in a file. Raises TaskError for a file without a state of this game."""
         ...
 
 
@@ -153,7 +153,7 @@ TINY_STATE = {name: Wanted("iu", (0,), 8) for name in ("tile", "held")}
 
 
 class TinyGame:
-    """TinyGoalEnv's grid at frame speed: pressing a direction moves the walker."""
+    """TinyGoalEnv's grid task as a game for the player, frame by frame: pressing a direction moves the walker."""
 
     task, rom_sha256, screen = TINY_GOAL, "", GAME_BOY
     frames_per_step, release_after_frames = 24, 8

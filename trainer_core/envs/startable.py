@@ -1,4 +1,4 @@
-"""Check that a run of ours can start, before anything is written.
+"""Check that a run of our own trainer can start, before anything is written.
 
 The cheap checks are preflight's; this module adds those that need torch and the emulator.
 """

@@ -44,7 +44,7 @@ def check_range(tensor: Tensor, low: float, high: float, what: str) -> None:
 
 
 def restore_generator(generator: torch.Generator, state: Tensor, what: str) -> None:
-    """Put a generator into `state`. Raises CheckpointError for a state of another device's generator."""
+    """Restore a random generator from `state`. Raises CheckpointError for a state of another device's generator."""
     try:
         generator.set_state(state.cpu())
     except (AttributeError, RuntimeError, TypeError):
@@ -52,7 +52,7 @@ def restore_generator(generator: torch.Generator, state: Tensor, what: str) -> N
 
 
 def meta_bytes(*shape: int) -> Tensor:
-    """Return a uint8 tensor of that shape without memory, for `check_like`."""
+    """Return a uint8 tensor of that shape on the meta device, without memory, as an expected value for `check_like`."""
     return torch.empty(shape, dtype=torch.uint8, device="meta")
 
 

@@ -65,7 +65,7 @@ def move_table(device: torch.device) -> Tensor:
 
 
 def tiny_rules(reward: Reward, success: str = "goal_template") -> Rules:
-    """Return the grid's rules, for the batch and for the game that the user plays."""
+    """Return the scoring rules of the grid task, used by TinyGoalEnv and by the game that the user plays."""
     return make_rules(reward, GOAL, HORIZON, success)
 
 

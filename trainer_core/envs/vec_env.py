@@ -63,7 +63,7 @@ class StepInfo(NamedTuple):
 
 
 class StepStats(NamedTuple):
-    """Replacement of StepInfo with `info_mode="stats"`: 0-dimensional tensors, f32."""
+    """Means over all envs that replace a StepInfo with `info_mode="stats"`: f32 tensors of no dimension."""
 
     dist_mean: Tensor
     dist_min: Tensor

@@ -71,7 +71,7 @@ class ArcVecEnv:
 
     @property
     def dist(self) -> Tensor:
-        """Share of the levels still to complete."""
+        """f32[N] goal distance of each env: share of the levels still to complete."""
         return torch.tensor([1 - it.levels / max(1, it.win_levels) for it in self._shown], device=self.device)
 
     @property
@@ -128,7 +128,9 @@ class ArcVecEnv:
         return self._stack.obs
 
     def state_dict(self) -> dict[str, Any]:
-        """Return seeds and actions: the games are deterministic."""
+        """Return the state of the games: seeds and actions since then, which suffice because the games are
+        deterministic.
+        """
         return {
             "starts": self._starts.clone(),
             "actions": [list(taken) for taken in self._actions],

@@ -1,4 +1,4 @@
-"""ARC-AGI-3 game for the player: turns of a grid game in the frames of a Game Boy.
+"""ARC-AGI-3 game for the player: a turn-based grid game, shown at the frame rate of a Game Boy.
 
 Pressing a button, or a click, is one action; the animation that follows is shown picture by picture, and the next
 action is chosen at its last grid. `lab.arc_games.BUTTON_ACTIONS` assigns actions to buttons.
@@ -78,7 +78,7 @@ class Standing(NamedTuple):
 
 
 class ArcGame:
-    """One game; `judge` scores its levels."""
+    """ARC-AGI-3 game for the player; `judge` computes rewards from its levels."""
 
     rom_sha256 = ""
     cartridge: Cartridge | None = None
@@ -172,9 +172,9 @@ class ArcGame:
         return Standing(self._seed, self._turns, self._waiting, self._wait, self._held)
 
     def restore(self, state: Standing) -> None:
-        """Start the game again and repeat the actions of `state`, unless the game is already there.
+        """Bring the game to `state` by starting it again and repeating the actions, unless it is in this state.
 
-        A scorecard counts these actions: going back is playing on.
+        A scorecard counts the repeated actions.
         """
         known = len(self._turns)
         if state.seed != self._seed or state.turns[:known] != self._turns:

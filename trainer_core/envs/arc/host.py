@@ -64,7 +64,7 @@ class Games:
         self.begin(list(range(len(seeds))), seeds)
 
     def begin(self, envs: list[int], seeds: list[int]) -> None:
-        """Start a new game object for each env: RESET alone would only restart the level."""
+        """Start new games with `seeds` in the envs `envs`; RESET alone would only restart the level."""
         if not self.arcade.available_environments:
             raise Refused(self._said.text or "this folder holds no game that can be read")
         info = self.arcade.available_environments[0]
@@ -131,7 +131,7 @@ class Games:
 
 
 class _FirstWords(logging.Handler):
-    """Handler that keeps the first logged error: the library returns None and only logs the reason."""
+    """Logging handler that stores the first error, since the library only logs the reason of a failure."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

@@ -35,10 +35,10 @@ def horizon_of(baseline_actions: Sequence[int]) -> int:
 
 
 class Judged(Protocol):
-    """Part of a game that a judge reads, as in `arc.game.ArcGame`."""
+    """Part of a game that ArcJudge reads, as in `arc.game.ArcGame`."""
 
     shown: Shown
-    """Present answer of the game."""
+    """State of the game after its last action."""
 
     @property
     def is_over(self) -> bool: ...
