@@ -1,6 +1,6 @@
-"""One update of any algorithm: collect a rollout on the device, learn from it.
+"""One training update, the same for all algorithms: collect a rollout on the device, then learn from it.
 
-Nothing here reads a number from the device; the run makes records, with one synchronisation each.
+No number is read from the device here: only the run's records synchronise, once each.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class ActorLearner:
         env.stopwatch = self.stopwatch
         self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
         self.on_step: Callable[[StepInfo], None] = lambda info: None
-        """Called after every step of the environments with its StepInfo."""
+        """Function that is called after every step of the environments with its StepInfo."""
         self.on_optimizer_step: Callable[[], None] = lambda: None
-        """Called within learning, after one step or several."""
+        """Function that is called during learning, after one optimizer step or several."""
         self.obs: Tensor = env.reset()
 
     @property
@@ -68,7 +68,7 @@ class ActorLearner:
 
     @property
     def learning_rate(self) -> float:
-        """Learning rate of the next update; linear goes to 0 at `total_env_steps`."""
+        """Learning rate of the next update; the schedule linear reaches 0 at `total_env_steps`."""
         if self.config.lr_schedule == "constant":
             return self.config.learning_rate
         left = 1 - self.env_steps / self.config.total_env_steps
