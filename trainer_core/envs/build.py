@@ -103,7 +103,7 @@ def task_facts(task_id: str, home: HomePaths, tasks: Mapping[str, Task] | None =
 
 
 def _facts_of_several(parts: list[TaskFacts]) -> TaskFacts:
-    """Return the facts of several tasks; preflight ensures that they share codec and observation."""
+    """Return the facts about several tasks of one run; preflight ensures that they share codec and observation."""
     return replace(
         parts[0],
         id=SEPARATOR.join(part.id for part in parts),
@@ -136,7 +136,7 @@ def make_env(
     tasks: Mapping[str, Task] | None = None,
     tell: Preparing | None = None,
 ) -> VecEnv:
-    """Return the environment of a run, or one with the held-out start states.
+    """Return the environment for a run's training, or with other `starts` one for its validation or test.
 
     Only training pays a novelty bonus, so that other returns compare across runs. A task without held-out states has
     one set for everything. `demo_share`: see GameOptions. Training of few consoles on a GPU searches for the ROM's hot

@@ -22,7 +22,7 @@ LINE_AFTER_S, LINE_EVERY_S = 2.0, 10.0
 
 
 class _Lines:
-    """Listener that reports long compiling on standard error."""
+    """Listener that reports modules which take long to compile, on standard error."""
 
     def __init__(self) -> None:
         self._under_way: set[str] = set()

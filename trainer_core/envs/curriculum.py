@@ -45,7 +45,7 @@ class Along(NamedTuple):
     """i64[D] steps of the demonstration from there to the goal, 1 or more."""
 
     def where(self, wanted: Tensor) -> Along:
-        """Return the states where `wanted`, bool[D], is true."""
+        """Return only those states for which `wanted`, bool[D], is true."""
         return Along(self.start[wanted], self.demo[wanted], self.togo[wanted])
 
 

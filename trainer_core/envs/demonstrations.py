@@ -34,7 +34,7 @@ ARRAYS = {"masks": Wanted("u", (1,), 32 << 20), "frames": Wanted("i", (1,), 8 <<
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A start state and one joypad mask a frame."""
+    """Demonstration of a task: a start state, and the joypad mask of each frame after it."""
 
     start: Snapshot
     masks: np.ndarray

@@ -159,7 +159,7 @@ class GameEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one; the envs then need `reset`."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one; the envs then need `reset`."""
         check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
         self.emulator.load_state_dict(state["machines"])
         self._stack.load(state["obs"])
@@ -254,7 +254,7 @@ class _Opening:
         return StartCurriculum(own, walks[far[walks]], states, share, len(far), horizon)
 
     def _explorer(self, reader: Reader) -> Explorer:
-        """Return an explorer that searches for new states and ways to the goal."""
+        """Return an Explorer on these consoles, which searches for new states and for action sequences to the goal."""
         codec, seed = self._codec, self.options.seed
         masks = torch.tensor(codec.masks, dtype=torch.uint8, device=self.device)
 
@@ -271,7 +271,7 @@ class _Opening:
         return Explorer(self.emulator, press, at_goal, actions, seed, frames=frames, tell=self._tell)
 
     def _start_pictures(self, count: int) -> Tensor:
-        """Return u8[S, 72, 80], the observation of every start state."""
+        """Return u8[S, 72, 80], the observation at each of the `count` start states."""
         found = []
         for some in torch.arange(count, device=self.device).split(self.options.num_envs):
             self._tell("pictures of starts", int(some[0]), count)

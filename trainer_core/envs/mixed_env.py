@@ -28,9 +28,9 @@ SEED_STEP = 104_729
 
 
 class MixedEnv:
-    """VecEnv of several GameEnvs; see trainer_core.envs.vec_env for every shape and dtype.
+    """VecEnv that joins several tasks' GameEnvs; see trainer_core.envs.vec_env for every shape and dtype.
 
-    Start indices: the first task's, then the second's, and so on.
+    Start indices count the first task's start states, then the second's, and so on.
     """
 
     def __init__(self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False, hot_code: bool | float = False) -> None:
@@ -124,7 +124,7 @@ class MixedEnv:
         return self.reset_to(self._merged(drawn))
 
     def reset_to(self, starts: Tensor) -> Tensor:
-        """Reset to `starts`, each of which must belong to its env's task."""
+        """Reset env n to start state `starts[n]`, i64[N], which must belong to its task; return the observations."""
         self.emulator.put_at(starts)
         for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
             each.begin(starts[own] - first)
@@ -164,7 +164,7 @@ class MixedEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one; the envs then need `reset`."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one; the envs then need `reset`."""
         check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
         check_keys(state["episodes"], self.tasks, "the tasks' episodes")
         self.emulator.load_state_dict(state["machines"])

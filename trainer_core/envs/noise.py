@@ -69,7 +69,7 @@ class NoiseEnv:
         return {"env": self._env.state_dict(), "rng": self._rng.get_state(), "obs": self.obs.cpu()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one."""
         check_keys(state, ("env", "rng", "obs"), "the envs' state")
         kept = {"obs": self.obs, "rng": self._rng.get_state()}
         check_like({name: state[name] for name in kept}, kept, "the envs' state")

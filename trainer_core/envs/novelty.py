@@ -17,7 +17,7 @@ _HASH_SEED = 0x5EED
 
 
 def hash_weights(words: int) -> Tensor:
-    """Return i32[words] fixed odd multipliers, one for each four pixels of a picture."""
+    """Return i32[words], the constant odd weights of `hash_pictures`, one for each word of four pixels."""
     rng = torch.Generator().manual_seed(_HASH_SEED)
     drawn = torch.randint(-(1 << 31), 1 << 31, (words,), generator=rng)
     return (drawn | 1).to(torch.int32)
@@ -47,7 +47,7 @@ def _hash_on_host(pictures: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 class ScreenCounts:
-    """Counts of hashed pictures, shared by all envs of a batch."""
+    """Number of times that each picture, known by its hash, was seen by any env of a batch."""
 
     def __init__(self, device: torch.device) -> None:
         self.counts = torch.zeros(1 << TABLE_BITS, device=device)

@@ -113,10 +113,12 @@ class WarpReader:
 
 
 class WarpHasher:
-    """Hasher like `novelty.hash_pictures` in one pass over the pictures; torch takes seven."""
+    """Function object that computes `novelty.hash_pictures` by one Warp kernel: one pass over the pictures, torch takes
+    seven.
+    """
 
     def __init__(self, shape: tuple[int, int], num_envs: int, device: torch.device) -> None:
-        """Prepare for `num_envs` pictures of `shape` (H, W)."""
+        """Allocate the memory for hashing `num_envs` pictures of `shape` (H, W)."""
         start_warp()
         height, width = shape
         self._device = "cpu" if device.type == "cpu" else f"cuda:{device.index or 0}"
@@ -156,5 +158,5 @@ def unary_goals(goal: GoalTemplates) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def as_words(pictures: Tensor) -> wp.array:
-    """Return u32[N, W], a view of `pictures` u8[N, 4 * W]."""
+    """Return `pictures` u8[N, 4 * W] as a Warp array u32[N, W] on the same memory."""
     return wp.from_torch(pictures.view(torch.int32), dtype=wp.uint32)

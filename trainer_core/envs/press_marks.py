@@ -51,7 +51,9 @@ def _draw_on_device(pictures: Tensor, presses: Tensor) -> None:
 
 
 def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
-    """Return f32[N, A], the presses that the marks in `pictures` u8[N, H, W] show, at most MOST."""
+    """Return f32[N, A], the number of presses of each action that the marks in `pictures` u8[N, H, W] show, at most
+    MOST.
+    """
     if pictures.is_cpu:
         return torch.from_numpy(_marked_on_host(pictures.numpy(), num_actions))
     return _marked_on_device(pictures, num_actions)

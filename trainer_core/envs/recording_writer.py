@@ -45,7 +45,7 @@ MAX_STATE_BYTES = 4 << 20
 
 
 class _Line(NamedTuple):
-    """One line of steps.jsonl."""
+    """Position of a written line of steps.jsonl, for cutting the file."""
 
     frames: int
     """Number of frames when it was written."""
@@ -55,14 +55,14 @@ class _Line(NamedTuple):
 
 
 class RecordingWriter:
-    """Writer that begins at the game's present state; `finish` completes the recording."""
+    """Writer of a recording that begins at the game's present state; `finish` completes it."""
 
     def __init__(
         self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str, **about: Any
     ) -> None:
         """Create the files. `about` are further fields of the manifest: `parent`, `forked_at`, `source`.
 
-        Of a game with colours only the pictures are stored: its buttons cannot be replayed.
+        For a game with colours no start state is stored: its buttons cannot be replayed.
         """
         folder.mkdir(parents=True)
         self.folder = folder
@@ -231,7 +231,7 @@ class RecordingWriter:
             file.close()
 
     def _close_cut(self) -> None:
-        """Close the files on a full disk, cut to complete data less SPARE_FRAMES frames."""
+        """Close the files on a full disk, truncated to the frames that were written completely, less SPARE_FRAMES."""
         paths = [self.folder / name for name in (PICTURES, BUTTONS, STEPS)]
         with contextlib.suppress(OSError):  # there is no room for its buffer
             self._pictures.close()

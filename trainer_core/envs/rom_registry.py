@@ -78,7 +78,8 @@ def remove_rom(which: str, home: HomePaths) -> str:
 
 
 def list_roms(home: HomePaths) -> list[dict[str, Any]]:
-    """Return one row a ROM: facts of its header, and `state`: ok, missing, changed, or bad with a reason.
+    """Return one row for each registered ROM: facts of its header, and `state`: ok, missing, changed, or bad with a
+    reason.
 
     A missing one that is in its old folder under another name is `moved`, with its path in `found`.
     """
@@ -88,7 +89,9 @@ def list_roms(home: HomePaths) -> list[dict[str, Any]]:
 
 
 def list_profiles(home: HomePaths) -> list[dict[str, Any]]:
-    """Return one row a profile: `enabled` if a ROM of its hash is registered, else how to enable it."""
+    """Return one row for each shipped profile: `enabled` if a ROM with its hash is registered, else how to enable
+    it.
+    """
     owned = {rom.sha1 for rom in registered_roms(home).values()}
     return [_profile_row(profile, profile.sha1 in owned) for profile in load_profiles()]
 
@@ -105,7 +108,7 @@ def _row(sha256: str, rom: RegisteredRom) -> dict[str, Any]:
 
 
 def _bad_row(name: str, reason: str) -> dict[str, Any]:
-    """Return the row of an invalid entry of roms.json."""
+    """Return the row in `list_roms` for an invalid entry of roms.json."""
     fix = f"`dmglab rom remove {shown(name, 12).removesuffix('...')}`, or repair settings/roms.json"
     return {"sha256": shown(name), "state": "bad", "reason": reason, "fix": fix}
 

@@ -46,7 +46,7 @@ class ShardedEmulator:
         hot_code: bool | float = False,
         rom_of_env: np.ndarray | None = None,
     ) -> None:
-        """Make the consoles.
+        """Make N consoles, divided into `shards` emulators.
 
         `rom_of_env` int[N] tells which of several cartridges each console has; None with one. `cuda_graphs`,
         `hot_code`: see Emulator.
@@ -162,7 +162,9 @@ class ShardedEmulator:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for consoles of another version, and for impossible ones."""
+        """Restore the result of `state_dict`. Raises CheckpointError for a state of another version or an impossible
+        one.
+        """
         count, stride = len(self.buttons), self.emulators[0].batch.ram.shape[1]
         like = {
             "consoles": meta_bytes(count, CONSOLE_DTYPE.itemsize),

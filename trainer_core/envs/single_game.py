@@ -49,7 +49,7 @@ class Game(Protocol):
     def judge(self) -> Judge | ArcJudge | None: ...
 
     def restart(self, start: int) -> None:
-        """Go to start state `start`."""
+        """Begin again at start state `start`."""
         ...
 
     def frame(self, buttons: int) -> None:
@@ -57,7 +57,9 @@ class Game(Protocol):
         ...
 
     def step(self, buttons: int) -> None:
-        """Run one agent step: `buttons` held, released as the codec defines, and the frames after."""
+        """Run the frames of one agent step: `buttons` are held for the first of them, then released, as the codec
+        defines.
+        """
         ...
 
     def picture(self) -> np.ndarray:
@@ -82,7 +84,7 @@ class Game(Protocol):
 
 
 class ConsoleGame:
-    """One console, with a task's starts and goal or with neither."""
+    """Game on one Game Boy: a task with its start states and goal, or a bare ROM with neither."""
 
     screen = GAME_BOY
 

@@ -21,7 +21,7 @@ from trainer_core.wire.errors import ConfigError
 
 
 def check_startable(config: RunConfig, home: HomePaths, *, begins: bool = True) -> dict[str, Task]:
-    """Return the run's tasks as `game_tasks` does, after checking them.
+    """Check that a run with `config` can start; return its tasks as `game_tasks` does.
 
     Raises LabError naming the obstacle: device, task, memory, ROM, warm start. `begins` is false for a resumed run,
     which has weights and needs no warm start.

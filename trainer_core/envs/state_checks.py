@@ -38,7 +38,7 @@ def check_like(state: object, like: Mapping[str, Any], what: str, optional: Coll
 
 
 def check_range(tensor: Tensor, low: float, high: float, what: str) -> None:
-    """Raise CheckpointError unless every value is in [low, high]; NaN is not."""
+    """Raise CheckpointError, calling the tensor `what`, unless every value is in [low, high]; NaN is not."""
     if not bool(((tensor >= low) & (tensor <= high)).all()):
         raise CheckpointError(f"{what} holds values outside {low:g} to {high:g}")
 

@@ -157,7 +157,7 @@ def _spec(runner: str, task: str, config: dict[str, Any]) -> RunSpec:
 
 
 def _read_history(file: Path) -> LoggedRun:
-    """Read a file written by formats.wandb_history, with the config.json beside it."""
+    """Return the run in a history.jsonl written by formats.wandb_history and the config.json beside it."""
     beside = file.with_name("config.json")
     run = LoggedRun(name=file.parent.parent.name)
     with parsing(f"{file}: no history of W&B, one JSON object a line"):

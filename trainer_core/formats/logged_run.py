@@ -15,7 +15,10 @@ MOST_LOGGED_BYTES = 256 << 20
 
 @dataclass
 class LoggedRun:
-    """One run's rows by logged name, with W&B's `_step`, `_timestamp` and `_runtime`, both in seconds, if known."""
+    """Logged rows and options of one run. A row maps names to numbers.
+
+    If known, a row has W&B's `_step`, and `_timestamp` and `_runtime` in seconds.
+    """
 
     run_id: str = ""
     name: str = ""

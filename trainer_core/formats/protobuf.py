@@ -69,7 +69,7 @@ _TABLE = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """Return the Castagnoli CRC, RFC 3720 appendix B.4."""
+    """Return the CRC-32C (Castagnoli) of `data`, RFC 3720 appendix B.4."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8

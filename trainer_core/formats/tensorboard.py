@@ -40,7 +40,7 @@ def _varint(value: int) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """Return a length-delimited protobuf field."""
+    """Return `data` encoded as the length-delimited protobuf field `number`."""
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 

@@ -35,7 +35,7 @@ def event_files(folder: Path) -> list[Path]:
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """Return the folder and those below it that TensorBoard treats as runs, by name."""
+    """Return the folders at and below `folder` that hold event files, which TensorBoard treats as runs, by name."""
     return sorted({path.parent for path in folder.rglob(EVENTS) if path.is_file()})
 
 

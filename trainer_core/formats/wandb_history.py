@@ -26,7 +26,7 @@ _PROGRESS_EVERY = 500
 
 
 def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
-    """Write the three files into `out`; yield the share done, return `out`.
+    """Write history.jsonl, config.json and summary.json into `out`; yield the share done, return `out`.
 
     Raises LabError when the run has no curve yet or a file cannot be written.
     """

@@ -48,7 +48,7 @@ WIN, GAME_OVER = "WIN", "GAME_OVER"
 
 
 class _Metadata(msgspec.Struct):
-    """Fields of metadata.json that are used here; the library reads the others."""
+    """Fields of a game's metadata.json that this program uses; the library reads the others."""
 
     game_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]{4}(-[A-Za-z0-9_.]+)?$")]
     title: str = ""
@@ -57,7 +57,7 @@ class _Metadata(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ArcGameInfo:
-    """One game on this computer."""
+    """Description of one ARC-AGI-3 game on this computer."""
 
     id: str
     """Four letters and digits, without the version."""
@@ -89,7 +89,7 @@ def game_folders(home: HomePaths) -> tuple[Path, Path]:
 
 
 def list_games(home: HomePaths) -> list[ArcGameInfo]:
-    """Return every readable game, by id; a user's game replaces one of ours."""
+    """Return every readable game, sorted by id; a user's game replaces a shipped one with the same id."""
     found: dict[str, ArcGameInfo] = {}
     for root in game_folders(home):
         for folder in sorted(folders_with(root, METADATA)):

@@ -133,7 +133,9 @@ def policy_files(meta: CheckpointMeta) -> tuple[str, ...]:
 
 
 def is_machines(name: str) -> bool:
-    """Return whether a file holds envs' state: `machines.bin`, and `machines-N.bin` of further ranks."""
+    """Return whether `name` is that of a file with the envs' state: `machines.bin`, or `machines-N.bin` of another
+    rank.
+    """
     return re.fullmatch(r"machines(-\d+)?\.bin", name) is not None
 
 

@@ -97,7 +97,7 @@ Tell = Callable[[float, str], None]
 
 @dataclass(frozen=True, slots=True)
 class RunnerEnvironment:
-    """Environment of one runner: its folder and the packages that belong in it."""
+    """Virtual environment of one runner: its folder and the packages that belong in it."""
 
     runner: str
     modules: tuple[str, ...]
@@ -179,7 +179,10 @@ class RunnerEnvironment:
             raise LabError(f"{self.python}: {last}; {self.advice}") from None
 
     def check(self) -> dict[str, Any]:
-        """Return the versions of its Python and modules. Raises LabError naming the fault and the repairing command."""
+        """Return the versions of the environment's Python and modules.
+
+        Raises LabError naming the fault and the command that repairs it.
+        """
         if not self.exists:
             raise LabError(f"{self.runner} has no environment at {self.folder}; {self.advice}")
         if reason := self.stale():
@@ -192,7 +195,7 @@ class RunnerEnvironment:
 
     @property
     def needed_bytes(self) -> int:
-        """Bytes of free disk space needed for an installation."""
+        """Bytes of free disk space that an installation of this environment needs."""
         return NEEDED_BYTES if self.torch else NEEDED_WITHOUT_TORCH
 
     @property

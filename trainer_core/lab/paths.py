@@ -28,7 +28,9 @@ def shipped_file(path: str) -> Path:
 
 
 def default_home() -> Path:
-    """Return DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for data."""
+    """Return the default home: DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for user
+    data.
+    """
     if chosen := chosen_home():
         return Path(chosen).expanduser().resolve()
     if CHECKOUT:
@@ -85,7 +87,7 @@ class HomePaths:
 
     @property
     def runs_cache(self) -> Path:
-        """SQLite database; rebuilt from the index and the logs if missing."""
+        """SQLite database of all runs for queries; rebuilt from the index and the logs if missing."""
         return self.root / "training" / "runs.sqlite"
 
     @property
@@ -110,7 +112,7 @@ class HomePaths:
 
 @dataclass(frozen=True, slots=True)
 class RunPaths:
-    """Paths of one run directory."""
+    """Paths of the files in one run's directory."""
 
     root: Path
 
@@ -161,7 +163,7 @@ class RunPaths:
         return self.root / "frames.bin"
 
     def checkpoint(self, env_steps: int) -> Path:
-        """Return the folder of a checkpoint, zero-padded, so that names sort as numbers do."""
+        """Return the folder of the checkpoint at `env_steps`, zero-padded, so that names sort as numbers do."""
         return self.checkpoints / f"{env_steps:012d}"
 
 

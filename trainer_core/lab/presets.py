@@ -18,7 +18,7 @@ WISHES = ("gamma", "stack_k")
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One set of defaults: `fields` differ from RunConfig's own; `why` names a source for each."""
+    """Set of defaults for RunConfig: `fields` are those that differ from its own, `why` gives the source of each."""
 
     title: str
     summary: str

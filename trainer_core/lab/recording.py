@@ -56,7 +56,7 @@ FileNameOrNone = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,10
 
 
 class Jump(msgspec.Struct, kw_only=True, frozen=True):
-    """Change of the game's state before a frame: an episode began, a state was loaded."""
+    """Change of the game's state between two frames that no button caused: an episode began, or a state was loaded."""
 
     frame: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     """First frame that follows from `state`."""
@@ -113,7 +113,7 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
-    """One agent step. Frames of an unfinished step have no line."""
+    """Line of steps.jsonl: one agent step. Frames of an unfinished step have no line."""
 
     step: Annotated[int, Meta(ge=1, le=2**31)]
     """Number of the step in its episode, from 1."""
@@ -211,7 +211,7 @@ def _size_of(path: Path) -> int:
 
 
 def encode_step(step: RecordedStep) -> bytes:
-    """Return one line of steps.jsonl, newline included."""
+    """Return `step` as one line of steps.jsonl, newline included."""
     return msgspec.json.encode(step) + b"\n"
 
 
@@ -271,7 +271,9 @@ def list_recordings(root: Path) -> list[Path]:
 
 
 def pack_picture(shades: bytes) -> bytes:
-    """Pack shades, one a byte and a multiple of 4 of them, 4 to a byte, leftmost in the low bits."""
+    """Return `shades`, one a byte, packed 4 to a byte, the leftmost in the low bits; their number is a multiple of
+    4.
+    """
     # One large number for every fourth pixel: four shifts pack the whole picture.
     quarters = (int.from_bytes(shades[pixel::4]) << 2 * pixel for pixel in range(4))
     return sum(quarters).to_bytes(len(shades) // 4)

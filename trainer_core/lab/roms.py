@@ -41,7 +41,7 @@ MAX_BYTES = 64 << 20
 
 
 class RegisteredRom(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """Facts of one ROM at the time when it was added."""
+    """Entry of roms.json: facts about one ROM when it was added."""
 
     path: str
     """Absolute path; a relative one, written by hand, is relative to the folder of roms.json."""
@@ -100,7 +100,7 @@ def registered_roms(home: HomePaths) -> dict[str, RegisteredRom]:
 
 
 def read_register(home: HomePaths) -> Register:
-    """Read roms.json entry by entry, so that an invalid entry does not hide valid ones.
+    """Return the content of roms.json, read entry by entry, so that an invalid entry does not hide valid ones.
 
     Raises TaskError for a file that is no register at all.
     """
@@ -147,7 +147,7 @@ def _entry(folder: Path, sha256: str, raw: msgspec.Raw) -> RegisteredRom:
 
 
 def rom_path(task: Task, home: HomePaths) -> Path:
-    """Return the path at which a task's ROM is registered. Raises TaskError when it is not registered."""
+    """Return the registered path of a task's ROM. Raises TaskError when it is not registered."""
     if task.rom_path is not None:
         return task.rom_path
     wanted = task.manifest.rom.sha256

@@ -21,7 +21,7 @@ PICK_ANOTHER = "Pick another task, or restore the file that is named"
 
 
 def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
-    """Check one task, or several that one policy learns in one batch of `num_envs` consoles."""
+    """Check that the task or the list of tasks `text` can be trained in one batch of `num_envs` consoles."""
     return find_checked_tasks(text, home, num_envs)[0]
 
 

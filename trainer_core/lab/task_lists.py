@@ -24,7 +24,7 @@ def split_tasks(text: str) -> tuple[str, ...]:
 
 
 def game_tasks(text: str, home: HomePaths) -> dict[str, Task]:
-    """Return the tasks in `text` that play a Game Boy, by their names in it.
+    """Return the tasks in the list `text` that run on a Game Boy, by their ids in it.
 
     Built-in tasks and ARC-AGI-3 games have no `Task` and are left out. Raises TaskError.
     """

@@ -57,7 +57,7 @@ class Codec(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def masks(self) -> tuple[int, ...]:
-        """Joypad masks of the actions."""
+        """Joypad mask of each action."""
         return ALL_MASKS[: len(self.actions)]
 
 
@@ -230,7 +230,7 @@ def find_task(task_id: str, home: HomePaths) -> Task:
 
 
 def known_task(task_id: str, home: HomePaths) -> Task | None:
-    """Return the task of that id or folder, or None if there is none, without reading all the others."""
+    """Return the task with that id or folder, or None if there is none; other tasks are not read."""
     for root in task_roots(home):
         # An id is a relative path without "..": any other text is a folder, or unknown.
         if is_task_id(task_id) and (root / task_id / "task.toml").is_file():

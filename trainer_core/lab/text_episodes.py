@@ -24,7 +24,7 @@ _BATCH = re.compile(r"(train|val)_step_(\d+)_epoch_\d+")
 
 @dataclass(frozen=True, slots=True, order=True)
 class EpisodeBatch:
-    """Episodes that were written at one training step."""
+    """Folder of the text episodes that were written at one training step."""
 
     step: int
     mode: str

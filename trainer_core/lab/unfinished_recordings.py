@@ -44,7 +44,8 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def recover(folder: Path) -> Recording | None:
-    """Make a recording of the complete frames; return None, and remove the folder, if there are none.
+    """Complete an unfinished recording with the frames that were written; return None, and remove it, if there are
+    none.
 
     Raises ProtocolError while it is being recorded, or for files that belong to no recording.
     """
@@ -95,7 +96,7 @@ def recover_below(root: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def _claimed(path: Path) -> Iterator[None]:
-    """Hold the lock of the recording process. Raises ProtocolError while another process holds it."""
+    """Hold the lock on buttons.bin in the block. Raises ProtocolError while the recording process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         try:

@@ -96,7 +96,7 @@ class FlatAdam(AdamState):
             parameter.data = place
 
     def spread(self, vector: Tensor) -> list[Tensor]:
-        """Return views of `vector`, in the parameters' shapes."""
+        """Return one view of `vector` per parameter, in its shape."""
         return [
             vector[begin : begin + shape.numel()].view(shape)
             for begin, shape in zip(self._begins, self._shapes, strict=False)
@@ -158,7 +158,7 @@ def _is_one_group(groups: object) -> bool:
 
 
 def group_of(parameters: int, rate: float) -> dict[str, Any]:
-    """Return the entry of `param_groups` that torch.optim.Adam would write."""
+    """Return the only entry of `param_groups` in a state_dict of torch.optim.Adam."""
     return {
         "lr": rate,
         "betas": BETAS,

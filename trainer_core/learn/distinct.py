@@ -40,7 +40,7 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _as_words(rows: np.ndarray) -> np.ndarray:
-    """Return u64[R, W], a view of u8[R, B] padded by zeros."""
+    """Return `rows` u8[R, B], padded by zeros to whole words, as u64[R, W]."""
     spare = -rows.shape[1] % 8
     padded = np.pad(rows, ((0, 0), (0, spare))) if spare else np.ascontiguousarray(rows)
     return padded.view(np.uint64)
@@ -70,7 +70,9 @@ class Remembering:
         self._logits, self._values = torch.empty(0), torch.empty(0)
 
     def __call__(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
+        """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], stored ones where a picture was seen
+        before.
+        """
         rows = np.ascontiguousarray(obs.numpy()).reshape(obs.shape[0], -1)
         seen = self._numbers
         if len(seen) * rows.shape[1] > MOST_REMEMBERED:

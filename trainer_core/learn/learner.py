@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class LossSums:
-    """Running sums of the scalars of an update, kept on the device until a record is made."""
+    """Running sums of the losses and gradient norms of optimizer steps, kept on the device until a record is made."""
 
     def __init__(self, losses: type[tuple[Tensor, ...]], device: torch.device) -> None:
-        """Make sums for the fields of the NamedTuple `losses` and the gradient norm."""
+        """Make a sum for each field of the NamedTuple type `losses`, and one for the gradient norm."""
         self.on_step: Callable[[], None] = lambda: None
         """Function that is called after each addition, of one optimizer step or of several."""
         self.names: tuple[str, ...] = (*losses._fields, "grad_norm")  # type: ignore[attr-defined]
@@ -36,7 +36,7 @@ class LossSums:
         self.on_step()
 
     def add_all(self, scalars: Tensor) -> None:
-        """Add the scalars of several steps, f32[steps, len(names)]."""
+        """Add the scalars of several optimizer steps, f32[steps, len(names)], as `add` does for one."""
         self.sums += scalars.sum(0)
         self.opt_steps += len(scalars)
         self.on_step()
@@ -194,6 +194,6 @@ class Learner:
         self.set_learning_rate(state["param_groups"][0]["lr"])
 
     def close(self) -> None:
-        """Release captured graphs, which must not outlive the communicator that they use."""
+        """Release captured CUDA graphs, which must not outlive the NCCL communicator that they use."""
         if self.graph is not None:
             self.graph.close()

@@ -130,7 +130,7 @@ MEASURES: tuple[Measure, ...] = (
 
 
 def measures_of(storage: object) -> tuple[Measure, ...]:
-    """Return the measures whose fields `storage` has."""
+    """Return the measures that can be computed from `storage`, since it has all their fields."""
     return tuple(measure for measure in MEASURES if all(hasattr(storage, name) for name in measure.fields))
 
 

@@ -93,7 +93,7 @@ class PartsLearner(Learner):
         yield waiting.result()
 
     def beside(self, work: Callable[[], Found]) -> Callable[[], Found]:
-        """Start `work` on another thread; return a function that waits for its result."""
+        """Start `work` on another thread; return a function that waits for its result and returns it."""
         return self._pool.submit(work).result if self.parts > 1 else work
 
     def epoch(self, rollout: RolloutBuffer) -> PartsEpoch:
@@ -159,7 +159,9 @@ class PartsEpoch:
         )
 
     def _step(self, ready: Prepared) -> Tensor:
-        """Make an optimizer step on prepared data; return f32[len(LossSums.names)]."""
+        """Make an optimizer step on prepared data; return its mean losses and the gradient's norm,
+        f32[len(LossSums.names)].
+        """
         sums, gradients = self._by_tiles(ready) if ready.batch else self._in_parts(ready)
         norm = self.learner.step(gradients)
         return torch.cat([sums / len(ready.picture), norm[None]])

@@ -81,8 +81,8 @@ class PixelActorCritic(nn.Module):
 class PatchConv2d(nn.Conv2d):
     """Convolution with adjacent windows: on a CPU one product of patches and weights.
 
-    The same function with the same parameters as nn.Conv2d(planes, width, size, stride=size). oneDNN's gradient of such
-    a convolution takes more than half of a step of the small network on a CPU without AVX-512
+    It computes the same function of the same parameters as nn.Conv2d(planes, width, size, stride=size). oneDNN's
+    gradient of such a convolution takes more than half of a step of the small network on a CPU without AVX-512
     (docs/notebook/learning.md, notebook 6).
     """
 
@@ -116,7 +116,7 @@ def small_trunk(planes: int) -> nn.Sequential:
 
 
 def nature_trunk(planes: int) -> nn.Sequential:
-    """Return the trunk of Mnih et al. 2015, doi:10.1038/nature14236."""
+    """Return the convolutional trunk of Mnih et al. 2015, doi:10.1038/nature14236."""
     return nn.Sequential(
         nn.Conv2d(planes, 32, 8, stride=4),
         nn.ReLU(),
@@ -129,7 +129,9 @@ def nature_trunk(planes: int) -> nn.Sequential:
 
 
 def impala_trunk(planes: int) -> nn.Sequential:
-    """Return the trunk of Espeholt et al. 2018, arXiv:1802.01561, the deep variant with 16, 32, 32 channels."""
+    """Return the convolutional trunk of Espeholt et al. 2018, arXiv:1802.01561, the deep variant with 16, 32, 32
+    channels.
+    """
     layers: list[nn.Module] = []
     for width in (16, 32, 32):
         layers += [
@@ -163,6 +165,6 @@ def policy_kind(config: RunConfig) -> str:
 
 
 def policy_for(config: RunConfig, obs_shape: tuple[int, int, int], num_actions: int) -> PixelActorCritic:
-    """Return a run's network, on the CPU, initialised by torch's own generator."""
+    """Return the run's network with new weights, on the CPU, initialised by torch's default random generator."""
     marked = config.obs_source == "marked"
     return PixelActorCritic(policy_kind(config), obs_shape, num_actions, marked=marked)

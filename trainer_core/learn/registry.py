@@ -59,7 +59,7 @@ LearnerOf = Callable[[PixelActorCritic, RunConfig, torch.device], Learner]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implementation:
-    """Parts of one algorithm."""
+    """Functions and types that implement one algorithm."""
 
     update: Update
     losses: type[tuple[Tensor, ...]]
@@ -71,7 +71,7 @@ class Implementation:
 
 
 def implementation(name: str, heads: tuple[str, ...]) -> Implementation:
-    """Return the parts of algorithm `name` for a network with `heads`.
+    """Return the implementation of the algorithm `name`, for a network with `heads`.
 
     Raises ConfigError when the algorithm is unknown or needs a missing head.
     """

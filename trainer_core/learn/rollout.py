@@ -47,7 +47,7 @@ class RolloutBuffer:
         self._used = torch.zeros(num_envs, dtype=torch.int64, device=device)
 
     def begin(self) -> None:
-        """Forget the previous rollout."""
+        """Discard the previous rollout; its memory is used again."""
         self._used.zero_()
 
     def add_decision(
@@ -117,5 +117,7 @@ class RolloutBuffer:
         self.returns.copy_(returns)
 
     def observations(self, index: Tensor) -> Tensor:
-        """Return u8[B, K, H, W] at the flat positions `index` i64[B] (t * N + n)."""
+        """Return the observations u8[B, K, H, W] at the flat positions `index` i64[B], where step t of env n is t * N +
+        n.
+        """
         return self.obs.flatten(0, 1).index_select(0, index)

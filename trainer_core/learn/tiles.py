@@ -65,7 +65,7 @@ class Tiles:
 
 
 def grid_of(pictures: Tensor, size: int) -> tuple[int, int]:
-    """Return rows and columns of whole patches of `size` x `size` in pictures [..., H, W]."""
+    """Return the number of rows and of columns of whole patches of `size` x `size` pixels in pictures [..., H, W]."""
     return pictures.shape[-2] // size, pictures.shape[-1] // size
 
 

@@ -26,7 +26,7 @@ MOST_STEPS = 2**48
 
 
 class ActorLearner:
-    """Environments, learner and rollout of one rank, with the counters of the whole run."""
+    """Training loop of one rank: its environments, learner and rollout, with the counters of the whole run."""
 
     def __init__(self, env: VecEnv, learner: Learner, config: RunConfig, *, rank: int = 0) -> None:
         self.env, self.learner, self.config = env, learner, config
@@ -106,7 +106,9 @@ class ActorLearner:
             rollout.end(self.learner.forward, self.obs, self.config)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return counters, optimizer and generator; weights and environments are saved elsewhere."""
+        """Return counters and the states of optimizer and random generator; weights and environments are saved
+        elsewhere.
+        """
         return {
             "update": self.update,
             "opt_steps": self.opt_steps,
@@ -115,7 +117,7 @@ class ActorLearner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one."""
         what = "the trainer's state"
         like = {"update": 0, "opt_steps": 0, "optimizer": {}, "rng": self.rng.get_state()}
         check_like(state, like, what)
@@ -128,9 +130,9 @@ class ActorLearner:
 
 
 def sample(log_probs: Tensor, uniform: Tensor, rng: torch.Generator) -> Tensor:
-    """Return one action i64[N] per row of `log_probs` f32[N, A] by the Gumbel-max trick.
+    """Return one action per row of `log_probs` f32[N, A], i64[N], drawn at random by the Gumbel-max trick.
 
-    `uniform` f32[N, A] is scratch. Unlike torch.multinomial it needs no check on the host.
+    `uniform` f32[N, A] is memory for random numbers. Unlike torch.multinomial it needs no check on the host.
     """
     uniform.uniform_(1e-20, 1.0, generator=rng)
     return (log_probs - torch.log(-torch.log(uniform))).argmax(-1)

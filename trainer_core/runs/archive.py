@@ -89,7 +89,7 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
 
 
 def check(file: Path) -> Manifest:
-    """Read an archive to its end and compare every hash. Raises LabError naming the fault."""
+    """Return an archive's manifest after comparing the hash of every file in it. Raises LabError naming the fault."""
     with _opened(file) as tar:
         manifest = _manifest(file, tar)
         for name, source in _members(file, tar, manifest):
@@ -98,7 +98,9 @@ def check(file: Path) -> Manifest:
 
 
 def restore(file: Path, home: HomePaths) -> RunRecord:
-    """Restore an archived run under its own id. Raises LabError, leaving everything unchanged."""
+    """Restore the run in an archive into the home, under its own id; return its record. Raises LabError, changing
+    nothing.
+    """
     with _opened(file) as tar, alone(home):
         manifest = _manifest(file, tar)
         paths = home.run(manifest.run_id)
@@ -303,7 +305,8 @@ def way_back(home: HomePaths, run_id: str) -> Path:
 
 @contextlib.contextmanager
 def alone(home: HomePaths) -> Iterator[None]:
-    """Hold the lock for moving runs of a home, after cleaning up the folders of a killed process.
+    """Hold the home's lock for archiving and restoring in the block, after removing the temporary folders of a killed
+    process.
 
     Waits while another process holds it. Raises DiskError.
     """

@@ -34,7 +34,7 @@ class DeviceLock:
 
     @classmethod
     def take(cls, home: HomePaths, device: str, run_id: str) -> DeviceLock | None:
-        """Return the lock, or None while another run has the device.
+        """Take the lock of a device for a run; return it, or None while another run holds it.
 
         Raises ConfigError for an invalid device name, which becomes a file name, and DiskError if the lock cannot be
         written.

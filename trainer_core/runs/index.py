@@ -176,7 +176,7 @@ def is_held(record: RunRecord, paths: RunPaths) -> bool:
 
 
 def create_time(pid: int) -> float:
-    """Return psutil's creation time of a process, 0 when it has ended."""
+    """Return the creation time of process `pid` by psutil, 0 if there is no such process."""
     try:
         return psutil.Process(pid).create_time()
     except psutil.Error:

@@ -58,7 +58,7 @@ def decode_line(line: bytes) -> RunRecord | None:
 
 
 class IndexTail:
-    """Reader of the lines appended to an index since the last call."""
+    """Reader of an index that returns at each call the lines appended since the last one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

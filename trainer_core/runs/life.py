@@ -28,7 +28,7 @@ WORTH_A_LINE = records.CheckpointRecord | records.EvalRecord
 
 
 class RunLife:
-    """Present record of a run that this process trains, from `begin` or `resume` to `end`."""
+    """Run that this process trains, from `begin` or `resume` to `end`: its lock, and its present record."""
 
     def __init__(self, home: HomePaths, record: RunRecord, lock: RunLock) -> None:
         self.record, self.lock = record, lock

@@ -94,10 +94,10 @@ class Life:
 
 
 class LogChecker:
-    """Checker of one log, line by line."""
+    """Checker of one log, which gets it line by line and returns a Report."""
 
     def __init__(self, run_id: str = "") -> None:
-        """Begin a check; `run_id` is the name of the log's folder, "" if it is unknown."""
+        """Begin to check a log; `run_id` is the name of its folder, "" if it is unknown."""
         self.report = Report()
         self._run_id = run_id
         self._seq = -1
@@ -149,7 +149,7 @@ class LogChecker:
 
     @property
     def _log_every(self) -> int:
-        """Updates between two records, 0 if the log does not tell."""
+        """Number of updates between two update records, 0 if the log does not tell."""
         every = self._meta.config.get("log_every") if self._native and self._meta else 0
         return every if isinstance(every, int) and every > 0 else 0
 

@@ -17,7 +17,7 @@ MOST_AT_ONCE = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Records of the complete lines between two byte offsets of a log."""
+    """Records read from a part of a log, and the byte offset at which it ends."""
 
     events: tuple[records.Event, ...]
     offset: int

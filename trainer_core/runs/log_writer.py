@@ -29,7 +29,7 @@ others are in the kernel's cache, which survives a crash of the process.
 
 
 class DiskError(FailureError):
-    """The disk is full or cannot be written; nothing that was announced is lost."""
+    """Error that the disk is full or cannot be written; nothing that was sent to a listener before is lost."""
 
 
 class MovedError(DiskError):
@@ -132,7 +132,7 @@ class RunWriter:
         self._size = size + len(line)
 
     def _cut_torn_tail(self) -> None:
-        """Cut the log after its last complete line, searching from the end: logs grow long."""
+        """Truncate the log after its last complete line, which is searched for from the end: logs grow long."""
         try:
             with self.paths.train_log.open("r+b") as log:
                 end = log.seek(0, os.SEEK_END)
@@ -185,7 +185,9 @@ def _moved(path: Path) -> MovedError:
 
 
 def disk_error(path: Path, error: OSError, option: str = "--home") -> DiskError:
-    """Return a DiskError for `path`; `option` is the command line option that sets its folder."""
+    """Return a DiskError on `path` caused by `error`; its text names `option`, the command line option for the
+    folder.
+    """
     reason = error.strerror or str(error)
     way_out = f"choose a folder that can be written ({option})"
     if error.errno == errno.ENOSPC:

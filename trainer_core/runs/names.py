@@ -12,7 +12,7 @@ from trainer_core.wire.run_record import is_archived
 
 
 def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
-    """Return a run by id, folder, or `latest`, the newest run other than `asker`.
+    """Return the run that `text` names: an id, a folder, or `latest`, the newest run other than `asker`.
 
     Raises LabError naming the way to list the runs.
     """
@@ -31,7 +31,8 @@ def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
 
 
 def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
-    """Return a checkpoint by folder, or the best one of a run given by id, folder or `latest`.
+    """Return the checkpoint that `text` names: its folder, or a run by id, folder or `latest`, which means its best
+    one.
 
     `asker` is the run that looks for one, as in `find_run`.
 

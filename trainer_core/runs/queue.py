@@ -32,7 +32,7 @@ MOST_BYTES = 16 << 20
 
 
 class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
-    """One waiting run."""
+    """Entry of the queue: one waiting run."""
 
     run_id: str
     devices: tuple[str, ...]

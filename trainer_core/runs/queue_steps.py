@@ -82,7 +82,7 @@ def enqueue(
 
 
 def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) -> RunRecord:
-    """Queue an ended run to be resumed. Raises LabError."""
+    """Add an ended run to the queue, so that it is resumed; return its new record. Raises LabError."""
     queue, registry = RunQueue(home), RunRegistry(home)
     entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),), detached=first)
     waiting = msgspec.structs.replace(

@@ -71,7 +71,7 @@ def from_files(home: HomePaths, run_id: str, algo: str = "") -> RunRecord:
 
 
 def unreadable(run_id: str, paths: RunPaths, error: LabError) -> RunRecord:
-    """Return a record that shows an unreadable folder in a list, with the reason."""
+    """Return a record for a run whose files cannot be read, so that lists show it with the reason `error`."""
     return RunRecord(
         run_id=run_id,
         runner="?",

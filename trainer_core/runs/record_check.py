@@ -124,7 +124,7 @@ def findings(record: records.Record, native: bool, num_actions: int) -> Iterator
 
 
 def _meta(record: records.MetaRecord) -> Iterator[str]:
-    """Yield faults of a native run's meta record, which must be enough to repeat the run."""
+    """Yield the faults of our own trainer's meta record, such as missing data that is needed to repeat the run."""
     for name in OWED_META:
         if not getattr(record, name):
             yield f"the meta record of a {NATIVE_ID} run lacks {name}"
@@ -272,7 +272,7 @@ def _checkpoint(record: records.CheckpointRecord, native: bool) -> Iterator[str]
 
 
 def _inside(name: str, path: str) -> Iterator[str]:
-    """Yield a finding if a record's path leaves the run's directory."""
+    """Yield a finding if `path`, the record's field `name`, leads out of the run's directory."""
     if path.startswith("/") or ".." in PurePosixPath(path).parts:
         yield f"{name} is {path!r}, expected a path inside the run's directory"
 

@@ -51,7 +51,7 @@ def is_locked_here(paths: RunPaths) -> bool:
 
 
 def touched_s(paths: RunPaths) -> float:
-    """Return the seconds since `RunLock.touch`, or since the lock was taken; 60 if there is no lock."""
+    """Return the seconds since the last `RunLock.touch`, or since the lock was taken; 60 if there is no lock file."""
     try:
         return max(0.0, time.time() - paths.lock.stat().st_mtime)
     except OSError:
@@ -66,7 +66,9 @@ class RunLock:
 
     @classmethod
     def take(cls, paths: RunPaths) -> RunLock:
-        """Take the lock. Raises LabError when another process holds it, DiskError when it cannot be written."""
+        """Take the lock of a run's directory. Raises LabError when another process holds it, DiskError if it cannot be
+        written.
+        """
         try:
             descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:

@@ -98,7 +98,7 @@ def _record(row: tuple[object, ...]) -> RunRecord:
 
 
 class _Line(msgspec.Struct):
-    """Fields of a record that have a column of their own."""
+    """Fields of a log record that have a column of their own in the database."""
 
     type: str
     seq: int
@@ -110,7 +110,7 @@ _line_decoder = msgspec.json.Decoder(_Line)
 
 
 class RunsCache:
-    """Connection to the cache; must be closed. Raises sqlite3.Error only from queries on `database`."""
+    """Connection to the database runs.sqlite; must be closed. Only queries on `database` raise sqlite3.Error."""
 
     def __init__(self, home: HomePaths) -> None:
         self.home = home
@@ -134,7 +134,7 @@ class RunsCache:
             self._put(registry.settle(record) for record in unended)
 
     def sync_records(self) -> None:
-        """Add every new record of every run's log. Raises sqlite3.Error."""
+        """Add the new records of all runs' logs to the database. Raises sqlite3.Error."""
         runs = [run_id for (run_id,) in self.database.execute("SELECT run_id FROM runs")]
         for run_id in runs:
             log = self.home.run(run_id).train_log
@@ -203,7 +203,7 @@ class RunsCache:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
-        """Run the block in one transaction, waiting for another process's."""
+        """Run the block in one transaction, after those of other processes have ended."""
         self.database.execute("BEGIN IMMEDIATE")
         try:
             yield

@@ -24,7 +24,7 @@ class Sizes(Protocol):
 
 
 def _anything(config: Sizes) -> None:
-    """Accept every configuration whose fields are in range."""
+    """Accept any configuration: the `check` of an algorithm without further rules."""
 
 
 def _whole_minibatches(config: Sizes) -> None:
@@ -40,7 +40,7 @@ def _whole_minibatches(config: Sizes) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Algorithm:
-    """One algorithm: its texts, its configuration rules and the module that implements it."""
+    """Row of the table: an algorithm's texts, its configuration rules and the module that implements it."""
 
     name: str
     title: str
@@ -96,7 +96,7 @@ def ignored_fields(name: str) -> frozenset[str]:
 
 
 def find_algorithm(name: str) -> Algorithm:
-    """Return the row of `name`. Raises ConfigError naming the known ones."""
+    """Return the algorithm `name`. Raises ConfigError naming the known ones."""
     row = ALGORITHMS.get(name)
     if row is None:
         raise ConfigError(f"algo must be one of {', '.join(ALGORITHMS)}, got {name!r}")

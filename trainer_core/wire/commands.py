@@ -36,7 +36,7 @@ class Pause(Command, frozen=True, tag="pause"):
 
 
 class Unpause(Command, frozen=True, tag="resume"):
-    """Continue after Pause; named `resume` in JSON."""
+    """Worker and player: continue after Pause. Its name in JSON is `resume`."""
 
 
 class SaveCheckpoint(Command, frozen=True, tag="checkpoint"):
@@ -50,7 +50,7 @@ class Watch(Command, frozen=True, tag="watch"):
 
 
 class SetSpeed(Command, frozen=True, tag="speed"):
-    """Player: 1.0 is Game Boy speed, 0 is as fast as possible."""
+    """Player: set the speed; 1.0 is Game Boy speed, 0 is as fast as possible."""
 
     value: float
 
@@ -167,7 +167,7 @@ class SaveBranch(Command, frozen=True, tag="save_branch"):
 
 
 class Rewind(Command, frozen=True, tag="rewind"):
-    """Player: true runs backwards, frame by frame, as far as the history goes; false continues."""
+    """Player: while true, run backwards frame by frame, as far as the history goes; false continues forwards."""
 
     on: bool
 
@@ -262,6 +262,6 @@ def decode(line: bytes | str) -> AnyCommand:
 
 
 def check_path(name: str, path: str) -> None:
-    """Raise ProtocolError if no file can have the path `path`."""
+    """Raise ProtocolError, calling the path `name`, if no file can have it: it is too long, or has a NUL."""
     if "\0" in path or len(path.encode(errors="replace")) > MAX_PATH:
         raise ProtocolError(f"{name}: {path[:40]!r} is no path")

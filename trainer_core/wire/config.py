@@ -21,7 +21,7 @@ else:  # the choices of the command line are the rows of the table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """Everything one training run depends on, besides the task's own files."""
+    """Configuration of one training run: all on which it depends besides the task's files."""
 
     task: str = field(default="pocket_quest/leave_bedroom", metadata=_meta("Task", "basics"))
     """Task id (or task folder) to train on; several, which one policy learns in one batch, as a,b
@@ -136,7 +136,9 @@ class RunConfig:
 
     @property
     def minibatch_size(self) -> int:
-        """Samples of a minibatch, rounded up: there are at most `num_minibatches`, none empty."""
+        """Number of samples of a minibatch, rounded up, so that there are at most `num_minibatches`, none of them
+        empty.
+        """
         return -(-self.batch_size // self.num_minibatches)
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,5 +146,7 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> RunConfig:
-        """Return the configuration. Raises ConfigError for unknown keys, wrong types and impossible values."""
+        """Return the configuration with the fields `raw`. Raises ConfigError for unknown keys, wrong types, impossible
+        values.
+        """
         return from_fields(cls, raw)

@@ -39,7 +39,9 @@ OF_ONE_PYTHON = (
 
 
 class RankPlace(NamedTuple):
-    """Position of this process among the ranks of one run; rank 0 of 1 if no variable is set."""
+    """Position of this process among the ranks (processes) of one distributed run; rank 0 of 1 if no variable is
+    set.
+    """
 
     rank: int
     """Rank among all processes."""
@@ -68,7 +70,7 @@ def rank_place() -> RankPlace:
 
 
 def meet_within_s() -> float:
-    """Return how many seconds to wait for the ranks of other computers."""
+    """Return how many seconds a run that starts waits for its ranks on other computers."""
     return float(os.environ.get(MEET_WITHIN, MEET_WITHIN_S))
 
 
@@ -78,7 +80,7 @@ def is_rank() -> bool:
 
 
 def cores_of_rank() -> int:
-    """Return the number of cores for each process of a run on this computer."""
+    """Return the number of CPU cores for this process: those of the computer, shared by the run's ranks on it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (cores or 1) // rank_place().local_world
 
@@ -94,7 +96,7 @@ def chosen_torch() -> str:
 
 
 class Desktop(NamedTuple):
-    """Variables of the desktop session about screen and sound; "" where one is not set."""
+    """Values of the environment variables about screen and sound; "" where one is not set."""
 
     display: str
     audio_driver: str
@@ -104,7 +106,7 @@ class Desktop(NamedTuple):
 
 
 def desktop() -> Desktop:
-    """Return the variables of this session."""
+    """Return the variables of this desktop session."""
     return Desktop(
         display=os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "",
         audio_driver=os.environ.get("SDL_AUDIODRIVER", ""),
@@ -114,7 +116,7 @@ def desktop() -> Desktop:
 
 
 def server_key(name: str) -> str:
-    """Return the user's key for a server, or ""; it must never be shown, logged or stored."""
+    """Return the API key in the environment variable `name`, or ""; it must never be shown, logged or stored."""
     return os.environ.get(name, "")
 
 

@@ -33,7 +33,9 @@ def described(
     is_folder: bool = False,
     is_file: bool = False,
 ) -> dict[str, Any]:
-    """Return the metadata of a field that the form shows. `group` is basics, env, learning or logging.
+    """Return the metadata of a configuration field that the app's form shows.
+
+    `group` is basics, env, learning or logging.
 
     A text with `is_folder` or `is_file` can also be chosen in a dialog.
     """
@@ -63,12 +65,12 @@ def check_fields(config: Any) -> None:
 
 
 def check_field(spec: dataclasses.Field[Any], value: Any) -> None:
-    """Check `value` against the field's metadata, see `check_value`."""
+    """Raise ConfigError if `value` is outside the range in the field's metadata, as `check_value` does."""
     check_value(spec.name, value, spec.metadata)
 
 
 def check_value(name: str, value: Any, allowed: Any) -> None:
-    """Raise ConfigError with name, value and the allowed range if `value` is outside it."""
+    """Raise ConfigError naming `name` if `value` is outside the range that `allowed` describes, a field's metadata."""
     low, high = allowed.get("min"), allowed.get("max")
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{name} must be {_words(low, high) or 'a finite number'}, got {value}")
@@ -96,6 +98,6 @@ def _words(low: float | None, high: float | None) -> str:
 
 
 def _short(value: Any) -> str:
-    """Return `value` as at most 40 characters."""
+    """Return `value` as text, cut to at most 40 characters."""
     text = str(value) if not isinstance(value, int) or abs(value) < 10**4000 else "a huge number"
     return text if len(text) <= 40 else f"{text[:37]}..."

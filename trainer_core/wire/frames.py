@@ -53,7 +53,7 @@ FLAG_DONE, FLAG_TRUNC, FLAG_SUCCESS, FLAG_RECORDING = 1, 2, 4, 8
 
 @dataclass(frozen=True, slots=True)
 class FrameInfo:
-    """Data published with a picture; see the slot header above."""
+    """Data published with a picture in a slot's header."""
 
     env_steps: int = 0
     time: float = 0.0
@@ -104,7 +104,7 @@ class ScreenShape:
 
     @property
     def frame_shape(self) -> FrameShape:
-        """Shape of a frames.bin for these pictures."""
+        """Shape of a frames.bin with such pictures."""
         kind = FORMAT_RGB888 if self.palette else FORMAT_SHADE
         return FrameShape(self.width, self.height, format=kind)
 
@@ -116,7 +116,7 @@ class FrameWriter:
     """Writer of a frames.bin; a file has only one. It replaces an old file, which its readers can still read."""
 
     def __init__(self, path: Path, shape: FrameShape) -> None:
-        """Create the file. Raises OSError, and leaves no partial file then."""
+        """Create the file `path` for pictures of `shape`. Raises OSError, and leaves no partial file then."""
         self.shape = shape
         self._seq = 0
         partial = path.with_suffix(".tmp")

@@ -49,7 +49,7 @@ class Metric:
 
     @property
     def is_share(self) -> bool:
-        """True if the axis is fixed from 0 to 1."""
+        """True if the metric is a share, whose axis always goes from 0 to 1."""
         return (self.low, self.high) == (0.0, 1.0)
 
 

@@ -171,7 +171,7 @@ def end_group(code: int) -> NoReturn:
 
 
 def on_stop_signals(stop: Callable[[int], None]) -> None:
-    """Call `stop` at SIGTERM and at SIGHUP (closed terminal); under nohup SIGHUP stays ignored."""
+    """Install `stop` as the handler of SIGTERM and SIGHUP (closed terminal); under nohup SIGHUP stays ignored."""
     signal.signal(signal.SIGTERM, lambda number, _: stop(number))
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda number, _: stop(number))

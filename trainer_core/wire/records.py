@@ -52,7 +52,7 @@ class Record(msgspec.Struct, kw_only=True, frozen=True, tag_field="type"):
 
 
 class MetaRecord(Record, frozen=True, tag="meta"):
-    """Line 1 of every log: all data needed to repeat the run.
+    """First line of every log, with all data needed to repeat the run.
 
     Only `runner` is required; `native` runs fill every field.
     """
@@ -191,7 +191,7 @@ class ResumeRecord(Record, frozen=True, tag="resume"):
 
 
 class ErrorRecord(Record, frozen=True, tag="error"):
-    """Failure of the run; `receipt` is the folder that reproduces it."""
+    """Failure of the run; `receipt` is the folder with the files that reproduce it."""
 
     kind: str
     message: str
@@ -210,7 +210,7 @@ class StateEvent(Record, frozen=True, tag="state"):
 
 
 class HeartbeatEvent(Record, frozen=True, tag="heartbeat"):
-    """Sign of life, sent at least every two seconds; on the pipe only."""
+    """Event without content, sent at least every two seconds to show that the process is running; on the pipe only."""
 
     env_steps: Count = 0
 
@@ -246,7 +246,7 @@ class PlayEvent(Record, frozen=True, tag="play"):
 
 
 class PolicyEvent(Record, frozen=True, tag="policy"):
-    """Output of a policy at the beginning of a step, at most ten a second; on the player's pipe.
+    """Output of the playing policy at the beginning of a step, at most ten a second; on the player's pipe.
 
     The PlayEvent and the recorded step of the same number have the same action.
     """
@@ -275,7 +275,7 @@ class SaliencyEvent(Record, frozen=True, tag="saliency"):
 
 
 class VersusSide(msgspec.Struct, frozen=True):
-    """One of two policies that play side by side."""
+    """State of one of two policies that play side by side."""
 
     checkpoint: str
     steps: Count
@@ -405,7 +405,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(line: bytes | str) -> Event:
-    """Return the record in one line. Raises ProtocolError naming the fault."""
+    """Return the record or event that one line of JSON holds. Raises ProtocolError naming the fault."""
     if len(line) > MAX_LINE_BYTES:
         raise ProtocolError(f"not a record: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:

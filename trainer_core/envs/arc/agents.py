@@ -43,7 +43,7 @@ class RandomAgent:
 
 
 class ScriptAgent:
-    """Agent that plays the lines of a file in order."""
+    """Agent that plays the actions in a file, one a line, in order."""
 
     def __init__(self, path: Path) -> None:
         """Read the file. Raises ConfigError naming the line that is no action."""

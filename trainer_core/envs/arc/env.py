@@ -25,7 +25,7 @@ from trainer_core.wire.errors import CheckpointError, TaskError
 
 
 class ArcVecEnv:
-    """VecEnv of one game; start state s is seed s."""
+    """VecEnv of N copies of one game; start state s is the game with seed s."""
 
     num_actions = len(ACTIONS)
 
@@ -118,7 +118,7 @@ class ArcVecEnv:
         return StepResult(self._stack.obs, reward.to(where), done.to(where), trunc.to(where), self._stack.final, info)
 
     def screens(self, count: int) -> Tensor:
-        """Return u8[count, 64, 64, 3], the colours of ARC."""
+        """Return u8[count, 64, 64, 3], the grids of the first envs in ARC's colours."""
         grids = np.stack([shown.frames[-1] for shown in self._shown[:count]])
         return self._colours[torch.from_numpy(grids).long()]
 

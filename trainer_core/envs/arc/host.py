@@ -32,11 +32,11 @@ WRONG_PACKAGE = (
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not an accident
-    """Refusal that is sent to the caller as one line."""
+    """Error that is sent to the calling process as one line."""
 
 
 class Games:
-    """N games of one folder, side by side."""
+    """N copies of the game in one folder, which play side by side."""
 
     def __init__(self, folder: str, recordings: str) -> None:
         from arc_agi import Arcade, OperationMode  # pyright: ignore
@@ -142,7 +142,7 @@ class _FirstWords(logging.Handler):
 
 
 def serve(folder: str, recordings: str, port: int) -> None:
-    """Run the library's REST server, on loopback only: its default is every address."""
+    """Run the library's REST server, on loopback only; by default it would serve on every address."""
     from arc_agi import Arcade, OperationMode  # pyright: ignore
 
     logging.getLogger("werkzeug").setLevel(logging.WARNING)

@@ -37,7 +37,7 @@ class _Card(msgspec.Struct):
 
 
 class RestGame:
-    """One scored game; `card` leaves the scorecard open, `close` closes it."""
+    """One scored game on a server; `card` leaves the scorecard open, `close` closes it."""
 
     def __init__(self, server: str, game_id: str, timeout_s: float = TIMEOUT_S) -> None:
         """Open a scorecard. Raises LabError when the server does not answer or does not have the game."""

@@ -74,19 +74,19 @@ return b << 16 | a;
 #endif
 """)
 def rounded_pair(low: wp.float32, high: wp.float32) -> U:
-    """Return two float32 as bf16, rounded to nearest even, in one word."""
+    """Return one word with two float32 converted to bf16, rounded to nearest even."""
     ...
 
 
 @wp.func
 def low_of(pair: U) -> wp.float32:
-    """Return the first of two bf16 numbers."""
+    """Return the bf16 number in the low half of a word as float32."""
     return wp.cast(pair << U(16), wp.float32)
 
 
 @wp.func
 def high_of(pair: U) -> wp.float32:
-    """Return the second of two bf16 numbers."""
+    """Return the bf16 number in the high half of a word as float32."""
     return wp.cast(pair & HIGH, wp.float32)
 
 
@@ -131,7 +131,8 @@ def picture_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def columns_of_pictures(pictures: Q, index: Q, columns: Q):
-        """Write one line of a window of picture `index[b]`, divided by 3, as bf16; one per thread.
+        """Copy one line of a window of picture `index[b]`, as bf16 shades divided by 3, to its row of columns; one per
+        thread.
 
         `pictures` u8[S, K, H, W]; `index` i64[B]; `columns` bf16[B * OH * OW, inputs + PAD], in the order (plane, y, x)
         of torch's weights.
@@ -168,7 +169,7 @@ def rectified_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def columns_of_values(values: Q, columns: Q):
-        """Write eight channels of one tap of a window; one group per thread.
+        """Copy relu of eight channels at one position of a window to its row of columns; one group of eight per thread.
 
         `values` bf16[B, H, W, C]; `columns` bf16[B * OH * OW, inputs + PAD], in the order (y, x, channel).
         """
@@ -208,7 +209,8 @@ def gradient_of_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def gradient_of_values(columns: Q, values: Q, gradient: Q):
-        """Sum eight channels of one pixel over the windows that contain it; one group per thread.
+        """Sum the gradients of eight channels of one pixel over all windows that contain it; one group of eight per
+        thread.
 
         `columns` and `gradient` are gradients of columns_of_values' output and of its `values`.
         """

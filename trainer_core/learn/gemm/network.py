@@ -47,7 +47,7 @@ def can_be_products(policy: PixelActorCritic) -> bool:
 
 
 def layers_of(policy: PixelActorCritic) -> list[Layer]:
-    """Return the layers of `policy` from pictures to heads."""
+    """Return the matrix products that make up `policy`, in order from the pictures to the heads."""
     planes, height, width = policy.obs_shape
     layers: list[Layer] = []
     offset = 0
@@ -142,7 +142,7 @@ class Buffers:
         return part
 
     def add_gradients(self) -> None:
-        """Allocate the memory that `backward` fills."""
+        """Allocate the memory for the gradients that a backward pass computes."""
         wide = max(tensor.numel() for tensor in self.columns[1:])
         shared = self.columns[0].new_zeros(wide)
         self.column_gradients = [shared[: tensor.numel()].view(tensor.shape) for tensor in self.columns[1:]]
@@ -250,7 +250,7 @@ class GemmNetwork:
             self.launch(kernel, gradient.numel() // LANES, addresses(inner, values, gradient))
 
     def launch(self, kernel: Any, threads: int | tuple[int, ...], inputs: list[Any]) -> None:
-        """Launch a kernel on torch's current stream."""
+        """Launch a Warp kernel with `inputs` on torch's current stream."""
         wp.launch(kernel, threads, inputs, device=self._wp_device, stream=self._stream())
 
     def _stream(self) -> Any:

@@ -82,7 +82,7 @@ class GemmEpoch:
         return torch.cat([self.scalars.mean(1), self.norms * self.adam.share], 1)
 
     def close(self) -> None:
-        """Release the graph, which must not outlive the communicator that it uses."""
+        """Release the CUDA graph, which must not outlive the NCCL communicator that it uses."""
         self._graph = None
 
     def _play(self, work: Callable[[], None]) -> None:

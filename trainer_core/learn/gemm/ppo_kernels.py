@@ -10,7 +10,7 @@ SCALARS = 6
 
 @wp.struct
 class Clipping:
-    """PPO's coefficients; `clip_range_vf` 0 means none."""
+    """PPO's clip ranges and loss coefficients for the kernel; `clip_range_vf` 0 means no clipping of values."""
 
     clip_range: wp.float32
     clip_range_vf: wp.float32
@@ -21,7 +21,7 @@ class Clipping:
 def logit(
     heads: wp.array2d(dtype=wp.bfloat16), prior: wp.array2d(dtype=wp.float32), sample: wp.int32, action: wp.int32
 ) -> wp.float32:
-    """Return the network's logit of an action plus its prior."""
+    """Return the logit of an action in a sample: the network's output plus the prior of press marks."""
     return wp.float32(heads[sample, action]) + prior[sample, action]
 
 
