@@ -38,7 +38,7 @@ class Demonstration:
 
     start: Snapshot
     masks: np.ndarray
-    """u8[F]"""
+    """u8[F] joypad mask of each frame."""
 
 
 def play_actions(actions: np.ndarray, codec: Codec) -> np.ndarray:

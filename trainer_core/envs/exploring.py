@@ -39,7 +39,7 @@ def cells_of(pictures: np.ndarray) -> list[bytes]:
 
 
 WALKS, WALK_STEPS = 8, 16
-"""Walks for each own start, and the presses of one."""
+"""Number of walks for each own start, and of presses in one walk."""
 HOLD_ON = 0.5
 """Probability of repeating the last button."""
 FARTHER = 0.5

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 EVERY_S = 2.0
-"""Seconds between two lines."""
+"""Least number of seconds between two reports."""
 
 
 class Preparing:

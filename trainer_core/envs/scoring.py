@@ -75,7 +75,7 @@ class Rules(NamedTuple):
     horizon: int
     success: SuccessFunction
     shaping: str = "difference"
-    """See Reward.shaping."""
+    """Kind of shaping, as in `lab.tasks.Reward.shaping`."""
 
     def cast(self, number: Callable[[float], Any]) -> Rules:
         """Return the same rules with every real number converted by `number`.

@@ -107,7 +107,7 @@ class RunnerEnvironment:
     torch: bool = True
     """True if torch is installed first."""
     pins: Path | None = None
-    """Requirements file with hashes; None = that of our runner of this id."""
+    """Requirements file with hashes; None = the file of our own runner with this id."""
     linked: tuple[Path, ...] = ()
     """Packages that are linked besides ours: a plug-in's own."""
 

@@ -17,7 +17,7 @@ from trainer_core.wire.environment import chosen_home
 _ROOT = Path(__file__).resolve().parents[2]
 """Folder that holds our packages: the checkout, or `dmglab` when installed (setup.py)."""
 CHECKOUT = _ROOT if (_ROOT / "pyproject.toml").is_file() else None
-"""The checkout; None when installed."""
+"""Root folder of the checkout; None when installed."""
 ASSETS = _ROOT / "assets" if CHECKOUT else _ROOT / "dmglab_assets"
 """Folder of shipped games, tasks and icons; setup.py sets its name in the wheel."""
 

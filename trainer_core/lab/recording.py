@@ -36,7 +36,7 @@ WIDTH, HEIGHT = 160, 144
 PICTURE_BYTES = WIDTH * HEIGHT // 4
 FRAMES_PER_SECOND = 4194304 / 70224
 MAX_FRAMES = 36_000
-"""Ten minutes; the pictures take 207 MB."""
+"""Greatest number of frames of a recording: ten minutes, whose pictures take 207 MB."""
 PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
     "pictures.bin",
     "buttons.bin",
@@ -45,7 +45,7 @@ PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
     "recording.json",
 )
 MAX_SIDE = 1024
-"""Pixels; a picture of another environment may be larger than a Game Boy's."""
+"""Greatest width and height in pixels; pictures of other environments may be larger than a Game Boy's."""
 _LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
 
 
@@ -85,7 +85,7 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     width: Annotated[int, Meta(ge=1, le=MAX_SIDE)] = WIDTH
     height: Annotated[int, Meta(ge=1, le=MAX_SIDE)] = HEIGHT
     format: Literal["shades", "rgb888"] = "shades"
-    """Four shades a byte, or three bytes a pixel."""
+    """Format of pictures.bin: shades, four pixels a byte, or rgb888, three bytes a pixel."""
     pictures: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
     """Number of pictures in shown.bin; 0 = one a frame, without that file."""
     source: str = ""

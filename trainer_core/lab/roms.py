@@ -276,7 +276,7 @@ class Profile(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=T
     id: str
     title: str
     sha1: str
-    """SHA-1 as published by `source`."""
+    """SHA-1 of the ROM as published by `source`."""
     source: str
     verified: bool
     """True if we compared the hash with a cartridge of our own."""

@@ -33,7 +33,7 @@ from trainer_core.wire.run_record import ARCHIVED, LATEST_S, RunRecord, is_archi
 MANIFEST = "archive.json"
 SUFFIX = ".tar.gz"
 MOST_MANIFEST_BYTES = 8 << 20
-"""Limit for 50,000 files; a run has hundreds."""
+"""Greatest size of an archive's manifest: some 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
 LEFT_OUT = {"lock", "frames.bin", "mail"}
 """Names in a run's folder that are not archived: they only served the process that trained."""

@@ -19,7 +19,7 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import FailureError, ProtocolError
 
 TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
-"""Bytes at a log's end that contain its last complete line."""
+"""Bytes read from a log's end to find its last complete line: at first, and at most."""
 KEPT_FOR_GOOD = (
     records.MetaRecord | records.ResumeRecord | records.CheckpointRecord | records.EvalRecord | records.ErrorRecord
 )

@@ -223,5 +223,5 @@ class FrameReader:
 MEMORY_FILE = "memory.bin"
 """File in the player's folder with the Game Boy's memory, in the format of frames.bin."""
 BASE = 0x8000
-"""Address of the first byte in the file; the ROM lies below."""
+"""Game Boy address of the first byte in memory.bin; the ROM, at lower addresses, is left out."""
 MEMORY_SHAPE = FrameShape(256, 128)

@@ -153,7 +153,7 @@ class EvalRecord(Record, frozen=True, tag="eval"):
     pass_at_n: float
     n: Count
     median_steps_to_goal: float
-    """0 when no episode reached the goal."""
+    """Median number of steps of the episodes that reached the goal; 0 if none did."""
     mean_return: float
     wall_time_s: float
     is_part: bool = False
@@ -165,7 +165,7 @@ class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
 
     env_steps: Count
     path: str
-    """Relative to the run directory, for example checkpoints/000000204800."""
+    """Path of the checkpoint relative to the run directory, for example checkpoints/000000204800."""
     sha256: str
     size_bytes: Count
     success_rate: float
@@ -203,7 +203,7 @@ class StateEvent(Record, frozen=True, tag="state"):
     """State of the process; on the pipe only, never in the log."""
 
     state: str
-    """A RunState value."""
+    """State of the run: a RunState value."""
     detail: str = ""
     progress: float = -1.0
     """Progress from 0 to 1, -1 if unknown."""

@@ -21,7 +21,7 @@ THIRDS_LOW = wp.constant(wp.uint32(0x802BAB00))
 THIRDS_HIGH = wp.constant(wp.uint32(0x3F3F3E00))
 """High bytes of 0, 1/3, 2/3 and 1 as bf16, the values of the four shades; THIRDS_LOW has the low bytes."""
 ONE = wp.constant(wp.uint32(0x3F80))
-"""1 as bf16, and a 0."""
+"""Word with the bf16 numbers 1 (low half) and 0."""
 SIGNS = wp.constant(wp.uint32(0x00010001))
 HIGH = wp.constant(wp.uint32(0xFFFF0000))
 
