@@ -33,8 +33,7 @@ heldout: the last two together."""
 HOT_CODE_AFTER = {"cuda": 15.0, "cpu": 120.0}
 """Seconds of training after which the emulator searches for the ROM's hot code, its most executed instructions, to
 compile it (ADR 17); shorter runs do not need it. On a CPU the search takes cores from learning: it costs a run 4 s,
-which are gained back 75 s later, or sooner if its game computes much.
-"""
+which are gained back 75 s later, or sooner if its game computes much."""
 
 
 def hot_code_after(device: str) -> float:

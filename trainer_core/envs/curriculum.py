@@ -112,8 +112,7 @@ class StartCurriculum:
 
     def weights(self) -> Tensor:
         """Return f32[S' + W + D], the probability with which `draw` chooses each own, each walked and each demonstrated
-        start.
-        """
+        start."""
         known = self.success[self.along.start]
         reach = torch.cat([known, self._goal])[self._after].mean(1)
         along = reach * (1 - known) + ANYWHERE

@@ -73,8 +73,7 @@ class Reader(Protocol):
 
 class TorchReader:
     """Reader in torch for any device, which defines the results of the others. `picture_reader.WarpReader` does the
-    same in one kernel on a GPU, `picture_reader_serial.SerialReader` on a CPU.
-    """
+    same in one kernel on a GPU, `picture_reader_serial.SerialReader` on a CPU."""
 
     def __init__(self, goal: GoalTemplates) -> None:
         self._goal = goal
@@ -160,8 +159,7 @@ class Episodes:
 
     def seed(self, seed: int) -> None:
         """Restart the random generator with `seed`, and the counts of seen pictures, so that the same seed gives the
-        same rewards.
-        """
+        same rewards."""
         self._rng.manual_seed(seed)
         if self.counts is not None:
             self.counts.counts.zero_()
@@ -237,8 +235,7 @@ class Episodes:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the result of `state_dict`. Raises CheckpointError, before anything is changed, for an invalid
-        one.
-        """
+        one."""
         # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
         check_like(state, self.state_dict(), "the episodes' state", optional=["best", "start_success"])
         limits = {

@@ -136,8 +136,7 @@ class Explorer:
 
     def _walk(self, begins: list[Snapshot], led: list[Way]) -> None:
         """Walk once from each of the states `begins`, all side by side; `led` are the actions that led to these
-        states.
-        """
+        states."""
         rng, consoles = self._rng, len(self.emulator.buttons)
         played = np.zeros((WALK_STEPS, len(begins)), int)
         arrived = np.zeros(len(begins), bool)

@@ -57,8 +57,7 @@ class FrameStack:
 
     def _put_on_host(self, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor) -> None:
         """Do the work of `push` on a CPU, which can read the mask without waiting and copies only the few envs to be
-        reset.
-        """
+        reset."""
         self.obs.copy_(self.final)
         obs, begun, chosen = self.obs.numpy(), start_pictures.numpy(), starts.numpy()
         for env in reset_mask.numpy().nonzero()[0]:

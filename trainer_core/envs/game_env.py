@@ -45,8 +45,7 @@ class GameOptions:
     novelty: bool = True
     demo_share: float = 0.0
     """Share of episodes that begin along the task's demonstrations while no own start is solved (curriculum.py). A task
-    without demonstrations uses action sequences to the goal that random walks found.
-    """
+    without demonstrations uses action sequences to the goal that random walks found."""
     cuda_graphs: bool = False
     hot_code: bool | float = False
     """Whether, or after how many seconds, the emulator searches for hot code to compile; see Emulator."""

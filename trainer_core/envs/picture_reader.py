@@ -114,8 +114,7 @@ class WarpReader:
 
 class WarpHasher:
     """Function object that computes `novelty.hash_pictures` by one Warp kernel: one pass over the pictures, torch takes
-    seven.
-    """
+    seven."""
 
     def __init__(self, shape: tuple[int, int], num_envs: int, device: torch.device) -> None:
         """Allocate the memory for hashing `num_envs` pictures of `shape` (H, W)."""

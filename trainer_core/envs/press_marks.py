@@ -22,8 +22,7 @@ WIDTH, ROWS, MOST = 8, 2, 4
 
 def has_room(obs_shape: tuple[int, int, int], num_actions: int) -> bool:
     """Return whether marks may be drawn: pictures are a Game Boy's, and marks of all actions cover less than half of
-    one.
-    """
+    one."""
     _, height, width = obs_shape
     bands = -(-num_actions // (SHAPE[1] // WIDTH))
     return (height, width) == SHAPE and 2 * bands * ROWS * MOST < height
@@ -52,8 +51,7 @@ def _draw_on_device(pictures: Tensor, presses: Tensor) -> None:
 
 def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
     """Return f32[N, A], the number of presses of each action that the marks in `pictures` u8[N, H, W] show, at most
-    MOST.
-    """
+    MOST."""
     if pictures.is_cpu:
         return torch.from_numpy(_marked_on_host(pictures.numpy(), num_actions))
     return _marked_on_device(pictures, num_actions)

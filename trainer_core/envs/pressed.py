@@ -62,8 +62,7 @@ class Pressed:
 
     def show(self, pictures: Tensor) -> None:
         """Take `pictures` u8[N, H, W] as the present ones, and draw into them marks for the presses at equal earlier
-        pictures.
-        """
+        pictures."""
         self.hashes = self._hash(pictures.contiguous())
         draw(pictures, oftener(self.seen, self.taken, self.hashes, self.num_actions))
 
@@ -89,8 +88,7 @@ def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Te
 
 class PressedEnv:
     """Wrapper of an environment that draws press marks (envs/press_marks.py) into the newest pictures of `obs`,
-    `final_obs`.
-    """
+    `final_obs`."""
 
     def __init__(self, env: VecEnv) -> None:
         self._env = env

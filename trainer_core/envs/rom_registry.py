@@ -90,8 +90,7 @@ def list_roms(home: HomePaths) -> list[dict[str, Any]]:
 
 def list_profiles(home: HomePaths) -> list[dict[str, Any]]:
     """Return one row for each shipped profile: `enabled` if a ROM with its hash is registered, else how to enable
-    it.
-    """
+    it."""
     owned = {rom.sha1 for rom in registered_roms(home).values()}
     return [_profile_row(profile, profile.sha1 in owned) for profile in load_profiles()]
 

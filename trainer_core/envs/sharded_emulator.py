@@ -95,8 +95,7 @@ class ShardedEmulator:
 
     def take_starts(self, others: Sequence[ShardedEmulator]) -> None:
         """Take over the start states of `others`, batches of one cartridge each; they are numbered one batch after
-        another.
-        """
+        another."""
         caches = [other._caches[0] for other in others]
         roms = [other.emulators[0].cartridges[0] for other in others]
         self._caches = [emulator.joined_cache(caches, roms) for emulator in self.emulators]
@@ -111,8 +110,7 @@ class ShardedEmulator:
 
     def run(self, frames: int, release_after: int) -> None:
         """Run all consoles for `frames` frames; each holds its mask in `buttons` for the first `release_after` of
-        them.
-        """
+        them."""
         self._each(lambda shard: self._run(shard, frames, release_after))
 
     def observe(self) -> Tensor:
@@ -163,8 +161,7 @@ class ShardedEmulator:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the result of `state_dict`. Raises CheckpointError for a state of another version or an impossible
-        one.
-        """
+        one."""
         count, stride = len(self.buttons), self.emulators[0].batch.ram.shape[1]
         like = {
             "consoles": meta_bytes(count, CONSOLE_DTYPE.itemsize),

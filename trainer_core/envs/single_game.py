@@ -58,8 +58,7 @@ class Game(Protocol):
 
     def step(self, buttons: int) -> None:
         """Run the frames of one agent step: `buttons` are held for the first of them, then released, as the codec
-        defines.
-        """
+        defines."""
         ...
 
     def picture(self) -> np.ndarray:

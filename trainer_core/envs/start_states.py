@@ -40,8 +40,7 @@ class Script(msgspec.Struct):
 
 def load_starts(task: Task, cartridge: Cartridge, tell: Preparing | None = None) -> list[Snapshot]:
     """Return a task's start states in order, from starts.npz or else starts.json. Raises TaskError if neither gives
-    them.
-    """
+    them."""
     try:
         return load_snapshots(task.starts_path)
     except SnapshotError as error:

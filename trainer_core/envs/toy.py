@@ -43,8 +43,7 @@ def tile_pictures(device: torch.device) -> Tensor:
 
 def start_tiles() -> Tensor:
     """Return i64[S], the tiles that are start states, all far from the goal; the last HELD_OUT are for evaluation
-    only.
-    """
+    only."""
     tiles = torch.arange(COLUMNS * ROWS)
     apart = (tiles // COLUMNS - GOAL_TILE // COLUMNS).abs()
     apart = apart + (tiles % COLUMNS - GOAL_TILE % COLUMNS).abs()

@@ -95,8 +95,7 @@ class StepResult(NamedTuple):
 
 class VecEnv(Protocol):
     """Interface of N envs on one device: an env whose episode ends is reset in the same step; a step allocates no
-    memory.
-    """
+    memory."""
 
     num_envs: int
     num_actions: int

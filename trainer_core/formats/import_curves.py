@@ -247,8 +247,7 @@ def _numbers(row: dict[str, Any]) -> dict[str, float]:
 
 def _metrics(row: dict[str, float]) -> dict[str, float]:
     """Return the values of a row that are points of curves, by name; the prefix `train/` of our own export is
-    removed.
-    """
+    removed."""
     found: dict[str, float] = {}
     for name, value in row.items():
         if name.startswith("_") or name in STEPS:

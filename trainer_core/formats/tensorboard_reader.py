@@ -59,8 +59,7 @@ def read_folder(folder: Path) -> LoggedRun:
 
 def _records(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
     """Yield the complete TFRecords in `data`, the content of `path`; set `run.is_torn` if the last one is
-    incomplete.
-    """
+    incomplete."""
     at = 0
     while at < len(data):
         if len(data) - at < _HEAD.size:

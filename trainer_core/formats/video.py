@@ -164,8 +164,7 @@ class _Pictures:
 
 def chosen_frames(first: int, last: int, speed: float, rate: float) -> list[int]:
     """Return the number of the frame for each picture of a clip from `first` to `last` with `rate` pictures a
-    second.
-    """
+    second."""
     step = speed * FRAMES_PER_SECOND / rate
     count = max(1, round((last - first + 1) / step))
     return [min(last, first + int(index * step)) for index in range(count)]
@@ -173,8 +172,7 @@ def chosen_frames(first: int, last: int, speed: float, rate: float) -> list[int]
 
 def check_clip(out: Path, pictures: _Pictures, rate: float) -> dict[str, Any]:
     """Reopen the file `out`, check its size, first picture and duration, and return these properties. Raises
-    LabError.
-    """
+    LabError."""
     shown, first = len(pictures), pictures.image(0)
     if out.is_dir():
         files = sorted(out.glob("*.png"))

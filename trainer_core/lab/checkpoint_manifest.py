@@ -125,8 +125,7 @@ def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
 
 def policy_files(meta: CheckpointMeta) -> tuple[str, ...]:
     """Return the names of the checkpoint's files needed to play: our trainer's weights, or all files of another
-    runner.
-    """
+    runner."""
     if POLICY in meta.files:
         return (POLICY,)
     return tuple(name for name in meta.files if name != THUMBNAIL and not is_machines(name))
@@ -134,8 +133,7 @@ def policy_files(meta: CheckpointMeta) -> tuple[str, ...]:
 
 def is_machines(name: str) -> bool:
     """Return whether `name` is that of a file with the envs' state: `machines.bin`, or `machines-N.bin` of another
-    rank.
-    """
+    rank."""
     return re.fullmatch(r"machines(-\d+)?\.bin", name) is not None
 
 

@@ -134,8 +134,7 @@ class RunnerEnvironment:
 
     def stale(self) -> str:
         """Return the reason why the environment must be installed again; empty when it fits this version of the
-        program.
-        """
+        program."""
         path = self.folder / ENVIRONMENT
         try:
             require_own_environment(self.python)
@@ -410,8 +409,7 @@ def wants_cpu_torch() -> bool:
 
 def _link_packages(environment: Path, more: tuple[Path, ...]) -> None:
     """Link our packages and those of `more` into the environment, so that its Python imports them and nothing beside
-    them.
-    """
+    them."""
     shelf = environment / "dmglab"
     shelf.mkdir()
     for package in (PACKAGES / "trainer_core", PACKAGES / "emulator", *more):

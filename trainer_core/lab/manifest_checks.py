@@ -66,8 +66,7 @@ def _fields(kind: type) -> dict[str, Any]:
 
 def refuse_unknown_keys(path: Path, raw: dict[str, Any], kind: type, table: str = "") -> None:
     """Raise TaskError for a key of `raw`, read from `path`, that is no field of `kind`; it suggests the nearest
-    field.
-    """
+    field."""
     fields = _fields(kind)
     for key, value in raw.items():
         if key not in fields:

@@ -115,8 +115,7 @@ def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None
 
 def network_bytes(config: RunConfig, envs: int, minibatch: int) -> int:
     """Return the estimated bytes of the network's passes: forward for `envs` consoles, both ways for `minibatch`
-    pictures.
-    """
+    pictures."""
     kind = "nature" if config.policy == "auto" else config.policy
     if config.device == "cpu" or config.algo != "ppo" or kind not in ACTING_BYTES:
         # A Nature CNN keeps about 12 float32 activations per input pixel for its backward pass.

@@ -29,8 +29,7 @@ def shipped_file(path: str) -> Path:
 
 def default_home() -> Path:
     """Return the default home: DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for user
-    data.
-    """
+    data."""
     if chosen := chosen_home():
         return Path(chosen).expanduser().resolve()
     if CHECKOUT:

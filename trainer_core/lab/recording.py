@@ -197,8 +197,7 @@ def read_shown(folder: Path, recording: Recording) -> array[int] | None:
 
 def read_buttons(folder: Path, recording: Recording) -> bytes:
     """Return the joypad mask of each frame, one byte each. Raises ProtocolError for a file that does not fit the
-    manifest.
-    """
+    manifest."""
     try:
         return read_regular(folder / BUTTONS, recording.frames)
     except OSError as error:
@@ -272,8 +271,7 @@ def list_recordings(root: Path) -> list[Path]:
 
 def pack_picture(shades: bytes) -> bytes:
     """Return `shades`, one a byte, packed 4 to a byte, the leftmost in the low bits; their number is a multiple of
-    4.
-    """
+    4."""
     # One large number for every fourth pixel: four shifts pack the whole picture.
     quarters = (int.from_bytes(shades[pixel::4]) << 2 * pixel for pixel in range(4))
     return sum(quarters).to_bytes(len(shades) // 4)

@@ -263,8 +263,7 @@ def fitting(text: str, roms: list[KnownRom]) -> list[KnownRom]:
 
 class Stage(msgspec.Struct, kw_only=True, frozen=True):
     """Description of one task that a user can make of a profile's game: the start states to save, the goal to
-    capture.
-    """
+    capture."""
 
     id: str
     title: str
@@ -303,8 +302,7 @@ MOST_LOOKED_AT = 5000
 
 def rom_in(folder: Path) -> Path | None:
     """Return the first ROM in a folder of games; None if there is none, or the folder holds JSON, such as a
-    recording.
-    """
+    recording."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in itertools.islice(entries, MOST_LOOKED_AT))

@@ -27,8 +27,7 @@ def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
 
 def find_checked_tasks(text: str, home: HomePaths, num_envs: int) -> tuple[Check, dict[str, Task]]:
     """Check tasks like `check_tasks`; return the check, and the tasks by name as `game_tasks` does, none if it
-    failed.
-    """
+    failed."""
     if not is_list(text):
         return _find_one(text, home)
     try:
@@ -62,8 +61,7 @@ def _failed(detail: str, fix: str, **remedy: Any) -> Check:
 
 def _mixable(task_id: str, home: HomePaths) -> Task:
     """Return a task that can be trained beside others. Raises ConfigError unless it is a Game Boy task with a
-    folder.
-    """
+    folder."""
     if task_id in BUILT_IN_TASKS or is_arc(task_id):
         raise ConfigError(f"{task_id} is no Game Boy: it trains alone, not beside other tasks")
     return find_task(task_id, home)

@@ -49,8 +49,7 @@ def one_of(text: str, wanted: str = "") -> str:
 
 def short_task(text: str) -> str:
     """Return a short text for display: the last parts of one or two task ids, or the number of tasks if there are
-    more.
-    """
+    more."""
     tasks = split_tasks(text)
     if len(tasks) > 2:
         return f"{len(tasks)} tasks"

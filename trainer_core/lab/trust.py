@@ -74,8 +74,7 @@ def require_own_environment(python: str | Path) -> None:
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, or one over all files below a folder. Raises CheckpointError if one cannot be
-    read.
-    """
+    read."""
     if not path.is_dir():
         return file_sha256(path)
     digest = hashlib.sha256()
@@ -86,8 +85,7 @@ def sha256_of(path: Path) -> str:
 
 def named_hash(text: str) -> str:
     """Return `text` if it is a SHA-256, or the hash of the file whose path it is. Raises ConfigError if it is
-    neither.
-    """
+    neither."""
     if SHA256.fullmatch(text):
         return text
     if not text or not Path(text).exists():

@@ -110,8 +110,7 @@ def _claimed(path: Path) -> Iterator[None]:
 
 def _cut_steps(path: Path, frames: int) -> bool:
     """Truncate steps.jsonl after the last step that ended within `frames` frames; return whether one reached the
-    goal.
-    """
+    goal."""
     kept, success = 0, False
     for line in read_regular(path, MAX_STEP_BYTES * frames).splitlines(keepends=True):
         try:

@@ -41,8 +41,7 @@ def a2c_update(
     learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator, sums: LossSums
 ) -> None:
     """Make one optimizer step over the whole rollout, and add its losses to `sums`. `rng` is not used: nothing is
-    shuffled.
-    """
+    shuffled."""
     actions, returns = rollout.actions.flatten(), rollout.returns.flatten()
     advantages = rollout.advantages.flatten()
     if config.normalize_advantage:

@@ -80,8 +80,7 @@ class FlatAdam(AdamState):
 
     def __init__(self, parameters: list[torch.nn.Parameter], rate: float, *, captured: bool = False) -> None:
         """Make the optimizer; with `captured` its steps can be captured in a CUDA graph: they read the rate on the
-        device.
-        """
+        device."""
         lengths = [-(-parameter.numel() // ALIGNED) * ALIGNED for parameter in parameters]
         self._begins = list(itertools.accumulate(lengths, initial=0))
         self.captured = captured

@@ -48,8 +48,7 @@ def _as_words(rows: np.ndarray) -> np.ndarray:
 
 def _mixed(words: np.ndarray) -> np.ndarray:
     """Return u64[R], a hash of each row of `words` u64[R, W]: a sum of its words, mixed and weighted by their
-    positions.
-    """
+    positions."""
     places = np.arange(1, words.shape[1] + 1, dtype=np.uint64)
     weights = (places * _MULTIPLIER) ^ (places << np.uint64(32)) | np.uint64(1)
     mixed = words * _MULTIPLIER
@@ -61,8 +60,7 @@ def _mixed(words: np.ndarray) -> np.ndarray:
 
 class Remembering:
     """Forward pass that stores its results and evaluates each picture only once; valid while the weights are
-    unchanged.
-    """
+    unchanged."""
 
     def __init__(self, forward: Forward) -> None:
         self._forward = forward
@@ -71,8 +69,7 @@ class Remembering:
 
     def __call__(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], stored ones where a picture was seen
-        before.
-        """
+        before."""
         rows = np.ascontiguousarray(obs.numpy()).reshape(obs.shape[0], -1)
         seen = self._numbers
         if len(seen) * rows.shape[1] > MOST_REMEMBERED:

@@ -172,8 +172,7 @@ class Learner:
 
     def agree_mean(self, value: Tensor) -> float:
         """Return the mean of the scalar `value` over all ranks as a number, for decisions that all ranks must make
-        alike.
-        """
+        alike."""
         value = value.detach().clone()
         if self.world > 1:
             dist.all_reduce(value)

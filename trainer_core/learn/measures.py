@@ -60,29 +60,25 @@ def explained_variance(values: Tensor, returns: Tensor) -> Tensor:
 
 def own_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
     """Return bool[T, N] twice: steps that ended an episode from the task's own starts with success, and all that ended
-    one.
-    """
+    one."""
     return success & reset & ~from_demo, reset & ~from_demo
 
 
 def demo_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
     """Return bool[T, N] twice: steps that ended an episode begun along a demonstration with success, and all that ended
-    one.
-    """
+    one."""
     return success & reset & from_demo, reset & from_demo
 
 
 def demo_episodes(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
     """Return bool[T, N] twice: steps that ended an episode begun along a demonstration, and steps that ended any
-    episode.
-    """
+    episode."""
     return reset & from_demo, reset
 
 
 def own_return(rewards: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
     """Return the rewards f32[T, N] of episodes from the task's own starts, 0 in others, and bool[T, N] where one
-    ended.
-    """
+    ended."""
     return rewards * ~from_demo, reset & ~from_demo
 
 
@@ -93,8 +89,7 @@ def own_length(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
 
 def own_goals(done: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
     """Return bool[T, N] twice: steps that reached the goal in episodes from the task's own starts, and all steps in
-    these.
-    """
+    these."""
     return done & ~from_demo, ~from_demo
 
 
@@ -136,8 +131,7 @@ def measures_of(storage: object) -> tuple[Measure, ...]:
 
 def task_measures_of(storage: object, tasks: Sequence[str]) -> tuple[Measure, ...]:
     """Return the measures of TASK_METRICS for each of `tasks`, restricted to the envs that play it; none for a single
-    task.
-    """
+    task."""
     if len(tasks) < 2:
         return ()
     told = [measure for measure in measures_of(storage) if measure.names[0] in TASK_METRICS]

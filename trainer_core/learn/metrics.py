@@ -50,8 +50,7 @@ def _number(reduction: Reduction, samples: float, sums: list[float]) -> float:
 
 class MetricsAccumulator:
     """Accumulator of a record's metrics: `add` adds one update, `emit` returns the scalars and starts the next
-    record.
-    """
+    record."""
 
     def __init__(self, device: torch.device, tasks: Sequence[str] = (), num_actions: int = len(ACTIONS)) -> None:
         """Start an empty record; with several `tasks` some metrics are also reported for each task."""

@@ -81,8 +81,7 @@ class PartsLearner(Learner):
 
     def one_ahead(self, work: Callable[[Tensor], Found], each: Sequence[Tensor]) -> Iterator[Found]:
         """Yield the result of `work` for each element; another thread computes it while the caller uses the one
-        before.
-        """
+        before."""
         if self.parts < 2:
             yield from map(work, each)
             return
@@ -160,8 +159,7 @@ class PartsEpoch:
 
     def _step(self, ready: Prepared) -> Tensor:
         """Make an optimizer step on prepared data; return its mean losses and the gradient's norm,
-        f32[len(LossSums.names)].
-        """
+        f32[len(LossSums.names)]."""
         sums, gradients = self._by_tiles(ready) if ready.batch else self._in_parts(ready)
         norm = self.learner.step(gradients)
         return torch.cat([sums / len(ready.picture), norm[None]])

@@ -13,8 +13,7 @@ from trainer_core.wire.shades import MAX_SHADE
 
 PATCHES_PAY = torch.backends.cpu.get_cpu_capability() != "AVX512"
 """True if matrix products are faster than oneDNN's convolutions on this CPU. It depends on the computer only, not on a
-measurement at the start: a resumed run must add in the same order as before.
-"""
+measurement at the start: a resumed run must add in the same order as before."""
 
 OFF_FOR_PRESSES = (0.0, 1.0, 2.0, 4.0, 8.0)
 """Amount subtracted from an action's logit by the number of presses that its mark shows: after one it is e times less
@@ -24,8 +23,7 @@ above the others, and greedy play must still leave a wall."""
 
 class PixelActorCritic(nn.Module):
     """Actor-critic network with one convolutional trunk and two heads, policy and value. `kind` is small, nature or
-    impala.
-    """
+    impala."""
 
     HEADS = ("policy", "value")
     off_for_presses: Tensor
@@ -63,8 +61,7 @@ class PixelActorCritic(nn.Module):
 
     def prior(self, obs: Tensor) -> Tensor:
         """Return f32[B, A], the amount added to the logits because of press marks in `obs` u8[B, K, H, W]. It is not
-        learned; learned logits may outweigh it.
-        """
+        learned; learned logits may outweigh it."""
         return -self.off_for_presses[presses_marked(obs[:, -1], self.num_actions).long()]
 
     def _initialize(self) -> None:
@@ -130,8 +127,7 @@ def nature_trunk(planes: int) -> nn.Sequential:
 
 def impala_trunk(planes: int) -> nn.Sequential:
     """Return the convolutional trunk of Espeholt et al. 2018, arXiv:1802.01561, the deep variant with 16, 32, 32
-    channels.
-    """
+    channels."""
     layers: list[nn.Module] = []
     for width in (16, 32, 32):
         layers += [

@@ -26,8 +26,7 @@ def ppo_update(
 
     def work(index: Tensor) -> Tensor:
         """Make one optimizer step on the samples `index` i64[B]; return its losses and gradient norm,
-        f32[len(sums.names)].
-        """
+        f32[len(sums.names)]."""
         said = learner.forward(rollout.observations(index))
         with torch.no_grad():
             losses, gradient = ppo_loss(*said, samples.minibatch(index, config), config, learner.ent_coef)

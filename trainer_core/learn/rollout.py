@@ -80,22 +80,19 @@ class RolloutBuffer:
 
     def _keep_on_host(self, result: StepResult) -> None:
         """Store the last observations of episodes that a time limit ended in this step; for a CPU, where masks are
-        cheap to read.
-        """
+        cheap to read."""
         if bool(result.trunc.any()):
             cut = (result.trunc & (self._used < self.slots)).nonzero().squeeze(1)
             self._final_obs[self._used[cut], cut] = result.final_obs[cut]
 
     def final_observations(self) -> Tensor:
         """Return u8[slots * N, K, H, W]: the observations at time limits before the reset; unused slots have arbitrary
-        data.
-        """
+        data."""
         return self._final_obs.flatten(0, 1)
 
     def end(self, forward: Forward, obs: Tensor, config: RunConfig) -> None:
         """Complete the rollout: compute the values after the last step and at time limits, then advantages and
-        returns.
-        """
+        returns."""
         _, last_values = forward(obs)
         final_values = forward(self.final_observations())[1]
         self.finish(last_values, final_values, gamma=config.gamma, gae_lambda=config.gae_lambda)
@@ -118,6 +115,5 @@ class RolloutBuffer:
 
     def observations(self, index: Tensor) -> Tensor:
         """Return the observations u8[B, K, H, W] at the flat positions `index` i64[B], where step t of env n is t * N +
-        n.
-        """
+        n."""
         return self.obs.flatten(0, 1).index_select(0, index)

@@ -45,13 +45,11 @@ class Tiles:
         under = under[:, windows_under(rows, columns).flatten()]
         self.under = under * NINE + torch.arange(NINE).repeat(under.shape[1] // NINE)
         """i64[D, places * 9] for each window of the second layer and each of its nine positions: 9 * patch index +
-        position.
-        """
+        position."""
 
     def of(self, pictures: Tensor) -> Batch | None:
         """Return the Batch of the pictures with the numbers `pictures` i64[U]; None if they have too many distinct
-        patches.
-        """
+        patches."""
         seen = torch.zeros(len(self.patches) + 1, dtype=torch.int64)
         seen[self.number[pictures].flatten()] = 1
         used = seen.nonzero().squeeze(1)
@@ -106,8 +104,7 @@ class Batch:
 
 class Passed(tuple[Tensor, ...]):
     """Intermediate results of `forward` that `backward` needs: activations, and the second layer's weights
-    reordered.
-    """
+    reordered."""
 
 
 Beside = Callable[[Callable[[], Tensor]], Callable[[], Tensor]]
@@ -137,8 +134,7 @@ class TileNetwork:
     @torch.no_grad()
     def act(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits f32[D, A] and values f32[D] of `pictures` u8[D, K, H, W], without searching for equal
-        patches.
-        """
+        patches."""
         first, second = self.first, self.second
         size, width = first.kernel_size[0], second.out_channels
         shown = patches_of(pictures, size).float().mul_(1 / MAX_SHADE)
@@ -166,8 +162,7 @@ class TileNetwork:
     @torch.no_grad()
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, Passed]:
         """Return logits f32[U, A] and values f32[U] of the batch's pictures, and intermediate results for
-        `backward`.
-        """
+        `backward`."""
         first, second = self.first, self.second
         tiles = torch.addmm(self.first_bias, batch.patches, first.weight.flatten(1).t()).relu_()
         weight = second.weight.permute(1, 2, 3, 0).reshape(second.in_channels, -1)

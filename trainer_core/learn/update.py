@@ -107,8 +107,7 @@ class ActorLearner:
 
     def state_dict(self) -> dict[str, Any]:
         """Return counters and the states of optimizer and random generator; weights and environments are saved
-        elsewhere.
-        """
+        elsewhere."""
         return {
             "update": self.update,
             "opt_steps": self.opt_steps,

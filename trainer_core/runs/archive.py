@@ -99,8 +99,7 @@ def check(file: Path) -> Manifest:
 
 def restore(file: Path, home: HomePaths) -> RunRecord:
     """Restore the run in an archive into the home, under its own id; return its record. Raises LabError, changing
-    nothing.
-    """
+    nothing."""
     with _opened(file) as tar, alone(home):
         manifest = _manifest(file, tar)
         paths = home.run(manifest.run_id)
@@ -239,8 +238,7 @@ def _is_safe(name: str) -> bool:
 
 def _members(file: Path, tar: tarfile.TarFile, manifest: Manifest) -> Iterator[tuple[str, io.BufferedReader]]:
     """Yield path and content of every file that the manifest lists. Raises LabError for any other member of the
-    archive.
-    """
+    archive."""
     left = set(manifest.files)
     for info in tar:
         if info.name == MANIFEST:

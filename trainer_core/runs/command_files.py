@@ -57,8 +57,7 @@ class Mailbox:
 
     def answer_to(self, name: str) -> Answer | None:
         """Return the host's answer to the command that `post` called `name`, None while there is none; the answer is
-        deleted.
-        """
+        deleted."""
         path = self.folder / (name + _ANSWER)
         try:
             answer = msgspec.json.decode(read_regular(path), type=Answer)

@@ -67,8 +67,7 @@ class DeviceLock:
 
     def release(self) -> None:
         """Release the lock as far as this process holds it; a child that inherited it keeps it. A second call does
-        nothing.
-        """
+        nothing."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1

@@ -59,8 +59,7 @@ def import_checkpoint(folder: Path, home: HomePaths) -> tuple[RunRecord, Path]:
 
 def _stage(folder: Path, paths: RunPaths, target: Path, log: list[records.Record]) -> None:
     """Make the directory `paths` of a new run with `log` and a copy of the checkpoint `folder` at `target`,
-    atomically.
-    """
+    atomically."""
     stage = RunPaths(paths.root.with_name(f".{paths.run_id}.tmp"))
     shutil.rmtree(stage.root, ignore_errors=True)
     try:

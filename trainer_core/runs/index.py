@@ -122,8 +122,7 @@ class RunRegistry:
 
     def _forgotten(self, record: RunRecord) -> RunRecord:
         """Record a run as lost if the index calls it queued and the queue does not have it, which is checked under its
-        lock.
-        """
+        lock."""
         try:
             with RunQueue(self.home).locked() as entries:
                 now = self.load().get(record.run_id, record)
@@ -168,8 +167,7 @@ def is_alive(record: RunRecord) -> bool:
 
 def is_held(record: RunRecord, paths: RunPaths) -> bool:
     """Return whether the process that trains the run is alive; for one on another computer, whether the run is
-    locked.
-    """
+    locked."""
     if record.host not in ("", HOST):
         return is_locked(paths)
     return is_alive(record) or is_locked_here(paths)

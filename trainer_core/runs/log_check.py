@@ -125,8 +125,7 @@ class LogChecker:
 
     def finish(self, torn: bytes) -> Report:
         """Return the report, after the last complete line was checked; `torn` is the unfinished line at the log's
-        end.
-        """
+        end."""
         if torn:
             self.report.warnings.append(f"the last line has no end ({len(torn)} bytes): a crash tore it off; ignored")
         metas = self.report.records.get("meta", 0)
@@ -331,8 +330,7 @@ class LogChecker:
 
     def _validated(self, record: records.CheckpointRecord) -> Iterator[str]:
         """Yield a finding for each success rate of a checkpoint's record that differs from the validation that it
-        names.
-        """
+        names."""
         for mode, rate in (
             ("greedy", record.success_rate),
             ("leave_loops", record.leaving_success_rate),

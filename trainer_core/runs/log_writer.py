@@ -24,8 +24,7 @@ KEPT_FOR_GOOD = (
     records.MetaRecord | records.ResumeRecord | records.CheckpointRecord | records.EvalRecord | records.ErrorRecord
 )
 """Records that are synced to the disk before they are sent to the listener, to survive a crash of the computer; the
-others are in the kernel's cache, which survives a crash of the process.
-"""
+others are in the kernel's cache, which survives a crash of the process."""
 
 
 class DiskError(FailureError):
@@ -186,8 +185,7 @@ def _moved(path: Path) -> MovedError:
 
 def disk_error(path: Path, error: OSError, option: str = "--home") -> DiskError:
     """Return a DiskError on `path` caused by `error`; its text names `option`, the command line option for the
-    folder.
-    """
+    folder."""
     reason = error.strerror or str(error)
     way_out = f"choose a folder that can be written ({option})"
     if error.errno == errno.ENOSPC:

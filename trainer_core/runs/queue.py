@@ -184,8 +184,7 @@ class RunQueue:
 
     def _from_index(self) -> list[QueueEntry]:
         """Return entries for the runs that the index lists as queued, oldest first, in place of a missing or damaged
-        file.
-        """
+        file."""
         try:
             runs = load_lines(self.home.runs_index).values()
         except OSError:

@@ -246,8 +246,7 @@ def why_never(home: HomePaths, entry: QueueEntry) -> str:
 
 def is_for(home: HomePaths, entry: QueueEntry, knows: Callable[[str], bool]) -> bool:
     """Return whether this process should handle the entry: it `knows` the run's runner (by id), or the run cannot
-    start.
-    """
+    start."""
     try:
         return bool(entry.problem) or knows(read_spec(home.run(entry.run_id)).runner)
     except LabError:

@@ -67,8 +67,7 @@ class RunLock:
     @classmethod
     def take(cls, paths: RunPaths) -> RunLock:
         """Take the lock of a run's directory. Raises LabError when another process holds it, DiskError if it cannot be
-        written.
-        """
+        written."""
         try:
             descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -99,8 +98,7 @@ class RunLock:
     @classmethod
     def inherit(cls, descriptor: int) -> RunLock:
         """Return the lock that a parent took and passed on as `descriptor`; children of this process do not inherit
-        it.
-        """
+        it."""
         os.set_inheritable(descriptor, False)
         return cls(descriptor)
 
@@ -119,8 +117,7 @@ class RunLock:
 
     def release(self) -> None:
         """Release the lock as far as this process holds it; a child that inherited it keeps it. A second call does
-        nothing.
-        """
+        nothing."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1

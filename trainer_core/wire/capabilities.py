@@ -1,6 +1,5 @@
 """Optional features that a runner supports; all are off by default, and the app shows buttons only for supported
-ones.
-"""
+ones."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ Status = Literal["ok", "warn", "fail"]
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one check before a run. `fix` tells the user what to do; `remedy` is a change that an app can make
-    itself.
-    """
+    itself."""
 
     name: str
     status: Status
@@ -27,8 +26,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 def judged(name: str, judge: Callable[[], str], fix: str = "", **remedy: Any) -> Check:
     """Call `judge`; return a passed Check with the text that it returns, or a failed one with the LabError that it
-    raises.
-    """
+    raises."""
     try:
         return Check(name=name, status="ok", detail=judge())
     except LabError as error:

@@ -43,8 +43,7 @@ class RunConfig:
     target_success: float = field(default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1))
     """Stop once this share of greedy episodes succeeds on every task, in two validations in a row, or in one where
     sampled play reaches 0.8 of it; 0 = do not stop. If a second process validates (`validate_on`), the run ends some
-    updates later; the checkpoint that it names has the weights that succeeded.
-    """
+    updates later; the checkpoint that it names has the weights that succeeded."""
     seed: int = field(default=1, metadata=_meta("Seed", "basics", minimum=0, maximum=MAX_SEED))
     """Seed of weights, sampling and starts."""
 
@@ -54,8 +53,7 @@ class RunConfig:
         default="screen", metadata=_meta("Observation", "env", choices=("screen", "marked", "noise"))
     )
     """screen; marked: a picture that was seen before in the episode shows marks for the buttons that were pressed at
-    it; noise: random pictures, a control that proves that the policy uses its input.
-    """
+    it; noise: random pictures, a control that proves that the policy uses its input."""
 
     demo_starts: float = field(default=0.75, metadata=_meta("Starts along demos", "env", minimum=0, maximum=0.9))
     """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
@@ -114,8 +112,7 @@ class RunConfig:
         default="auto", metadata=_meta("Validate on", "logging", choices=("auto", "device", "cpu"))
     )
     """device: on the device that trains, while training waits; cpu: in a second process on the CPU, whose results come
-    some updates later; auto: cpu for a run on one GPU with four cores or more, device for any other.
-    """
+    some updates later; auto: cpu for a run on one GPU with four cores or more, device for any other."""
     checkpoint_every: int = field(default=20, metadata=_meta("Checkpoint every", "logging", minimum=0, maximum=10**6))
     """Updates between two checkpoints; 0 = only at the end."""
     keep_checkpoints: int = field(default=5, metadata=_meta("Keep checkpoints", "logging", minimum=1, maximum=10**4))
@@ -139,8 +136,7 @@ class RunConfig:
     @property
     def minibatch_size(self) -> int:
         """Number of samples of a minibatch, rounded up, so that there are at most `num_minibatches`, none of them
-        empty.
-        """
+        empty."""
         return -(-self.batch_size // self.num_minibatches)
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,6 +145,5 @@ class RunConfig:
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> RunConfig:
         """Return the configuration with the fields `raw`. Raises ConfigError for unknown keys, wrong types, impossible
-        values.
-        """
+        values."""
         return from_fields(cls, raw)

@@ -40,8 +40,7 @@ OF_ONE_PYTHON = (
 
 class RankPlace(NamedTuple):
     """Position of this process among the ranks (processes) of one distributed run; rank 0 of 1 if no variable is
-    set.
-    """
+    set."""
 
     rank: int
     """Rank among all processes."""

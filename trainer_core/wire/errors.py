@@ -8,8 +8,7 @@ import msgspec
 
 BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions that msgspec raises for bytes that are no JSON of the wanted type: cut off, of another structure, not
-UTF-8 inside a string, nested too deep.
-"""
+UTF-8 inside a string, nested too deep."""
 
 
 MOST_WORDS = 290
@@ -87,8 +86,7 @@ class CheckpointError(LabError):
 
 def in_words(error: LabError | OSError) -> str:
     """Return an error's message for a user: of a LabError its text, of an OSError file name and reason without
-    errno.
-    """
+    errno."""
     if isinstance(error, LabError) or not error.strerror:
         return shortened(str(error))
     place = f"{os.fsdecode(error.filename)}: " if error.filename else ""

@@ -48,8 +48,7 @@ class LossyPipe(Pipe):
 
     def _push(self, waits: bool) -> bool:
         """Write the pending bytes; return whether all are written. If the pipe is full, wait with `waits`, else return
-        False.
-        """
+        False."""
         while self._rest:
             try:
                 self._rest = self._rest[os.write(self._descriptor, self._rest) :]

@@ -44,8 +44,7 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     """Second checkpoint of the same runner that plays beside the first, in lockstep; empty = none."""
     mode: Literal["human", "greedy", "sample", "leave_loops", "edit"] = "human"
     """Source of the buttons: the user, or the policy in one of its modes; edit: the buttons of `recording` are
-    changed.
-    """
+    changed."""
     device: str = "cpu"
     """Device that computes the policy."""
     speed: float = 1.0

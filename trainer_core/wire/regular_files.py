@@ -75,8 +75,7 @@ def read_lines(
 
 def _next_data(file: FileIO, at: int) -> int:
     """Return the offset of the next data of a sparse file: `at`, or the end of a long hole there; -1 if no data
-    follows.
-    """
+    follows."""
     try:
         there = os.lseek(file.fileno(), at, os.SEEK_DATA)
     except OSError as error:

@@ -47,8 +47,7 @@ class RunSpec:
     @classmethod
     def from_dict(cls, runner: str, raw: dict[str, Any]) -> RunSpec:
         """Return the spec made from `raw`, the result of `to_dict`. Raises ConfigError for a neutral field of a wrong
-        type.
-        """
+        type."""
         neutral = {name: value for name, value in raw.items() if name in NEUTRAL}
         options = {name: value for name, value in raw.items() if name not in NEUTRAL}
         return from_fields(cls, {"runner": runner, **neutral, "options": options})

@@ -63,8 +63,7 @@ class ScriptAgent:
 
 def parse_turn(words: str, where: str) -> Turn:
     """Return the action that `words` name: RESET, ACTION1 ... ACTION7, or ACTION6 X Y. Raises ConfigError naming
-    `where`.
-    """
+    `where`."""
     found = LINE.fullmatch(words)
     if found is None:
         raise ConfigError(f"{where}: {words!r} is neither RESET nor ACTION1 to ACTION7")
@@ -127,8 +126,7 @@ class Explorer:
 
     def _next(self, here: bytes) -> Turn:
         """Return the next action in the grid `here`: the first step of the shortest known path to an action that gained
-        a level or was not tried, RESET if there is none.
-        """
+        a level or was not tried, RESET if there is none."""
         seen: set[bytes] = {here}
         edge: deque[tuple[bytes, Turn | None]] = deque([(here, None)])
         while edge:

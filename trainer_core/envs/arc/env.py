@@ -129,8 +129,7 @@ class ArcVecEnv:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the games: seeds and actions since then, which suffice because the games are
-        deterministic.
-        """
+        deterministic."""
         return {
             "starts": self._starts.clone(),
             "actions": [list(taken) for taken in self._actions],

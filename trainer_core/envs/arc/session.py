@@ -56,8 +56,7 @@ class ArcSession(Protocol):
 
     def act(self, action: int, x: int = 0, y: int = 0) -> Shown:
         """Apply one action, with the position of a click; return the new state. RESET restarts the level. Raises
-        LabError.
-        """
+        LabError."""
         ...
 
     def card(self) -> dict[str, Any]:

@@ -59,8 +59,7 @@ class Window:
     @property
     def words(self) -> int:
         """Number of threads that write one row of columns; the last writes the padding. Without the padding, sectors of
-        memory would be written in part, for which a GPU has to read them first.
-        """
+        memory would be written in part, for which a GPU has to read them first."""
         return (self.inputs + PAD) // LANES
 
 
@@ -100,8 +99,7 @@ def rectified(pair: U) -> U:
 @wp.func
 def where_positive(value: U, low: wp.float32, high: wp.float32) -> U:
     """Return `low` and `high` as two bf16 numbers in a word, each 0 unless its half of `value` is above 0 (ReLU's
-    gradient).
-    """
+    gradient)."""
     a = wp.where(low_of(value) > 0.0, low, wp.float32(0.0))
     b = wp.where(high_of(value) > 0.0, high, wp.float32(0.0))
     return rounded_pair(a, b)
@@ -119,8 +117,7 @@ def thirds(shades: U) -> wp.vec2ui:
 @functools.cache
 def picture_columns(shape: Window) -> wp.Kernel:
     """Return the kernel that copies the windows of pictures to columns (im2col); windows of `shape` are 8 pixels
-    wide.
-    """
+    wide."""
     assert shape.kernel_width == LANES
     assert shape.pad == 0
     assert shape.width % 4 == shape.stride % 4 == 0

@@ -35,8 +35,7 @@ def can_learn_by_products(policy: PixelActorCritic, config: RunConfig, device: t
 
 class GemmLearner(Learner):
     """Learner that keeps weights and moments in flat vectors; it copies them to the torch module and state_dict on
-    request.
-    """
+    request."""
 
     def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device) -> None:
         self.config = config
@@ -80,8 +79,7 @@ class GemmLearner(Learner):
 
     def epoch(self, rollout: RolloutBuffer) -> GemmEpoch:
         """Return an object that runs epochs of optimizer steps over `rollout`; later calls with this rollout return the
-        same one.
-        """
+        same one."""
         if self._epoch is None or self._epoch.rollout is not rollout:
             minibatch = self._buffers.first(self.config.minibatch_size)
             minibatch.add_gradients()

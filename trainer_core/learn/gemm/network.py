@@ -77,8 +77,7 @@ def layers_of(policy: PixelActorCritic) -> list[Layer]:
 
 def to_matrix(layer: Layer, parameters: list[Tensor]) -> Tensor:
     """Return the matrix f32[rows, outputs] of a layer, made of its modules' parameters (weight, bias, weight, bias,
-    ...).
-    """
+    ...)."""
     window = layer.window
     matrix = torch.zeros(layer.rows, layer.outputs, device=parameters[0].device)
     column = 0
@@ -127,8 +126,7 @@ class Buffers:
         self.values = [bf16(size * layer.window.windows, layer.outputs) for layer in layers]
         self.column_gradients: list[Tensor] = []
         """Gradients of the columns of each layer but the first; they share memory, as each is used before the next is
-        made.
-        """
+        made."""
         self.gradients: list[Tensor] = []
         """Gradients of `values`."""
 
@@ -191,8 +189,7 @@ class GemmNetwork:
 
     def spread(self, flat: Tensor) -> list[Tensor]:
         """Return the content of the vector `flat` in the order and shapes of the module's parameters: the inverse of
-        `fill`.
-        """
+        `fill`."""
         like: list[Tensor] = list(self.policy.parameters())
         return [
             tensor for layer, mine in self._shares(like) for tensor in from_matrix(layer, self.part(flat, layer), mine)
@@ -227,8 +224,7 @@ class GemmNetwork:
 
     def prior(self, pictures: Tensor, index: Tensor, prior: Tensor) -> None:
         """Fill `prior` f32[B, A] with the change of the logits by press marks in pictures[index]
-        (`PixelActorCritic.prior`). All tensors are contiguous.
-        """
+        (`PixelActorCritic.prior`). All tensors are contiguous."""
         read = (pictures.data_ptr(), wp.from_torch(index), *pictures.shape[1:])
         off = wp.from_torch(self.policy.off_for_presses)
         inputs: list[Any] = [*read, off, wp.from_torch(prior)]
@@ -236,8 +232,7 @@ class GemmNetwork:
 
     def backward(self, buffers: Buffers) -> None:
         """Compute the gradient of the weights into `self.gradient` from `buffers.gradients[-1]`, that of `forward`'s
-        result.
-        """
+        result."""
         for number in reversed(range(len(self.layers))):
             outer = buffers.gradients[number]
             torch.mm(buffers.columns[number].t(), outer, out=self._gradients[number])
@@ -265,6 +260,5 @@ class GemmNetwork:
 
 def addresses(*tensors: Tensor) -> list[int]:
     """Return the addresses of tensors as arguments for the kernels in columns.py, which know the shapes as
-    constants.
-    """
+    constants."""
     return [tensor.data_ptr() for tensor in tensors]
