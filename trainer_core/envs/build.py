@@ -31,12 +31,13 @@ heldout: the last two together."""
 
 
 HOT_CODE_AFTER = {"cuda": 15.0, "cpu": 120.0}
-"""Seconds of training after which a device searches for hot code: shorter runs need no such process. On a CPU the
-search uses cores that learn: a run pays 4 s and gains them back 75 s later, or sooner if its game computes much."""
+"""Seconds of training after which the emulator searches for the ROM's hot code, its most executed instructions, to
+compile it (ADR 17); shorter runs do not need it. On a CPU the search takes cores from learning: it costs a run 4 s,
+which are gained back 75 s later, or sooner if its game computes much."""
 
 
 def hot_code_after(device: str) -> float:
-    """Return the value of HOT_CODE_AFTER for a device like `cuda:0`."""
+    """Return the seconds in HOT_CODE_AFTER for a device like `cuda:0`."""
     return HOT_CODE_AFTER[device.partition(":")[0]]
 
 
@@ -63,7 +64,9 @@ class TaskFacts:
 
 
 def task_facts(task_id: str, home: HomePaths, tasks: Mapping[str, Task] | None = None) -> TaskFacts:
-    """Return the facts of a run's task or tasks, with `tasks` as `game_tasks` finds them.
+    """Return the facts about the task or tasks that `task_id` names.
+
+    `tasks` is the result of `game_tasks` for it; None finds them.
 
     Raises TaskError for an unknown one.
     """
@@ -99,7 +102,7 @@ def task_facts(task_id: str, home: HomePaths, tasks: Mapping[str, Task] | None =
 
 
 def _facts_of_several(parts: list[TaskFacts]) -> TaskFacts:
-    """Return the facts of several tasks; preflight ensures that they share codec and observation."""
+    """Return the facts about several tasks of one run; preflight ensures that they share codec and observation."""
     return replace(
         parts[0],
         id=SEPARATOR.join(part.id for part in parts),
@@ -132,7 +135,7 @@ def make_env(
     tasks: Mapping[str, Task] | None = None,
     tell: Preparing | None = None,
 ) -> VecEnv:
-    """Return the environment of a run, or one with the held-out start states.
+    """Return the environment for a run's training, or with other `starts` one for its validation or test.
 
     Only training pays a novelty bonus, so that other returns compare across runs. A task without held-out states has
     one set for everything. `demo_share`: see GameOptions. Training of few consoles on a GPU searches for the ROM's hot
@@ -184,7 +187,7 @@ def make_env(
 
 
 def _observed(env: VecEnv, config: RunConfig, seed: int) -> VecEnv:
-    """Return `env` with the pictures that `obs_source` names."""
+    """Return `env` wrapped so that its observations are those of `config.obs_source`: screen, marked or noise."""
     if config.obs_source == "noise":
         return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
     if config.obs_source == "marked" and has_room(env.obs_shape, env.num_actions):

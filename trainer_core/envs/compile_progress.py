@@ -22,7 +22,7 @@ LINE_AFTER_S, LINE_EVERY_S = 2.0, 10.0
 
 
 class _Lines:
-    """Listener that reports long compiling on standard error."""
+    """Listener that reports modules which take long to compile, on standard error."""
 
     def __init__(self) -> None:
         self._under_way: set[str] = set()
@@ -49,7 +49,7 @@ class _Lines:
 
 
 class _Story:
-    """Converter of compiled parts to text for the present listener."""
+    """Describer of each compiled module in words, for the present listener."""
 
     def __init__(self) -> None:
         self.tell: Tell = _Lines()
@@ -78,6 +78,6 @@ def tell_on_stderr() -> None:
 
 
 def tell_what_compiles(tell: Tell) -> None:
-    """Call `tell` before and after each compiled module from now on, in place of the former listener."""
+    """Report compiling to `tell` from now on, before and after each module, in place of the former listener."""
     _story.tell = tell
     _story.watch.install()

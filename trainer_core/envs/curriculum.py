@@ -1,7 +1,7 @@
 """Choice of the start states of training episodes.
 
-They lie along the demonstrations where the policy can learn next; at the task's own starts, the more often the more of
-them are solved; and a few random presses after own starts.
+Episodes begin at states along the demonstrations from which the policy can learn next, at the task's own start states,
+which are chosen more often as more of them are solved, and at states that random walks from own starts reached.
 
 Reverse curricula: Salimans and Chen 2018 (arXiv:1812.03381) move the start back along a demonstration as success rises;
 Florensa et al. 2017 (arXiv:1707.05300) keep starts that are neither solved nor hopeless. Here each start state keeps an
@@ -24,33 +24,36 @@ AHEAD = 4
 ANYWHERE = 0.02
 """Weight of a state while no state after it succeeds, or when it always succeeds."""
 SOLVED_OWN = 0.25
-"""Weight of an own start that always succeeds; one that always fails has 1 + this."""
+"""Weight of an own start from which every episode succeeds; one from which every episode fails has 1 + this."""
 WALKED = 0.1
-"""Weight of a walked start that always or never succeeds: the walk may have led to a dead end."""
+"""Weight of a start reached by a random walk from which episodes always or never succeed; it may be a dead end."""
 MOST_WALKED = 8
-"""Number of walked starts for each own one with full weights; the weights of more are scaled down to this total."""
+"""Number of walked starts per own start that keep their full weights; with more, all their weights are scaled down."""
 LIMIT_TIMES, LIMIT_LEAST = 4, 32
 """Limit of an episode along a demonstration: a factor of the remaining steps of the demonstration, and the least limit.
 Later steps tell little about the way back."""
 
 
 class Along(NamedTuple):
-    """States along the demonstrations at which episodes may begin."""
+    """States along the demonstrations, D in all, at which episodes may begin."""
 
     start: Tensor
-    """i64[D] start indices, each demonstration's in its order."""
+    """i64[D] start index of each state; the states of one demonstration follow one another."""
     demo: Tensor
     """i64[D] number of the demonstration."""
     togo: Tensor
     """i64[D] steps of the demonstration from there to the goal, 1 or more."""
 
     def where(self, wanted: Tensor) -> Along:
-        """Return the states where `wanted`, bool[D], is true."""
+        """Return only those states for which `wanted`, bool[D], is true."""
         return Along(self.start[wanted], self.demo[wanted], self.togo[wanted])
 
 
 def states_to_go(steps: list[int], first: int, device: torch.device) -> Along:
-    """Return the states before and after each step of demonstrations of `steps` steps, numbered from `first`."""
+    """Return the states along demonstrations: each one's beginning and the state after each of its steps.
+
+    `steps` has the number of steps of each demonstration; start indices count from `first`.
+    """
     togo = [left for count in steps for left in range(count, -1, -1)]
     numbers = [number for number, count in enumerate(steps) for _ in range(count + 1)]
     index = torch.arange(first, first + len(togo), device=device)
@@ -58,9 +61,9 @@ def states_to_go(steps: list[int], first: int, device: torch.device) -> Along:
 
 
 def successors(along: Along) -> Tensor:
-    """Return i64[D, AHEAD], positions of the next states of the same demonstration; D is the goal.
+    """Return i64[D, AHEAD]: for each state the positions in `along` of the next states of the same demonstration.
 
-    Near the end the rows are filled with the goal.
+    Near a demonstration's end the number D, which stands for the goal, fills the row.
     """
     count = len(along.start)
     rows = torch.full((count, AHEAD), count, dtype=torch.int64)
@@ -74,7 +77,7 @@ def successors(along: Along) -> Tensor:
 
 
 class StartCurriculum:
-    """Sampler of start states; `fold` tells it how the episodes from them ended."""
+    """Sampler of the start states of episodes; `fold` updates it with the results of ended episodes."""
 
     def __init__(self, own: Tensor, walked: Tensor, along: Along, share: float, count: int, horizon: int) -> None:
         """Make the sampler.
@@ -95,7 +98,11 @@ class StartCurriculum:
         self._goal = torch.ones(1, device=device)
 
     def fold(self, starts: Tensor, ended: Tensor, success: Tensor) -> None:
-        """Update the estimates by the episodes begun at `starts` i64[N] that ended now, where `ended` bool[N]."""
+        """Update the estimates by the episodes that ended in this step.
+
+        Of N envs, `starts` i64[N] are the start states of their episodes, `ended` bool[N] tells which ended, `success`
+        bool[N] which reached the goal.
+        """
         zeros = torch.zeros_like(self.success)
         tried = zeros.index_add(0, starts, ended.float())
         won = zeros.index_add(0, starts, (ended & success).float())
@@ -104,7 +111,8 @@ class StartCurriculum:
         self.success.mul_(kept).add_(found * (1 - kept))
 
     def weights(self) -> Tensor:
-        """Return f32[S' + W + D], the weights of `draw`."""
+        """Return f32[S' + W + D], the probability with which `draw` chooses each own, each walked and each demonstrated
+        start."""
         known = self.success[self.along.start]
         reach = torch.cat([known, self._goal])[self._after].mean(1)
         along = reach * (1 - known) + ANYWHERE
@@ -115,7 +123,7 @@ class StartCurriculum:
         return torch.cat([own / own.sum() * (1 - share), along / along.sum() * share])
 
     def draw(self, count: int, rng: torch.Generator) -> Tensor:
-        """Return i64[count] start indices, drawn at random."""
+        """Return i64[count] start indices, drawn at random by `weights`."""
         sums = self.weights().cumsum(0)
         at = torch.rand(count, generator=rng, device=sums.device) * sums[-1]
         drawn = torch.searchsorted(sums, at, right=True).clamp(max=len(sums) - 1)

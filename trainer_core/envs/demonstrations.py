@@ -34,15 +34,15 @@ ARRAYS = {"masks": Wanted("u", (1,), 32 << 20), "frames": Wanted("i", (1,), 8 <<
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A start state and one joypad mask a frame."""
+    """Demonstration of a task: a start state, and the joypad mask of each frame after it."""
 
     start: Snapshot
     masks: np.ndarray
-    """u8[F]"""
+    """u8[F] joypad mask of each frame."""
 
 
 def play_actions(actions: np.ndarray, codec: Codec) -> np.ndarray:
-    """Return u8[F] masks of `actions` i64[S], held and released as an agent's."""
+    """Return u8[F], the joypad mask of each frame when an agent chooses `actions` i64[S], one a step."""
     frames = np.zeros((len(actions), codec.frames_per_step), np.uint8)
     frames[:, : codec.release_after_frames] = np.array(codec.masks, np.uint8)[actions][:, None]
     return frames.reshape(-1)
@@ -84,7 +84,7 @@ def task_demonstrations(task: Task) -> list[Demonstration]:
 def states_along(
     cartridge: Cartridge, demos: list[Demonstration], codec: Codec, device: str, tell: Preparing | None = None
 ) -> list[Snapshot]:
-    """Return the states at the beginning of each complete step of `demos`, and at their ends.
+    """Play `demos`; return the states at the beginning of each of their complete steps, and at their ends.
 
     Raises TaskError for a demonstration of another ROM, and for more steps than fit into memory.
     """

@@ -22,7 +22,7 @@ MOST_COUNT = 2.0**64
 
 
 class GoalTemplates:
-    """Goal pictures; the distance is that to the nearest one.
+    """Goal pictures of a task; a picture's goal distance is that to the nearest one.
 
     Sums of shade differences are integers below 2^24, exact in float32 in any order: every device and every N gives the
     same distance.
@@ -43,11 +43,14 @@ class GoalTemplates:
         return self.nearest(self._sums(pictures.flatten(1).float()))
 
     def nearest(self, sums: Tensor) -> Tensor:
-        """Return f32[N], the distance from sums f32[N, G] of |difference| or its square over each mask."""
+        """Return f32[N], the distance to the nearest template, given the sums f32[N, G] that `_sums` returns."""
         return (sums / self._scale).amin(1)
 
     def _sums(self, shades: Tensor) -> Tensor:
-        """Return f32[N, G] masked sums of |difference| or its square; `shades` f32[N, H * W]."""
+        """Return f32[N, G]: for each picture and template the sum of |shade difference| or its square over the mask.
+
+        `shades` f32[N, H * W] are the pictures.
+        """
         if self._masks is None and self.distance == "l1":
             return torch.cdist(shades, self._goals, p=1.0)
         sums = []
@@ -61,7 +64,7 @@ class GoalTemplates:
 
 
 class Reader(Protocol):
-    """Reader of a step's pictures in one pass: goal distances and hashes."""
+    """Interface of an object that computes goal distances and hashes of the pictures of a step."""
 
     def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         """Return goal distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W]."""
@@ -69,8 +72,8 @@ class Reader(Protocol):
 
 
 class TorchReader:
-    """Reference implementation, for any device. `picture_reader.WarpReader` does the same in one kernel on a GPU,
-    `picture_reader_serial.SerialReader` on a CPU."""
+    """Reader in torch for any device, which defines the results of the others. `picture_reader.WarpReader` does the
+    same in one kernel on a GPU, `picture_reader_serial.SerialReader` on a CPU."""
 
     def __init__(self, goal: GoalTemplates) -> None:
         self._goal = goal
@@ -81,7 +84,7 @@ class TorchReader:
 
 
 class Outcome(NamedTuple):
-    """Result of a step; the fields of StepResult and StepInfo."""
+    """Result of one step of N consoles: the data of StepResult and StepInfo, and the start states for resets."""
 
     reward: Tensor
     done: Tensor
@@ -97,12 +100,12 @@ class Outcome(NamedTuple):
 
 
 def step_info(out: Outcome) -> StepInfo:
-    """Return the parts of an outcome that belong in StepInfo."""
+    """Return the StepInfo with the fields of `out`."""
     return StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo)
 
 
 def step_stats(out: Outcome | StepInfo) -> StepStats:
-    """Return the means over all consoles, computed on the tensors' device."""
+    """Return the means of a step's results over all consoles, computed on the tensors' device."""
     return StepStats(
         out.dist.mean(),
         out.dist.amin(),
@@ -134,8 +137,9 @@ class Episodes:
     ) -> None:
         """Make the episodes.
 
-        `start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts, the task's own `own_starts`
-        first (None: all are), then those along its demonstrations. A `curriculum` draws instead of `start_set`.
+        New episodes begin at random starts of `start_set` i64[S'], or at those that the `curriculum` draws.
+        `start_pictures` u8[S, H, W] has the observation at every start: first the task's `own_starts` own ones (None:
+        all are), then those along its demonstrations.
         """
         device = start_pictures.device
         self._reader = reader or TorchReader(goal)
@@ -154,13 +158,14 @@ class Episodes:
         self.counts = ScreenCounts(device) if novelty and rules.novelty_bonus > 0 else None
 
     def seed(self, seed: int) -> None:
-        """Restart all random numbers and the counts of seen pictures, so that a seed repeats its rewards."""
+        """Restart the random generator with `seed`, and the counts of seen pictures, so that the same seed gives the
+        same rewards."""
         self._rng.manual_seed(seed)
         if self.counts is not None:
             self.counts.counts.zero_()
 
     def draw_starts(self) -> Tensor:
-        """Return i64[N] random start states of the start set, or the curriculum's."""
+        """Return i64[N] start states, drawn by the curriculum, or at random from the start set if there is none."""
         if self.curriculum is not None:
             return self.curriculum.draw(len(self.start_index), self._rng)
         drawn = torch.randint(
@@ -229,7 +234,8 @@ class Episodes:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError, before anything is changed, for an invalid one."""
+        """Restore the result of `state_dict`. Raises CheckpointError, before anything is changed, for an invalid
+        one."""
         # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
         check_like(state, self.state_dict(), "the episodes' state", optional=["best", "start_success"])
         limits = {

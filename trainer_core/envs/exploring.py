@@ -39,7 +39,7 @@ def cells_of(pictures: np.ndarray) -> list[bytes]:
 
 
 WALKS, WALK_STEPS = 8, 16
-"""Walks for each own start, and the presses of one."""
+"""Number of walks for each own start, and of presses in one walk."""
 HOLD_ON = 0.5
 """Probability of repeating the last button."""
 FARTHER = 0.5
@@ -58,7 +58,7 @@ MOST_FOUND = 2_000
 
 
 class Way(NamedTuple):
-    """Actions from one of the own starts."""
+    """Sequence of actions from one of the task's own start states, which leads to some state."""
 
     start: int
     """Index of the own start."""
@@ -88,14 +88,14 @@ class Explorer:
         self.num_actions = num_actions
         self.found: list[Snapshot] = []
         self.ways: list[Way] = []
-        """Ways to the goal, in the order in which they were found."""
+        """Action sequences to the goal, in the order in which they were found."""
         self._frames, self._tell = frames, tell or silent()
         self._rng = np.random.default_rng(seed)
         self._cells: set[bytes] = set()
         self._begun: list[int] = []
-        """Number of walks begun at each of `found`."""
+        """Number of walks that began at each state in `found`."""
         self._led: list[Way] = []
-        """Way to each of `found`."""
+        """Actions that led to each state in `found`."""
 
     def explore(self, starts: list[Snapshot], *, search: bool = False) -> list[Snapshot]:
         """Return the states at new places that walks from `starts` found, one for each place.
@@ -119,11 +119,14 @@ class Explorer:
         return self.found
 
     def shortest_ways(self) -> list[Way]:
-        """Return the WAYS shortest ways to the goal that were found."""
+        """Return up to WAYS action sequences to the goal, the shortest that were found."""
         return sorted(self.ways, key=lambda way: len(way.actions))[:WAYS]
 
     def _farther(self) -> int | None:
-        """Return the index of a found state, one of those with the fewest walks; or None."""
+        """Return where a next walk begins: the index in `found` of a random one of the states with the fewest walks.
+
+        With probability 1 - FARTHER, and while `found` is empty, it is None: the walk begins at an own start.
+        """
         if not self.found or self._rng.random() >= FARTHER:
             return None
         begun = np.array(self._begun)
@@ -132,7 +135,8 @@ class Explorer:
         return place
 
     def _walk(self, begins: list[Snapshot], led: list[Way]) -> None:
-        """Walk once from each of the states `begins` in parallel; `led` are the ways that reached them."""
+        """Walk once from each of the states `begins`, all side by side; `led` are the actions that led to these
+        states."""
         rng, consoles = self._rng, len(self.emulator.buttons)
         played = np.zeros((WALK_STEPS, len(begins)), int)
         arrived = np.zeros(len(begins), bool)

@@ -23,7 +23,7 @@ class FrameStack:
         self._begun = torch.zeros(shape[:1] + shape[2:], dtype=torch.uint8, device=device)
 
     def load(self, obs: Tensor) -> None:
-        """Load `obs` u8[N, K, H, W]. Raises CheckpointError if it does not fit these envs."""
+        """Replace the stacked pictures by `obs` u8[N, K, H, W]. Raises CheckpointError if its shape is another."""
         check_like({"obs": obs}, {"obs": self.obs}, "the envs' state")
         check_range(obs, 0, MAX_SHADE, "the envs' obs")
         self.obs.copy_(obs)
@@ -38,7 +38,8 @@ class FrameStack:
         return self.obs
 
     def push(self, pictures: Tensor, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor) -> None:
-        """Add `pictures` u8[N, H, W]; where `reset_mask` bool[N], begin with the start picture of `starts`.
+        """Add the newest `pictures` u8[N, H, W] to the stacks; where `reset_mask` bool[N] is true, begin the stack of
+        `obs` again with the start picture of `starts`.
 
         `start_pictures` u8[S, H, W], `starts` i64[N]. With K = 1 `pictures` must stay unchanged until the next push,
         since `final` is a view of it.
@@ -55,7 +56,8 @@ class FrameStack:
         torch.where(reset_mask[:, None, None, None], self._begun[:, None], self.final, out=self.obs)
 
     def _put_on_host(self, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor) -> None:
-        """Update `obs` as `push` does, on a host, which can read the mask without waiting: few envs are reset."""
+        """Do the work of `push` on a CPU, which can read the mask without waiting and copies only the few envs to be
+        reset."""
         self.obs.copy_(self.final)
         obs, begun, chosen = self.obs.numpy(), start_pictures.numpy(), starts.numpy()
         for env in reset_mask.numpy().nonzero()[0]:

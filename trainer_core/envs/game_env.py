@@ -44,21 +44,25 @@ class GameOptions:
     answer, and the kernel skips the others by itself, so None reads on a CPU only."""
     novelty: bool = True
     demo_share: float = 0.0
-    """Share of episodes that begin along the task's demonstrations, or along ways that walks found if it has none,
-    while no own start is solved (curriculum.py)."""
+    """Share of episodes that begin along the task's demonstrations while no own start is solved (curriculum.py). A task
+    without demonstrations uses action sequences to the goal that random walks found."""
     cuda_graphs: bool = False
     hot_code: bool | float = False
-    """See Emulator, as for `cuda_graphs`."""
+    """Whether, or after how many seconds, the emulator searches for hot code to compile; see Emulator."""
 
 
 class GameEnv:
     """VecEnv of a task's ROM; see trainer_core.envs.vec_env for every shape and dtype.
 
-    Start indices: the task's own, walks from them, states along ways.
+    Start indices count the task's own start states, then states reached by random walks, then states along
+    demonstrations.
     """
 
     def __init__(self, task: Task, emulator: ShardedEmulator, episodes: Episodes, options: GameOptions) -> None:
-        """Take over consoles that hold every start of `episodes`; `open` makes both."""
+        """Make the environment of the consoles `emulator`, which hold every start state of `episodes`.
+
+        Use `open`, which makes both.
+        """
         manifest = task.manifest
         self.task, self.num_envs, self.stack_k = task, options.num_envs, options.stack_k
         self.device = torch.device(options.device)
@@ -154,7 +158,7 @@ class GameEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one; the envs then need `reset`."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one; the envs then need `reset`."""
         check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
         self.emulator.load_state_dict(state["machines"])
         self._stack.load(state["obs"])
@@ -174,7 +178,7 @@ class _Opening:
         self.device, self._codec = torch.device(options.device), task.manifest.codec
 
     def episodes(self) -> Episodes:
-        """Return the episodes, after storing every start of them in the consoles."""
+        """Store all start states in the consoles; return the task's episodes with them."""
         manifest, options, count = self.task.manifest, self.options, self.options.num_envs
         own = torch.tensor(manifest.starts.indices(options.held_out), device=self.device)
         goal = self._goal()
@@ -198,7 +202,7 @@ class _Opening:
         )
 
     def _goal(self) -> GoalTemplates:
-        """Return the task's templates on the device."""
+        """Return the task's goal templates on the device."""
         return GoalTemplates(
             torch.from_numpy(self.parts.templates.copy()).to(self.device),
             torch.from_numpy(self.parts.mask.copy()).to(self.device),
@@ -206,8 +210,9 @@ class _Opening:
         )
 
     def _put_in_starts(self, own: Tensor, reader: Reader) -> tuple[list[Demonstration], int, int]:
-        """Store every start in the consoles: the task's, those found by walks from `own`, i64[S], and states along
-        demonstrations, or along ways that walks found if the task has none.
+        """Store all start states in the consoles: the task's, those that random walks from the starts `own`, i64[S],
+        reached, and those along demonstrations. A task without demonstrations gets action sequences to the goal that
+        walks found.
 
         Returns these demonstrations, the index of the first state along them, and the number of starts.
         """
@@ -234,7 +239,8 @@ class _Opening:
     def _curriculum(self, demos: list[Demonstration], own: Tensor, first: int, far: Tensor) -> StartCurriculum | None:
         """Return the curriculum of the states along `demos`, which begin at start `first`; None without any.
 
-        `far`, bool[S], tells at which starts the goal is not reached already.
+        `own`, i64[S'], are the task's start states; `far`, bool[S], tells at which of all starts the goal is not yet
+        reached.
         """
         manifest = self.task.manifest
         steps = [len(demo.masks) // self._codec.frames_per_step for demo in demos]
@@ -247,7 +253,7 @@ class _Opening:
         return StartCurriculum(own, walks[far[walks]], states, share, len(far), horizon)
 
     def _explorer(self, reader: Reader) -> Explorer:
-        """Return an explorer that searches for new states and ways to the goal."""
+        """Return an Explorer on these consoles, which searches for new states and for action sequences to the goal."""
         codec, seed = self._codec, self.options.seed
         masks = torch.tensor(codec.masks, dtype=torch.uint8, device=self.device)
 
@@ -264,7 +270,7 @@ class _Opening:
         return Explorer(self.emulator, press, at_goal, actions, seed, frames=frames, tell=self._tell)
 
     def _start_pictures(self, count: int) -> Tensor:
-        """Return u8[S, 72, 80], the observation of every start state."""
+        """Return u8[S, 72, 80], the observation at each of the `count` start states."""
         found = []
         for some in torch.arange(count, device=self.device).split(self.options.num_envs):
             self._tell("pictures of starts", int(some[0]), count)

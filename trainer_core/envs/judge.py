@@ -23,7 +23,7 @@ def goal_distance(observation: np.ndarray, templates: np.ndarray, mask: np.ndarr
 
 
 class Judge:
-    """Score of one console's episode by the rules of `envs.scoring`.
+    """Scorer of one console's episode by the rules of `envs.scoring`.
 
     It pays no novelty, as in validation: the bonus counts the pictures of a whole batch in its run, which are unknown
     here.
@@ -43,7 +43,7 @@ class Judge:
 
     @property
     def standing(self) -> Standing:
-        """State of the episode; assigning an earlier one returns to it."""
+        """State of the episode; assign an earlier value to return to it."""
         return self._standing
 
     @standing.setter

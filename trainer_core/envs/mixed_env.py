@@ -28,13 +28,14 @@ SEED_STEP = 104_729
 
 
 class MixedEnv:
-    """VecEnv of several GameEnvs; see trainer_core.envs.vec_env for every shape and dtype.
+    """VecEnv that joins several tasks' GameEnvs; see trainer_core.envs.vec_env for every shape and dtype.
 
-    Start indices: the first task's, then the second's, and so on.
+    Start indices count the first task's start states, then the second's, and so on.
     """
 
     def __init__(self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False, hot_code: bool | float = False) -> None:
-        """Take over `parts`: their consoles are closed, their episodes continue here.
+        """Make one environment of `parts`, one per task: their consoles are replaced by one batch, their episodes are
+        kept.
 
         Part k has as many envs as `envs_of(k, len(parts))` of all; all have one device, one stack and one length of
         step, which preflight ensures.
@@ -62,14 +63,14 @@ class MixedEnv:
         self.start_set = torch.cat([part.start_set + first for part, first in numbered])
         order = torch.cat([torch.arange(self.num_envs)[own] for own in self._own])
         self._places = torch.argsort(order).to(self.device)
-        """Position of each env's row when the tasks' rows are concatenated."""
+        """i64[N] for each env, the position of its row after the rows of all tasks are concatenated."""
         height, width = self._start_pictures.shape[1:]
         self.obs_shape = (self.stack_k, height, width)
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
 
     def _one_batch(self, parts: Sequence[GameEnv], cuda_graphs: bool, hot_code: bool | float) -> ShardedEmulator:
-        """Make the consoles for all parts, with the starts of each, and close the parts' own."""
+        """Make one batch of consoles that holds the start states of all parts; close the parts' own consoles."""
         cartridges = [part.emulator.emulators[0].cartridges[0] for part in parts]
         roms = list({each.sha256: each for each in cartridges}.values())
         numbers = {each.sha256: number for number, each in enumerate(roms)}
@@ -92,7 +93,7 @@ class MixedEnv:
         return emulator
 
     def _merged(self, of_tasks: Sequence[Tensor]) -> Tensor:
-        """Return [N, ...] in the order of envs, from every task's own rows."""
+        """Return [N, ...], the rows of all tasks, one tensor for each task, in the order of envs."""
         if self.num_envs % len(of_tasks) == 0:  # equal counts: one copy instead of two
             return torch.stack(list(of_tasks), 1).flatten(0, 1)
         return torch.cat(list(of_tasks)).index_select(0, self._places)
@@ -123,7 +124,7 @@ class MixedEnv:
         return self.reset_to(self._merged(drawn))
 
     def reset_to(self, starts: Tensor) -> Tensor:
-        """Reset to `starts`, each of which must belong to its env's task."""
+        """Reset env n to start state `starts[n]`, i64[N], which must belong to its task; return the observations."""
         self.emulator.put_at(starts)
         for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
             each.begin(starts[own] - first)
@@ -145,7 +146,7 @@ class MixedEnv:
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, step_info(out))
 
     def _judge(self, pictures: Tensor) -> Outcome:
-        """Return the result of a step, each env by its own task's rules."""
+        """Return the result of a step that led to `pictures` u8[N, H, W], each env scored by its own task's rules."""
         outs = []
         for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
             out = each.judge(pictures[own])
@@ -163,7 +164,7 @@ class MixedEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one; the envs then need `reset`."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one; the envs then need `reset`."""
         check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
         check_keys(state["episodes"], self.tasks, "the tasks' episodes")
         self.emulator.load_state_dict(state["machines"])

@@ -12,7 +12,7 @@ from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
 
 
 class NoiseEnv:
-    """Wrapper of an environment: goal, reward and resets stay true, `obs` and `final_obs` are noise."""
+    """Wrapper of an environment that replaces `obs` and `final_obs` by noise; rewards and resets are unchanged."""
 
     def __init__(self, env: VecEnv, seed: int) -> None:
         self._env = env
@@ -69,7 +69,7 @@ class NoiseEnv:
         return {"env": self._env.state_dict(), "rng": self._rng.get_state(), "obs": self.obs.cpu()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one."""
         check_keys(state, ("env", "rng", "obs"), "the envs' state")
         kept = {"obs": self.obs, "rng": self._rng.get_state()}
         check_like({name: state[name] for name in kept}, kept, "the envs' state")

@@ -17,14 +17,16 @@ _HASH_SEED = 0x5EED
 
 
 def hash_weights(words: int) -> Tensor:
-    """Return i32[words] fixed odd multipliers, one for each four pixels of a picture."""
+    """Return i32[words], the constant odd weights of `hash_pictures`, one for each word of four pixels."""
     rng = torch.Generator().manual_seed(_HASH_SEED)
     drawn = torch.randint(-(1 << 31), 1 << 31, (words,), generator=rng)
     return (drawn | 1).to(torch.int32)
 
 
 def hash_pictures(pictures: Tensor, weights: Tensor) -> Tensor:
-    """Return i64[N], 32 bits: the weighted sum of the mixed words of `pictures` u8[N, H, W].
+    """Return i64[N], a 32-bit hash of each of `pictures` u8[N, H, W].
+
+    It is the sum of the picture's words of four pixels, each with its bits mixed and multiplied by its weight.
 
     Integers modulo 2^32 give the same on every device and in every order of summation.
     """
@@ -36,7 +38,7 @@ def hash_pictures(pictures: Tensor, weights: Tensor) -> Tensor:
 
 
 def _hash_on_host(pictures: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Compute `hash_pictures` in NumPy, i64[N], in a quarter of torch's time on a CPU."""
+    """Return `hash_pictures`, i64[N], computed by NumPy, which takes a quarter of torch's time on a CPU."""
     words = np.ascontiguousarray(pictures).reshape(len(pictures), 4 * len(weights)).view(np.uint32)
     mixed = words * np.uint32(SPREAD & 0xFFFFFFFF)
     mixed ^= mixed >> np.uint32(16)
@@ -45,7 +47,7 @@ def _hash_on_host(pictures: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 class ScreenCounts:
-    """Counts of hashed pictures, shared by all envs of a batch."""
+    """Number of times that each picture, known by its hash, was seen by any env of a batch."""
 
     def __init__(self, device: torch.device) -> None:
         self.counts = torch.zeros(1 << TABLE_BITS, device=device)

@@ -28,7 +28,7 @@ def count_bits(x: wp.uint32) -> wp.int32: ...
 
 @wp.func
 def unary(shades: wp.uint32) -> wp.uint32:
-    """Return four shades 0 to 3, one a byte, as 0, 1, 3 or 7."""
+    """Return four shades 0 to 3, one a byte, in unary code: a shade s as a byte with s low bits set."""
     low = shades & wp.uint32(0x01010101)
     high = (shades >> wp.uint32(1)) & wp.uint32(0x01010101)
     return low | high | (high << wp.uint32(1)) | ((low & high) << wp.uint32(2))
@@ -36,7 +36,7 @@ def unary(shades: wp.uint32) -> wp.uint32:
 
 @wp.func
 def count_square(x: wp.uint32) -> wp.int32:
-    """Return the sum of squares of the bit counts of four bytes: each bit once, each pair of bits twice."""
+    """Return the sum over the four bytes of `x` of the squared number of set bits in each, at most 3."""
     neighbours = count_bits(x & (x >> wp.uint32(1)))
     outer = count_bits(x & (x >> wp.uint32(2)))
     return count_bits(x) + 2 * (neighbours + outer)
@@ -52,7 +52,11 @@ def read_pictures(
     sums: wp.array2d[wp.int32],
     hashes: wp.array[wp.uint32],
 ):
-    """Add the share of every 32nd word to `sums` [N, G] and `hashes` [N]; thread (env, chunk)."""
+    """Add the contribution of a picture's words chunk, chunk + 32, ... to `sums` and `hashes`; thread (env, chunk).
+
+    `pictures`, `goals` and `masks` have four pixels a word; `goals` are in unary code. `sums` [N, G] are of |shade
+    difference|, or with `squared` of its square, to each goal; `hashes` [N] as in `novelty.hash_pictures`.
+    """
     env, chunk = wp.tid()
     words = pictures.shape[1]
     mixed = wp.uint32(0)
@@ -109,10 +113,11 @@ class WarpReader:
 
 
 class WarpHasher:
-    """Hasher like `novelty.hash_pictures` in one pass over the pictures; torch takes seven."""
+    """Function object that computes `novelty.hash_pictures` by one Warp kernel: one pass over the pictures, torch takes
+    seven."""
 
     def __init__(self, shape: tuple[int, int], num_envs: int, device: torch.device) -> None:
-        """Prepare for `num_envs` pictures of `shape` (H, W)."""
+        """Allocate the memory for hashing `num_envs` pictures of `shape` (H, W)."""
         start_warp()
         height, width = shape
         self._device = "cpu" if device.type == "cpu" else f"cuda:{device.index or 0}"
@@ -139,7 +144,11 @@ class WarpHasher:
 
 
 def unary_goals(goal: GoalTemplates) -> tuple[Tensor, Tensor, Tensor]:
-    """Return templates and masks in unary, u8[G, H * W], and the weights of hashes, i32[H * W / 4]."""
+    """Return the constant inputs of `read_pictures`: templates, masks, and weights of the hash.
+
+    Templates are u8[G, H * W] in unary code (0, 1, 3, 7 for shades 0 to 3), masks u8[G, H * W] 7 where a pixel counts,
+    weights i32[H * W / 4] as in `novelty.hash_weights`.
+    """
     device = goal.pictures.device
     as_unary = torch.tensor([0, 1, 3, 7], dtype=torch.uint8, device=device)
     goals = as_unary[goal.pictures.flatten(1).long()]
@@ -148,5 +157,5 @@ def unary_goals(goal: GoalTemplates) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def as_words(pictures: Tensor) -> wp.array:
-    """Return u32[N, W], a view of `pictures` u8[N, 4 * W]."""
+    """Return `pictures` u8[N, 4 * W] as a Warp array u32[N, W] on the same memory."""
     return wp.from_torch(pictures.view(torch.int32), dtype=wp.uint32)

@@ -66,7 +66,11 @@ def read_serially(
     sums: wp.array2d[wp.int32],
     hashes: wp.array[wp.uint32],
 ):
-    """Write `sums` [N, G] and `hashes` [N] of the picture at `pictures` + env * `stride`; thread env."""
+    """Write `sums` [N, G] and `hashes` [N] of one env's picture, at the address `pictures` + env * `stride`; thread
+    env.
+
+    Both are defined as in `picture_reader.read_pictures`.
+    """
     env = wp.tid()
     count = goals.shape[1]
     row = wp.uint64(4 * count)

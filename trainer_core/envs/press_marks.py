@@ -21,15 +21,15 @@ WIDTH, ROWS, MOST = 8, 2, 4
 
 
 def has_room(obs_shape: tuple[int, int, int], num_actions: int) -> bool:
-    """Return whether these are a Game Boy's pictures, and marks for all actions would leave most of them uncovered;
-    other pictures get no marks."""
+    """Return whether marks may be drawn: pictures are a Game Boy's, and marks of all actions cover less than half of
+    one."""
     _, height, width = obs_shape
     bands = -(-num_actions // (SHAPE[1] // WIDTH))
     return (height, width) == SHAPE and 2 * bands * ROWS * MOST < height
 
 
 def draw(pictures: Tensor, presses: Tensor) -> None:
-    """Draw marks for `presses` i64[N, A] of each action into `pictures` u8[N, H, W]."""
+    """Draw into `pictures` u8[N, H, W] the marks for `presses` i64[N, A], the number of presses of each action."""
     if pictures.is_cpu:
         _draw_on_host(pictures.numpy(), presses.numpy())
     else:
@@ -37,7 +37,7 @@ def draw(pictures: Tensor, presses: Tensor) -> None:
 
 
 def _draw_on_device(pictures: Tensor, presses: Tensor) -> None:
-    """Draw marks as `draw` does, on any device."""
+    """Draw marks as `draw` does, with torch on any device."""
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high = len(board)
@@ -50,14 +50,15 @@ def _draw_on_device(pictures: Tensor, presses: Tensor) -> None:
 
 
 def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
-    """Return f32[N, A], the presses that the marks in `pictures` u8[N, H, W] show, at most MOST."""
+    """Return f32[N, A], the number of presses of each action that the marks in `pictures` u8[N, H, W] show, at most
+    MOST."""
     if pictures.is_cpu:
         return torch.from_numpy(_marked_on_host(pictures.numpy(), num_actions))
     return _marked_on_device(pictures, num_actions)
 
 
 def _marked_on_device(pictures: Tensor, num_actions: int) -> Tensor:
-    """Read marks as `presses_marked` does, on any device."""
+    """Read marks as `presses_marked` does, with torch on any device."""
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high, in_a_row = len(board), width // WIDTH
@@ -72,9 +73,10 @@ def _marked_on_device(pictures: Tensor, num_actions: int) -> Tensor:
 
 
 def _bands(pictures: np.ndarray, num_actions: int) -> Iterator[tuple[np.ndarray, slice]]:
-    """Yield the areas of marks in `pictures` u8[N, H, W] as u64[N, rows, actions], one word a row, and their actions.
+    """Yield, for each band of marks side by side, a view of its pixels in `pictures` u8[N, H, W], and the slice of its
+    actions.
 
-    On a host eight pixels form one number, which takes a tenth of torch's time.
+    The view is u64[N, rows, actions]: a mark's row of eight pixels is one word, which takes a tenth of torch's time.
     """
     words = pictures.view(np.uint64)
     _, bottom, in_a_row = words.shape
@@ -85,25 +87,25 @@ def _bands(pictures: np.ndarray, num_actions: int) -> Iterator[tuple[np.ndarray,
 
 
 def _draw_on_host(pictures: np.ndarray, presses: np.ndarray) -> None:
-    """Draw marks as `draw` does, on a host."""
+    """Draw marks as `draw` does, on a CPU with NumPy."""
     rows = np.arange(ROWS * MOST, 0, -1)[:, None]
     for words, some in _bands(pictures, presses.shape[1]):
         np.copyto(words, _board_words(), where=rows <= ROWS * presses[:, None, some])
 
 
 def _marked_on_host(pictures: np.ndarray, num_actions: int) -> np.ndarray:
-    """Read marks as `presses_marked` does, on a host."""
+    """Read marks as `presses_marked` does, on a CPU with NumPy."""
     found = [(words == _board_words()).sum(1) for words, _ in _bands(pictures, num_actions)]
     return np.concatenate(found, 1).astype(np.float32) / ROWS
 
 
 @functools.cache
 def _board_words() -> np.ndarray:
-    """Return the checkerboard as u64[ROWS * MOST, 1]."""
+    """Return the checkerboard of a full mark as u64[ROWS * MOST, 1], one word for each line of eight pixels."""
     return _board(torch.device("cpu")).numpy().view(np.uint64)
 
 
 def _board(device: torch.device) -> Tensor:
-    """Return the checkerboard u8[ROWS * MOST, WIDTH]."""
+    """Return the checkerboard of a full mark, shades u8[ROWS * MOST, WIDTH]."""
     rows = torch.arange(ROWS * MOST, device=device)[:, None]
     return ((rows + torch.arange(WIDTH, device=device)) % 2 * MAX_SHADE).to(torch.uint8)

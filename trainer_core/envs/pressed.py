@@ -55,19 +55,20 @@ class Pressed:
             self.hashes = torch.where(where, self._hash(pictures.contiguous()), self.hashes)
 
     def press(self, actions: Tensor) -> None:
-        """Record `actions` i64[N] at the present pictures."""
+        """Record that `actions` i64[N] are pressed at the present pictures."""
         self.seen[:, self.column] = self.hashes
         self.taken[:, self.column] = actions
         self.column = (self.column + 1) % self.seen.shape[1]
 
     def show(self, pictures: Tensor) -> None:
-        """Make `pictures` u8[N, H, W] the present ones, and draw their marks into them."""
+        """Take `pictures` u8[N, H, W] as the present ones, and draw into them marks for the presses at equal earlier
+        pictures."""
         self.hashes = self._hash(pictures.contiguous())
         draw(pictures, oftener(self.seen, self.taken, self.hashes, self.num_actions))
 
 
 def _hasher(num_envs: int, shape: tuple[int, int], device: torch.device) -> Callable[[Tensor], Tensor]:
-    """Return a function from contiguous pictures u8[N, H, W] to hashes i64[N]."""
+    """Return the fastest function on `device` from contiguous pictures u8[N, H, W] to hashes i64[N]."""
     if device.type == "cuda":
         return WarpHasher(shape, num_envs, device)
     weights = hash_weights(shape[0] * shape[1] // 4)
@@ -75,7 +76,7 @@ def _hasher(num_envs: int, shape: tuple[int, int], device: torch.device) -> Call
 
 
 def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Tensor:
-    """Return i64[N, A]: how many times more than the rarest action each was taken at the present picture.
+    """Return i64[N, A]: how often each action was taken at the present picture, less the count of the rarest action.
 
     `seen` i64[N, M] are hashes of the pictures at the stored presses, `taken` i64[N, M] the actions, `hashes` i64[N]
     those of the present pictures.
@@ -86,7 +87,8 @@ def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Te
 
 
 class PressedEnv:
-    """Wrapper of an environment that draws marks into the newest pictures of `obs` and `final_obs`."""
+    """Wrapper of an environment that draws press marks (envs/press_marks.py) into the newest pictures of `obs`,
+    `final_obs`."""
 
     def __init__(self, env: VecEnv) -> None:
         self._env = env
@@ -165,7 +167,7 @@ class PressedEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one."""
         check_keys(state, ("env", "pressed"), "the envs' state")
         found, what, pressed = state["pressed"], "the envs' presses", self._pressed
         check_like(found, self._presses(), what)

@@ -45,7 +45,7 @@ MAX_STATE_BYTES = 4 << 20
 
 
 class _Line(NamedTuple):
-    """One line of steps.jsonl."""
+    """Position of a written line of steps.jsonl, for cutting the file."""
 
     frames: int
     """Number of frames when it was written."""
@@ -55,14 +55,14 @@ class _Line(NamedTuple):
 
 
 class RecordingWriter:
-    """Writer that begins at the game's present state; `finish` completes the recording."""
+    """Writer of a recording that begins at the game's present state; `finish` completes it."""
 
     def __init__(
         self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str, **about: Any
     ) -> None:
         """Create the files. `about` are further fields of the manifest: `parent`, `forked_at`, `source`.
 
-        Of a game with colours only the pictures are stored: its buttons cannot be replayed.
+        For a game with colours no start state is stored: its buttons cannot be replayed.
         """
         folder.mkdir(parents=True)
         self.folder = folder
@@ -146,7 +146,7 @@ class RecordingWriter:
         self.success = self.success or success
 
     def jump(self, game: Game) -> None:
-        """Record that the game was put into its present state, from which the next frames follow."""
+        """Record a jump: the game was put into its present state, from which the next frames follow."""
         if not self._about["state"]:
             return
         if self.frames == 0:
@@ -160,7 +160,7 @@ class RecordingWriter:
         self._note()
 
     def take_back(self, game: Game, was_frame: bool) -> None:
-        """Remove the newest frame, or the jump that was undone in its place.
+        """Remove the newest frame if `was_frame`, else the newest jump, after the player went back in `game`.
 
         Without a frame left the recording begins at the game's present state.
         """
@@ -180,7 +180,7 @@ class RecordingWriter:
         self._cut()
 
     def _cut(self) -> None:
-        """Truncate the files to the data of `frames` frames."""
+        """Truncate the recording's files to `self.frames` frames."""
         pictures = self.frames * self._picture_bytes
         sizes = (pictures, self.frames, sum(line.size for line in self._lines))
         for file, size in zip((self._pictures, self._buttons, self._steps), sizes, strict=True):
@@ -215,7 +215,7 @@ class RecordingWriter:
         )
 
     def _note(self) -> None:
-        """Write the states that a recovery needs if this process is killed."""
+        """Write unfinished.json, from which the recording can be recovered if this process is killed."""
         begun = Recording(frames=1, jumps=tuple(self._jumps), **self._about)
         note_unfinished(self.folder, begun)
 
@@ -231,7 +231,7 @@ class RecordingWriter:
             file.close()
 
     def _close_cut(self) -> None:
-        """Close the files on a full disk, cut to complete data less SPARE_FRAMES frames."""
+        """Close the files on a full disk, truncated to the frames that were written completely, less SPARE_FRAMES."""
         paths = [self.folder / name for name in (PICTURES, BUTTONS, STEPS)]
         with contextlib.suppress(OSError):  # there is no room for its buffer
             self._pictures.close()

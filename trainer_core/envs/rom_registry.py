@@ -78,7 +78,8 @@ def remove_rom(which: str, home: HomePaths) -> str:
 
 
 def list_roms(home: HomePaths) -> list[dict[str, Any]]:
-    """Return one row a ROM: facts of its header, and `state`: ok, missing, changed, or bad with a reason.
+    """Return one row for each registered ROM: facts of its header, and `state`: ok, missing, changed, or bad with a
+    reason.
 
     A missing one that is in its old folder under another name is `moved`, with its path in `found`.
     """
@@ -88,7 +89,8 @@ def list_roms(home: HomePaths) -> list[dict[str, Any]]:
 
 
 def list_profiles(home: HomePaths) -> list[dict[str, Any]]:
-    """Return one row a profile: `enabled` if a ROM of its hash is registered, else how to enable it."""
+    """Return one row for each shipped profile: `enabled` if a ROM with its hash is registered, else how to enable
+    it."""
     owned = {rom.sha1 for rom in registered_roms(home).values()}
     return [_profile_row(profile, profile.sha1 in owned) for profile in load_profiles()]
 
@@ -105,13 +107,13 @@ def _row(sha256: str, rom: RegisteredRom) -> dict[str, Any]:
 
 
 def _bad_row(name: str, reason: str) -> dict[str, Any]:
-    """Return the row of an invalid entry of roms.json."""
+    """Return the row in `list_roms` for an invalid entry of roms.json."""
     fix = f"`dmglab rom remove {shown(name, 12).removesuffix('...')}`, or repair settings/roms.json"
     return {"sha256": shown(name), "state": "bad", "reason": reason, "fix": fix}
 
 
 def _state(sha256: str, rom: RegisteredRom) -> tuple[str, str]:
-    """Return (ok, missing, changed or moved; its new path if it moved)."""
+    """Return the state of a registered ROM's file (ok, missing, changed or moved), and its new path if it was moved."""
     path = Path(rom.path)
     if _hash(path) == sha256:
         return "ok", ""
@@ -141,7 +143,7 @@ def _profile_row(profile: Profile, enabled: bool) -> dict[str, Any]:
 
 
 def _change(home: HomePaths, change: Callable[[dict[str, RegisteredRom]], object], drop: str = "") -> None:
-    """Read, change and replace roms.json under a lock, so that two processes at once both take effect.
+    """Apply `change` to the ROMs in roms.json, under a lock, so that changes of two processes at once both take effect.
 
     Invalid entries are kept unchanged, except the entry `drop`.
     """

@@ -15,7 +15,7 @@ from trainer_core.wire.errors import TaskError
 
 
 class Progress(NamedTuple):
-    """Input of a success function; values derived from pixels, never from RAM.
+    """Input of a success function: values derived from pixels, never from RAM.
 
     Tensors of N consoles or the numpy numbers of one: use operators that both have.
     """
@@ -64,7 +64,7 @@ def goal_touched(progress: Progress) -> Any:
 
 
 class Rules(NamedTuple):
-    """Parameters of the rules, from a task's manifest."""
+    """Parameters of reward, success and end of an episode, from a task's manifest."""
 
     alpha: Any
     step_cost: Any
@@ -75,7 +75,7 @@ class Rules(NamedTuple):
     horizon: int
     success: SuccessFunction
     shaping: str = "difference"
-    """See Reward.shaping."""
+    """Kind of shaping, as in `lab.tasks.Reward.shaping`."""
 
     def cast(self, number: Callable[[float], Any]) -> Rules:
         """Return the same rules with every real number converted by `number`.
@@ -106,7 +106,7 @@ class Standing(NamedTuple):
 
 
 class Score(NamedTuple):
-    """Result of one step."""
+    """Result of scoring one step."""
 
     reward: Any
     """f32[N]"""
@@ -119,7 +119,7 @@ class Score(NamedTuple):
 
 
 def make_rules(reward: Reward, goal: Goal, horizon: int, success: str) -> Rules:
-    """Return the rules for these parameters. Raises TaskError for an unknown success function."""
+    """Return the rules of a task with these parts of its manifest. Raises TaskError for an unknown success function."""
     return Rules(
         alpha=reward.alpha,
         step_cost=reward.step_cost,
@@ -134,7 +134,7 @@ def make_rules(reward: Reward, goal: Goal, horizon: int, success: str) -> Rules:
 
 
 def task_rules(manifest: TaskManifest) -> Rules:
-    """Return the rules of a task. Raises TaskError for an unknown success function."""
+    """Return the scoring rules in a task's manifest. Raises TaskError for an unknown success function."""
     return make_rules(manifest.reward, manifest.goal, manifest.episode.horizon, manifest.success)
 
 

@@ -46,7 +46,7 @@ class ShardedEmulator:
         hot_code: bool | float = False,
         rom_of_env: np.ndarray | None = None,
     ) -> None:
-        """Make the consoles.
+        """Make N consoles, divided into `shards` emulators.
 
         `rom_of_env` int[N] tells which of several cartridges each console has; None with one. `cuda_graphs`,
         `hot_code`: see Emulator.
@@ -94,7 +94,8 @@ class ShardedEmulator:
         self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]
 
     def take_starts(self, others: Sequence[ShardedEmulator]) -> None:
-        """Take the starts of other batches of one cartridge each, concatenated."""
+        """Take over the start states of `others`, batches of one cartridge each; they are numbered one batch after
+        another."""
         caches = [other._caches[0] for other in others]
         roms = [other.emulators[0].cartridges[0] for other in others]
         self._caches = [emulator.joined_cache(caches, roms) for emulator in self.emulators]
@@ -108,20 +109,21 @@ class ShardedEmulator:
         return found
 
     def run(self, frames: int, release_after: int) -> None:
-        """Run `frames` frames, holding `buttons` for the first `release_after`."""
+        """Run all consoles for `frames` frames; each holds its mask in `buttons` for the first `release_after` of
+        them."""
         self._each(lambda shard: self._run(shard, frames, release_after))
 
     def observe(self) -> Tensor:
-        """Fill and return `pictures` u8[N, 72, 80]."""
+        """Downsample the screens of all consoles into `pictures` u8[N, 72, 80], and return it."""
         self._each(lambda shard: self.emulators[shard].observations(self._views[shard][1]))
         return self.pictures
 
     def reset(self) -> None:
-        """Put consoles with `mask` set to start `index`."""
+        """Reset each console n with `mask[n]` set to the start state `index[n]`."""
         self._each(self._reset)
 
     def put_at(self, starts: Tensor) -> None:
-        """Put the first consoles at `starts`, i64[<= N], the others at start 0."""
+        """Reset the first consoles to the start states `starts`, i64[<= N], one each, the others to start 0."""
         self.mask.fill_(1)
         self.index.zero_()
         self.index[: len(starts)] = starts
@@ -158,7 +160,8 @@ class ShardedEmulator:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for consoles of another version, and for impossible ones."""
+        """Restore the result of `state_dict`. Raises CheckpointError for a state of another version or an impossible
+        one."""
         count, stride = len(self.buttons), self.emulators[0].batch.ram.shape[1]
         like = {
             "consoles": meta_bytes(count, CONSOLE_DTYPE.itemsize),
@@ -195,5 +198,5 @@ class ShardedEmulator:
 
 
 def shards_for(num_envs: int, device: torch.device) -> int:
-    """Return the number of threads that share a batch."""
+    """Return the number of threads, and shards, for a batch of `num_envs` consoles: one on a GPU."""
     return max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if device.type == "cpu" else 1

@@ -31,7 +31,7 @@ TINY_GOAL = "tiny_goal"
 
 
 class Game(Protocol):
-    """Game for the player. `judge` is None where there is no goal."""
+    """Interface of a game that the player runs. `judge` scores it; None where there is no goal."""
 
     task: str
     rom_sha256: str
@@ -49,7 +49,7 @@ class Game(Protocol):
     def judge(self) -> Judge | ArcJudge | None: ...
 
     def restart(self, start: int) -> None:
-        """Go to start state `start`."""
+        """Begin again at start state `start`."""
         ...
 
     def frame(self, buttons: int) -> None:
@@ -57,7 +57,8 @@ class Game(Protocol):
         ...
 
     def step(self, buttons: int) -> None:
-        """Run one agent step: `buttons` held, released as the codec defines, and the frames after."""
+        """Run the frames of one agent step: `buttons` are held for the first of them, then released, as the codec
+        defines."""
         ...
 
     def picture(self) -> np.ndarray:
@@ -69,7 +70,7 @@ class Game(Protocol):
         ...
 
     def snapshot(self) -> Any:
-        """Return the full state for `restore`; immutable."""
+        """Return the game's full state as an immutable value for `restore`."""
         ...
 
     def restore(self, state: Any) -> None: ...
@@ -77,12 +78,12 @@ class Game(Protocol):
     def save_state(self, path: Path) -> None: ...
 
     def load_state(self, path: Path) -> None:
-        """Load a state. Raises TaskError for a file without a state of this game."""
+        """Continue from the state in a file. Raises TaskError for a file without a state of this game."""
         ...
 
 
 class ConsoleGame:
-    """One console, with a task's starts and goal or with neither."""
+    """Game on one Game Boy: a task with its start states and goal, or a bare ROM with neither."""
 
     screen = GAME_BOY
 
@@ -153,7 +154,7 @@ TINY_STATE = {name: Wanted("iu", (0,), 8) for name in ("tile", "held")}
 
 
 class TinyGame:
-    """TinyGoalEnv's grid at frame speed: pressing a direction moves the walker."""
+    """TinyGoalEnv's grid task as a game for the player, frame by frame: pressing a direction moves the walker."""
 
     task, rom_sha256, screen = TINY_GOAL, "", GAME_BOY
     frames_per_step, release_after_frames = 24, 8

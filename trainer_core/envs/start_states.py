@@ -1,7 +1,7 @@
 """Start states of a task, from its snapshots or from the inputs that made them.
 
-starts.npz    snapshots (emulator.state.snapshot), fast, bound to one layout of the state starts.json   optional: for
-each state `wait_frames` and `actions`, from power-on, for any layout
+- starts.npz: snapshots (emulator.state.snapshot), fast to load, valid for one layout of the emulator's state.
+- starts.json, optional: `wait_frames` and `actions` from power-on for each state, valid for any layout.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_FRAMES = 4_000_000
 
 
 class Script(msgspec.Struct):
-    """Row of starts.json: wait without a button, then press one button a step."""
+    """Inputs that lead from power-on to a start state: frames without a button, then one action a step."""
 
     wait_frames: Annotated[int, Meta(ge=0, le=MAX_FRAMES)]
     actions: str
@@ -39,7 +39,8 @@ class Script(msgspec.Struct):
 
 
 def load_starts(task: Task, cartridge: Cartridge, tell: Preparing | None = None) -> list[Snapshot]:
-    """Return the states in order. Raises TaskError if neither file gives them."""
+    """Return a task's start states in order, from starts.npz or else starts.json. Raises TaskError if neither gives
+    them."""
     try:
         return load_snapshots(task.starts_path)
     except SnapshotError as error:
@@ -86,7 +87,7 @@ def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
 
 
 def _mask_of(action: str, codec: Codec) -> int:
-    """Return a joypad mask. Raises ValueError for an unknown action."""
+    """Return the joypad mask of an action's name. Raises ValueError for an action that the codec does not have."""
     if action not in codec.actions:
         raise ValueError(f"{action[:40]!r} is none of {', '.join(codec.actions)}")
     return mask_of(action)

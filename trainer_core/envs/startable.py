@@ -1,4 +1,4 @@
-"""Check that a run of ours can start, before anything is written.
+"""Check that a run of our own trainer can start, before anything is written.
 
 The cheap checks are preflight's; this module adds those that need torch and the emulator.
 """
@@ -21,7 +21,7 @@ from trainer_core.wire.errors import ConfigError
 
 
 def check_startable(config: RunConfig, home: HomePaths, *, begins: bool = True) -> dict[str, Task]:
-    """Return the run's tasks as `game_tasks` does, after checking them.
+    """Check that a run with `config` can start; return its tasks as `game_tasks` does.
 
     Raises LabError naming the obstacle: device, task, memory, ROM, warm start. `begins` is false for a resumed run,
     which has weights and needs no warm start.

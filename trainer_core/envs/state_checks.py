@@ -38,13 +38,13 @@ def check_like(state: object, like: Mapping[str, Any], what: str, optional: Coll
 
 
 def check_range(tensor: Tensor, low: float, high: float, what: str) -> None:
-    """Raise CheckpointError unless every value is in [low, high]; NaN is not."""
+    """Raise CheckpointError, calling the tensor `what`, unless every value is in [low, high]; NaN is not."""
     if not bool(((tensor >= low) & (tensor <= high)).all()):
         raise CheckpointError(f"{what} holds values outside {low:g} to {high:g}")
 
 
 def restore_generator(generator: torch.Generator, state: Tensor, what: str) -> None:
-    """Put a generator into `state`. Raises CheckpointError for a state of another device's generator."""
+    """Restore a random generator from `state`. Raises CheckpointError for a state of another device's generator."""
     try:
         generator.set_state(state.cpu())
     except (AttributeError, RuntimeError, TypeError):
@@ -52,7 +52,7 @@ def restore_generator(generator: torch.Generator, state: Tensor, what: str) -> N
 
 
 def meta_bytes(*shape: int) -> Tensor:
-    """Return a uint8 tensor of that shape without memory, for `check_like`."""
+    """Return a uint8 tensor of that shape on the meta device, without memory, as an expected value for `check_like`."""
     return torch.empty(shape, dtype=torch.uint8, device="meta")
 
 

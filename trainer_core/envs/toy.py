@@ -42,7 +42,8 @@ def tile_pictures(device: torch.device) -> Tensor:
 
 
 def start_tiles() -> Tensor:
-    """Return i64[S], tiles far enough from the goal; the last HELD_OUT are for evaluation only."""
+    """Return i64[S], the tiles that are start states, all far from the goal; the last HELD_OUT are for evaluation
+    only."""
     tiles = torch.arange(COLUMNS * ROWS)
     apart = (tiles // COLUMNS - GOAL_TILE // COLUMNS).abs()
     apart = apart + (tiles % COLUMNS - GOAL_TILE % COLUMNS).abs()
@@ -65,12 +66,12 @@ def move_table(device: torch.device) -> Tensor:
 
 
 def tiny_rules(reward: Reward, success: str = "goal_template") -> Rules:
-    """Return the grid's rules, for the batch and for the game that the user plays."""
+    """Return the scoring rules of the grid task, used by TinyGoalEnv and by the game that the user plays."""
     return make_rules(reward, GOAL, HORIZON, success)
 
 
 class TinyGoalEnv:
-    """VecEnv of N grids; `held_out` draws the starts that are held out from training."""
+    """VecEnv of N grids; with `held_out` episodes begin at the start states that are held out from training."""
 
     num_actions = len(ACTIONS)
     horizon = shortest_limit = HORIZON
@@ -152,7 +153,7 @@ class TinyGoalEnv:
         return {"tile": self._tile.cpu(), "obs": self._stack.obs.cpu(), "episodes": self.episodes.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one; the envs then need `reset`."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one; the envs then need `reset`."""
         check_keys(state, ("tile", "obs", "episodes"), "the envs' state")
         check_like({"tile": state["tile"]}, {"tile": self._tile}, "the envs' state")
         check_range(state["tile"], 0, len(self._pictures) - 1, "the envs' tile")

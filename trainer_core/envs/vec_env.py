@@ -45,7 +45,7 @@ class Stopwatch:
 
 
 class StepInfo(NamedTuple):
-    """Details of a step besides the reward; tensors are on the environment's device."""
+    """Details of a step of N envs besides the reward; tensors are on the environment's device."""
 
     dist: Tensor
     """f32[N] goal distance of the picture that the step reached, before any reset."""
@@ -63,7 +63,7 @@ class StepInfo(NamedTuple):
 
 
 class StepStats(NamedTuple):
-    """Replacement of StepInfo with `info_mode="stats"`: 0-dimensional tensors, f32."""
+    """Means over all envs that replace a StepInfo with `info_mode="stats"`: f32 tensors of no dimension."""
 
     dist_mean: Tensor
     dist_min: Tensor
@@ -94,7 +94,8 @@ class StepResult(NamedTuple):
 
 
 class VecEnv(Protocol):
-    """N envs on one device, with autoreset in the same step and no allocation per step."""
+    """Interface of N envs on one device: an env whose episode ends is reset in the same step; a step allocates no
+    memory."""
 
     num_envs: int
     num_actions: int
@@ -132,11 +133,11 @@ class VecEnv(Protocol):
         ...
 
     def reset(self, seed: int | None = None) -> Tensor:
-        """Put every env to a start state; return obs u8[N, K, 72, 80]."""
+        """Reset every env to a random state of `start_set`; return obs u8[N, K, H, W]."""
         ...
 
     def reset_to(self, starts: Tensor) -> Tensor:
-        """Put env n to start state `starts[n]` (i64[N]); return obs like `reset`."""
+        """Reset env n to start state `starts[n]` (i64[N]); return obs like `reset`."""
         ...
 
     def screens(self, count: int) -> Tensor:
@@ -145,11 +146,11 @@ class VecEnv(Protocol):
         ...
 
     def step(self, actions: Tensor) -> StepResult:
-        """Hold action `actions[n]` (i64[N], 0..6) for one step in env n."""
+        """Run one step: env n performs the action `actions[n]`, i64[N]; return its results."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all data for exact resume, the consoles included; tensors on the CPU."""
+        """Return all data needed to resume exactly, with the state of the consoles; tensors are on the CPU."""
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...

@@ -1,4 +1,4 @@
-"""Run an export of a run as a program that prints its progress as JSON lines, and last the folder."""
+"""Main function of the programs that export a run: progress is printed as JSON lines, at last the written folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Raises LabError if there is nothing to write, or it cannot be written.
 
 
 def run_export(argv: list[str], name: str, export: Export, below: str) -> int:
-    """Run the export and return the exit status.
+    """Run `export` as the program `name`; return the exit status.
 
     `argv` is RUN_DIR [OUT]; OUT defaults to the run's folder `below`.
     """

@@ -30,14 +30,17 @@ PALETTES = {"green": GREENS, "grey": GREYS} | {
 
 
 def true_delays(pictures: int, frames_per_picture: int) -> list[int]:
-    """Return delays in centiseconds, each within 1 cs of the exact one and their sum within 0.5 cs."""
+    """Return the delays in centiseconds of `pictures` pictures, each shown for `frames_per_picture` Game Boy frames.
+
+    Each is within 1 cs of the exact delay, their sum within 0.5 cs.
+    """
     exact = 100 * frames_per_picture / FRAMES_PER_SECOND
     ends = [round(index * exact) for index in range(pictures + 1)]
     return [after - before for before, after in itertools.pairwise(ends)]
 
 
 def save_gif(out: Path, images: Iterator[Image.Image], delay_cs: int | list[int]) -> None:
-    """Write `images` into `out` one by one, `delay_cs` each, or one delay per image.
+    """Write `images` one by one as an animated GIF `out`; `delay_cs` is the delay of all, or one for each.
 
     Raises OSError when it cannot be written, and leaves no partial file.
     """

@@ -35,7 +35,7 @@ IMPORTED = "imported from "
 MOST_RUNS = 250
 """Greatest number of runs in one folder: as many as one plot can show."""
 STEPS = ("env_steps", "global_step", "_step")
-"""Names under which a row may hold environment steps, the best first."""
+"""Names under which a logged row may hold environment steps, the preferred one first."""
 _OURS = {metric.name for metric in METRICS}
 MOST_LINE_BYTES = 1 << 20
 """Greatest length of a line of history.jsonl; a record of ours has at most 64 KiB."""
@@ -46,7 +46,7 @@ MOST_SCALARS = 500
 
 
 class NoCurveError(LabError):
-    """Error that no logged value is a number."""
+    """Error that a logged run has no number, so that there is no curve to import."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def import_curves(path: Path, home: HomePaths) -> Imported:
 
 
 def _import_events(folder: Path, name: str, home: HomePaths) -> tuple[RunRecord, str]:
-    """Return the run of one folder of event files, and a description of what was lost."""
+    """Import one folder of TensorBoard's event files; return the run and a description of lost data."""
     hashed = hashlib.sha256()
     found = tensorboard.read_folder(folder)
     for file in tensorboard.event_files(folder):
@@ -110,7 +110,7 @@ def _import_events(folder: Path, name: str, home: HomePaths) -> tuple[RunRecord,
 
 
 def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
-    """Return the run of `run-ID.wandb`, or of our own export's `history.jsonl`, and what was lost."""
+    """Import `run-ID.wandb`, or `history.jsonl` of our own export; return the run and a description of lost data."""
     found = _read_history(file) if file.suffix == ".jsonl" else read_file(file)
     run_id = f"wandb-{hashlib.sha256(read_regular(file, MOST_LOGGED_BYTES)).hexdigest()[:12]}"
     task = str(found.config.get("task") or found.project or WANDB)
@@ -120,7 +120,7 @@ def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
 def _keep(
     source: Path, found: LoggedRun, run_id: str, runner: str, task: str, home: HomePaths
 ) -> tuple[RunRecord, str]:
-    """Write the run, or find the existing one; return it and a description of what was lost."""
+    """Write the logged run `found` as a run of the home, unless it exists; return it and a description of lost data."""
     lost = "the file ends within a record" if found.is_torn else ""
     known = RunRegistry(home).load().get(run_id)
     if known is not None:
@@ -149,7 +149,7 @@ def _keep(
 
 
 def _spec(runner: str, task: str, config: dict[str, Any]) -> RunSpec:
-    """Return the run's options, by which it can be filtered and compared."""
+    """Return the specification of an imported run, with the logged `config` as its options."""
     options = {name: value for name, value in config.items() if name not in (*NEUTRAL, "runner", "_wandb")}
     seed = str(config.get("seed", ""))
     is_seed = seed.isdecimal() and int(seed) <= MAX_SEED
@@ -157,7 +157,7 @@ def _spec(runner: str, task: str, config: dict[str, Any]) -> RunSpec:
 
 
 def _read_history(file: Path) -> LoggedRun:
-    """Read a file written by formats.wandb_history, with the config.json beside it."""
+    """Return the run in a history.jsonl written by formats.wandb_history and the config.json beside it."""
     beside = file.with_name("config.json")
     run = LoggedRun(name=file.parent.parent.name)
     with parsing(f"{file}: no history of W&B, one JSON object a line"):
@@ -181,7 +181,10 @@ def _object(text: bytes) -> dict[str, Any]:
 
 
 def _log(file: Path, found: LoggedRun, run_id: str, runner: str, task: str) -> list[records.Record]:
-    """Return the log: one update record per step, since several rows may have the same step."""
+    """Return the records of an imported run's train_log.jsonl: a meta record, then one update record for each step.
+
+    Logged rows of the same step are merged. Raises NoCurveError naming `file` if no row has a number.
+    """
     by_step = _rows_by_step([numbers for row in found.rows if _metrics(numbers := _numbers(row))])
     if not by_step:
         raise NoCurveError(f"{file}: holds no number that was logged, so no curve")
@@ -219,7 +222,11 @@ def _log(file: Path, found: LoggedRun, run_id: str, runner: str, task: str) -> l
 
 
 def _rows_by_step(rows: list[dict[str, float]]) -> dict[int, dict[str, float]]:
-    """Merge rows by the best name of STEPS that half of them have; a row without it gets the step before."""
+    """Return the rows merged by environment step.
+
+    The step is read from the first name in STEPS that at least half of the rows have; a row without it belongs to the
+    step of the row before.
+    """
     axis = next((name for name in STEPS if 2 * sum(name in row for row in rows) >= len(rows)), "_step")
     found: dict[int, dict[str, float]] = {}
     step = 0
@@ -231,7 +238,7 @@ def _rows_by_step(rows: list[dict[str, float]]) -> dict[int, dict[str, float]]:
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:
-    """Return the numbers in a row, without those that describe a picture or a table."""
+    """Return the numbers in a logged row, without the sizes and counts that describe a picture or a table."""
     if not 0 <= row.get("_timestamp", 0) < LATEST_S:  # outside the range of clocks and calendars
         row = {name: value for name, value in row.items() if name != "_timestamp"}
     media = tuple(name.removesuffix("_type") for name in row if name.endswith("._type"))
@@ -239,7 +246,8 @@ def _numbers(row: dict[str, Any]) -> dict[str, float]:
 
 
 def _metrics(row: dict[str, float]) -> dict[str, float]:
-    """Return the curves of a row; the prefix of `train/NAME` in our own export is removed."""
+    """Return the values of a row that are points of curves, by name; the prefix `train/` of our own export is
+    removed."""
     found: dict[str, float] = {}
     for name, value in row.items():
         if name.startswith("_") or name in STEPS:

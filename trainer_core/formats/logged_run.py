@@ -1,4 +1,4 @@
-"""Data that another program logged of one run."""
+"""Rows and options of one run that another program logged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ MOST_LOGGED_BYTES = 256 << 20
 
 @dataclass
 class LoggedRun:
-    """One run's rows by logged name, with W&B's `_step`, `_timestamp` and `_runtime`, both in seconds, if known."""
+    """Logged rows and options of one run. A row maps names to numbers.
+
+    If known, a row has W&B's `_step`, and `_timestamp` and `_runtime` in seconds.
+    """
 
     run_id: str = ""
     name: str = ""
@@ -27,7 +30,7 @@ class LoggedRun:
     _values: int = 0
 
     def add_row(self, row: dict[str, Any]) -> None:
-        """Keep a row's numbers, and the names that mark descriptions of pictures and tables.
+        """Add a logged row, reduced to its numbers and the keys `NAME._type`, which mark NAME as a picture or a table.
 
         Texts and lists are dropped, as they would fill the memory. Raises ValueError beyond the limits.
         """
@@ -38,7 +41,7 @@ class LoggedRun:
         self.rows.append(kept)
 
     def add_config(self, found: dict[str, Any]) -> None:
-        """Add options of the run. Raises ValueError for more than a log can hold."""
+        """Add logged options of the run to `config`. Raises ValueError for more than MOST_NAMES."""
         self.config |= found
         if len(self.config) > MOST_NAMES:
             raise ValueError(f"a configuration of more than {MOST_NAMES} names")

@@ -17,7 +17,7 @@ from trainer_core.wire.regular_files import check_target, open_regular
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 Panel = tuple[str, tuple[str, ...]]
-"""A title and the scalars that are drawn below it."""
+"""Title of a panel, and the names of the scalars that are drawn in it."""
 COLUMNS = 3
 PANELS: tuple[Panel, ...] = (
     ("reward per step", ("reward_mean",)),
@@ -31,7 +31,7 @@ PANELS: tuple[Panel, ...] = (
 
 @dataclass
 class Series:
-    """Curves of one log; unknown and torn lines are skipped."""
+    """Curves read from one log."""
 
     name: str
     steps: list[int] = field(default_factory=list)
@@ -41,7 +41,10 @@ class Series:
 
 
 def read_series(path: Path) -> Series:
-    """Return the curves of a log. Raises LabError when it cannot be read or holds no update record."""
+    """Return the curves of a log; unknown and torn lines are skipped.
+
+    Raises LabError when it cannot be read or holds no update record.
+    """
     path = path / "train_log.jsonl" if path.is_dir() else path
     series = Series(path.parent.name or path.stem)
     try:
@@ -78,7 +81,7 @@ def _take(series: Series, record: records.Event) -> None:
 
 
 def smooth(values: list[float], weight: float) -> list[float]:
-    """Return the exponential moving average, unbiased at the start; weight 0 returns `values` unchanged."""
+    """Return the exponential moving average of `values`, unbiased at the start; weight 0 returns `values` unchanged."""
     found, total, norm = [], 0.0, 0.0
     for value in values:
         if value != value:  # NaN is a gap and stays one
@@ -152,7 +155,7 @@ def _panels(runs: list[Series], names: Sequence[str]) -> tuple[Panel, ...]:
 
 
 def _draw(axis: Any, run: Series, names: tuple[str, ...], smoothing: float, colour: str, several: bool) -> bool:
-    """Draw one run into one panel; return False when it has no data for it."""
+    """Draw the scalars `names` of one run into the panel `axis`; return False when the run has no values of them."""
     for steps in run.resumes:
         axis.axvline(steps, color=colour, alpha=0.4, linestyle=":", linewidth=1)
     label = f"{run.name} " if several else ""

@@ -1,4 +1,4 @@
-"""Reader of the protobuf wire format without schemas: field numbers and their bytes."""
+"""Reader of the protobuf wire format without a schema: it yields field numbers and undecoded values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MOST_FIELDS = 100_000
 
 
 def text_of(value: Any) -> str:
-    """Return a field's text. Raises ValueError if it is a number."""
+    """Return the bytes of a protobuf field decoded as text. Raises ValueError if the field is a number."""
     if not isinstance(value, bytes):
         raise ValueError("a number where a text belongs")
     return value.decode(errors="replace")
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield number and value of each field. Raises ValueError, IndexError if it is no protobuf."""
+    """Yield number and value of each field of a message. Raises ValueError or IndexError if it is no protobuf."""
     if not isinstance(message, bytes):
         raise ValueError("a number where a message belongs")
     at = count = 0
@@ -69,7 +69,7 @@ _TABLE = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """Return the Castagnoli CRC, RFC 3720 appendix B.4."""
+    """Return the CRC-32C (Castagnoli) of `data`, RFC 3720 appendix B.4."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -77,6 +77,6 @@ def crc32c(data: bytes) -> int:
 
 
 def masked_crc(data: bytes) -> int:
-    """Return the rotated CRC that TFRecord files contain."""
+    """Return the CRC-32C of `data` as TFRecord files store it, rotated and with a constant added."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

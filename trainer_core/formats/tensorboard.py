@@ -26,7 +26,7 @@ _PROGRESS_EVERY = 500
 
 
 def record_bytes(data: bytes) -> bytes:
-    """Return one TFRecord: length, its CRC, data, its CRC."""
+    """Return `data` as one TFRecord: its length, a CRC of the length, the data, a CRC of the data."""
     length = struct.pack("<Q", len(data))
     return b"".join([length, struct.pack("<I", masked_crc(length)), data, struct.pack("<I", masked_crc(data))])
 
@@ -40,12 +40,12 @@ def _varint(value: int) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """Return a length-delimited protobuf field."""
+    """Return `data` encoded as the length-delimited protobuf field `number`."""
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
 def event(wall_time: float, step: int, scalars: dict[str, float]) -> bytes:
-    """Return an Event message (tensorboard/compat/proto/event.proto) with one Summary."""
+    """Return an Event message (tensorboard/compat/proto/event.proto) with the values of `scalars`, by their tags."""
     values = b"".join(
         _field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", value)) for name, value in scalars.items()
     )
@@ -53,7 +53,7 @@ def event(wall_time: float, step: int, scalars: dict[str, float]) -> bytes:
 
 
 def tags_of(record: records.Event) -> dict[str, float]:
-    """Return tag and value of every curve's point in one log record; counters are axes, not curves."""
+    """Return the scalars of one log record by TensorBoard tag, without the counters, which are axes, not curves."""
     return {
         name if "/" in name else f"train/{name}": value
         for name, value in scalars(record).items()

@@ -30,12 +30,12 @@ _MOST_ROWS = 200
 
 
 def event_files(folder: Path) -> list[Path]:
-    """Return the event files of one run, the oldest first; each start of its program wrote one."""
+    """Return the event files of one run, the oldest first; the logging program made one at each start."""
     return sorted(path for path in folder.glob(EVENTS) if path.is_file())
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """Return the folder and those below it that TensorBoard treats as runs, by name."""
+    """Return the folders at and below `folder` that hold event files, which TensorBoard treats as runs, by name."""
     return sorted({path.parent for path in folder.rglob(EVENTS) if path.is_file()})
 
 
@@ -58,7 +58,8 @@ def read_folder(folder: Path) -> LoggedRun:
 
 
 def _records(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
-    """Yield complete records; set `run.is_torn` if the last one is incomplete."""
+    """Yield the complete TFRecords in `data`, the content of `path`; set `run.is_torn` if the last one is
+    incomplete."""
     at = 0
     while at < len(data):
         if len(data) - at < _HEAD.size:
@@ -80,7 +81,7 @@ def _records(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
 
 
 def _take(run: LoggedRun, message: bytes) -> None:
-    """Add a row of the scalars in one Event's Summary."""
+    """Add a row to `run` with the scalars of the Event `message`, if it has a Summary."""
     row: dict[str, Any] = {"_step": 0, "_timestamp": 0.0}
     for number, value in fields(message):
         if number == 1:
@@ -96,7 +97,10 @@ def _take(run: LoggedRun, message: bytes) -> None:
 
 
 def _take_value(run: LoggedRun, row: dict[str, Any], value: dict[int, Any]) -> None:
-    """Add one Summary.Value to a row: tag 1, simple_value 2, tensor 8, metadata 9."""
+    """Add the scalar in one Summary.Value to `row`, or its hyperparameters to `run`.
+
+    `value` maps field numbers to values: 1 tag, 2 simple_value, 8 tensor, 9 metadata.
+    """
     tag = text_of(value.get(1, b""))
     if 9 in value:
         run.add_config(_hparams(value[9]))
@@ -144,6 +148,6 @@ def _hparams(metadata: bytes) -> dict[str, Any]:
 
 
 def _table(text: str) -> dict[str, Any]:
-    """Return the rows `|name|value|` of a table, below the two lines of its head."""
+    """Return names and values of the rows `|name|value|` of a Markdown table, below the two lines of its head."""
     rows = (line.strip().strip("|").partition("|") for line in text.splitlines()[2:_MOST_ROWS])
     return {name.strip(): value.strip() for name, _, value in rows if name.strip()}

@@ -127,7 +127,7 @@ def export_clip(
 
 
 class _Pictures:
-    """Pictures of a clip, drawn again at each iteration."""
+    """Iterable over the pictures of a clip as images; each iteration draws them again."""
 
     def __init__(
         self,
@@ -136,7 +136,10 @@ class _Pictures:
         clip: Clip,
         on_progress: Callable[[float], None] = lambda share: None,
     ) -> None:
-        """Show `frames` of `recorded` one after the other."""
+        """Prepare the pictures of `frames` of `recorded`, with the palette and scale of `clip`.
+
+        Iterating reports the share done to `on_progress`.
+        """
         self._recorded, self._frames, self._clip = recorded, frames, clip
         self._on_progress = on_progress
 
@@ -160,14 +163,16 @@ class _Pictures:
 
 
 def chosen_frames(first: int, last: int, speed: float, rate: float) -> list[int]:
-    """Return the frame on the screen at each of the pictures shown at `rate` a second."""
+    """Return the number of the frame for each picture of a clip from `first` to `last` with `rate` pictures a
+    second."""
     step = speed * FRAMES_PER_SECOND / rate
     count = max(1, round((last - first + 1) / step))
     return [min(last, first + int(index * step)) for index in range(count)]
 
 
 def check_clip(out: Path, pictures: _Pictures, rate: float) -> dict[str, Any]:
-    """Reopen the file and check its size, first picture and duration. Raises LabError."""
+    """Reopen the file `out`, check its size, first picture and duration, and return these properties. Raises
+    LabError."""
     shown, first = len(pictures), pictures.image(0)
     if out.is_dir():
         files = sorted(out.glob("*.png"))
@@ -193,7 +198,7 @@ def check_clip(out: Path, pictures: _Pictures, rate: float) -> dict[str, Any]:
 
 
 def _same_picture(out: Path, file: Path, wanted: Image.Image) -> None:
-    """Raise LabError unless the file's first picture is `wanted`; with many colours approximately."""
+    """Raise LabError unless the first picture of `file` is `wanted`, approximately so if it has many colours."""
     with Image.open(file) as image:
         apart = np.abs(np.asarray(image.convert("RGB"), np.int16) - np.asarray(wanted.convert("RGB")))
     # A GIF has 256 colours a picture; four shades are exact in every format.
@@ -233,7 +238,7 @@ def _pngs(out: Path, pictures: _Pictures, rate: float) -> None:
 
 
 def _mp4(out: Path, pictures: _Pictures, rate: float) -> None:
-    """Pipe raw pictures to ffmpeg; when it fails the error shows its last line."""
+    """Encode `pictures` as MP4 by piping them to ffmpeg. Raises LabError with ffmpeg's last line when it fails."""
     ffmpeg = find_ffmpeg()
     if not ffmpeg:
         raise LabError("MP4 needs ffmpeg: install it, or `pip install imageio-ffmpeg`")
@@ -262,7 +267,7 @@ def _mp4(out: Path, pictures: _Pictures, rate: float) -> None:
 
 
 def _probe_mp4(out: Path) -> tuple[tuple[int, int], int]:
-    """Return ((width, height), pictures) as decoded."""
+    """Decode an MP4 file; return ((width, height), number of pictures)."""
     argv = [find_ffmpeg(), "-i", str(out), "-f", "null", "-"]
     said = subprocess.run(argv, capture_output=True, check=False).stderr.decode("utf-8", "replace")
     size = re.search(r"Video:.*?(\d{2,5})x(\d{2,5})", said)

@@ -26,7 +26,7 @@ _PROGRESS_EVERY = 500
 
 
 def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
-    """Write the three files into `out`; yield the share done, return `out`.
+    """Write history.jsonl, config.json and summary.json into `out`; yield the share done, return `out`.
 
     Raises LabError when the run has no curve yet or a file cannot be written.
     """
@@ -55,7 +55,7 @@ def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
 
 
 def history_row(record: records.Event, began: float) -> dict[str, Any]:
-    """Return one point: `_step` is environment steps, `_runtime` seconds since the first point."""
+    """Return a log record as a row of W&B's history: `_step` is environment steps, `_runtime` seconds since `began`."""
     return {
         "_step": getattr(record, "env_steps", 0),
         "_timestamp": record.time,

@@ -47,7 +47,7 @@ def read_file(path: Path) -> LoggedRun:
 
 
 def _messages(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
-    """Yield complete records of the log; set `run.is_torn` if the last one is incomplete."""
+    """Yield the complete records of the LevelDB log `data`; set `run.is_torn` if the last one is incomplete."""
     at, parts = len(HEAD), list[bytes]()
     while at < len(data):
         left = BLOCK_BYTES - at % BLOCK_BYTES
@@ -102,7 +102,10 @@ def _take_run(run: LoggedRun, message: bytes) -> None:
 
 
 def _items(message: bytes, wanted: int) -> dict[str, Any]:
-    """Return names and values of ConfigItems or HistoryItems; a nested name is joined by dots."""
+    """Return names and values of the items in field `wanted` of `message` (ConfigItem or HistoryItem).
+
+    The parts of a nested name are joined by dots.
+    """
     found: dict[str, Any] = {}
     for number, item in fields(message):
         if number != wanted:

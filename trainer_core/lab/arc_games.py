@@ -28,14 +28,14 @@ PYTHONS = ((3, 12), (3, 14))
 EXAMPLE = "http://127.0.0.1:8001"
 """Example address of a server of these games."""
 SIDE = 64
-"""Cells of a grid, in both directions."""
+"""Width and height of a game's grid in cells."""
 PALETTE = (
     0xFFFFFF, 0xCCCCCC, 0x999999, 0x666666, 0x333333, 0x000000, 0xE53AA3, 0xFF7BCC,
     0xF93C31, 0x1E93FF, 0x88D8F1, 0xFFDC00, 0xFF851B, 0x921231, 0x4FCC30, 0xA356D6,
 )  # fmt: skip
 """0xRRGGBB of the colours 0 to 15, as in arc_agi.rendering."""
 RESET, NOTHING, CLICK = 0, -1, 6
-"""Action ids: RESET; none; ACTION6, which takes x and y."""
+"""Ids of ARC actions: RESET; no action; ACTION6, a click that takes x and y."""
 BUTTON_ACTIONS = (5, 7, NOTHING, 1, 2, 3, 4)
 """ARC action of each button of buttons7.v1: A is ACTION5, B is ACTION7, the arrows are ACTION1 to ACTION4; START is
 none. ACTION6 belongs to the mouse."""
@@ -48,7 +48,7 @@ WIN, GAME_OVER = "WIN", "GAME_OVER"
 
 
 class _Metadata(msgspec.Struct):
-    """Fields of metadata.json that are used here; the library reads the others."""
+    """Fields of a game's metadata.json that this program uses; the library reads the others."""
 
     game_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]{4}(-[A-Za-z0-9_.]+)?$")]
     title: str = ""
@@ -57,14 +57,14 @@ class _Metadata(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ArcGameInfo:
-    """One game on this computer."""
+    """Description of one ARC-AGI-3 game on this computer."""
 
     id: str
     """Four letters and digits, without the version."""
     title: str
     folder: Path
     baseline_actions: tuple[int, ...]
-    """Number of actions of each level that its score is measured by; one entry for each level."""
+    """Number of actions that the game's authors needed for each level; a player's score is measured by it."""
 
     @property
     def task(self) -> str:
@@ -72,7 +72,7 @@ class ArcGameInfo:
 
 
 def server_of(task: str) -> str:
-    """Return the address in `arc/ID@ADDRESS`, empty for a local game. Raises ConfigError."""
+    """Return ADDRESS of a task `arc/ID@ADDRESS`, empty for a local game. Raises ConfigError for a bad address."""
     _, _, server = task.partition("@")
     if server:
         check_server(server, ARC_KEY, EXAMPLE)
@@ -84,12 +84,12 @@ def is_arc(task: str) -> bool:
 
 
 def game_folders(home: HomePaths) -> tuple[Path, Path]:
-    """Return the folders that hold games: ours, then the user's."""
+    """Return the two folders that hold games: the shipped one, then the user's."""
     return ASSETS / "arc", home.root / "arc"
 
 
 def list_games(home: HomePaths) -> list[ArcGameInfo]:
-    """Return every readable game, by id; a user's game replaces one of ours."""
+    """Return every readable game, sorted by id; a user's game replaces a shipped one with the same id."""
     found: dict[str, ArcGameInfo] = {}
     for root in game_folders(home):
         for folder in sorted(folders_with(root, METADATA)):

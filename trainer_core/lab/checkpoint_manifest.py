@@ -28,9 +28,9 @@ from trainer_core.wire.spec import NATIVE_ID
 POLICY, TRAINER, MACHINES = "policy.safetensors", "trainer.pt", "machines.bin"
 THUMBNAIL, META = "thumbnail.png", "meta.json"
 MAX_BYTES = {POLICY: 1 << 30, TRAINER: 4 << 30, THUMBNAIL: 1 << 20}
-"""Greatest size that is read of each file; our largest network has 8 MiB of weights."""
+"""Greatest accepted size of each file; our largest network has 8 MiB of weights."""
 MAX_OTHER_BYTES = 64 << 30
-"""Greatest size of the envs' state: 131,072 consoles, not compressed."""
+"""Greatest accepted size of a file with the envs' state: 131,072 consoles, not compressed."""
 Side = Annotated[int, Meta(ge=1, le=1024)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -78,7 +78,7 @@ def merit(one: CheckpointMeta | CheckpointRecord) -> tuple[float, float, float, 
 
 
 def read_meta(folder: Path) -> CheckpointMeta:
-    """Return the manifest. Raises CheckpointError when the folder is no finished checkpoint."""
+    """Return the manifest of the checkpoint in `folder`. Raises CheckpointError when it is no finished checkpoint."""
     path = folder / META
     try:
         meta = msgspec.json.decode(read_regular(path), type=CheckpointMeta)
@@ -92,7 +92,7 @@ def read_meta(folder: Path) -> CheckpointMeta:
 
 
 def read_own_meta(folder: Path) -> CheckpointMeta:
-    """Return the manifest of a checkpoint of ours. Raises CheckpointError for another library's."""
+    """Return the manifest of a checkpoint of our own trainer. Raises CheckpointError for another runner's."""
     meta = read_meta(folder)
     if meta.runner != NATIVE_ID:
         raise CheckpointError(
@@ -124,14 +124,16 @@ def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
 
 
 def policy_files(meta: CheckpointMeta) -> tuple[str, ...]:
-    """Return the files needed to play: our weights, or whatever another runner wrote."""
+    """Return the names of the checkpoint's files needed to play: our trainer's weights, or all files of another
+    runner."""
     if POLICY in meta.files:
         return (POLICY,)
     return tuple(name for name in meta.files if name != THUMBNAIL and not is_machines(name))
 
 
 def is_machines(name: str) -> bool:
-    """Return whether a file holds envs' state: `machines.bin`, and `machines-N.bin` of further ranks."""
+    """Return whether `name` is that of a file with the envs' state: `machines.bin`, or `machines-N.bin` of another
+    rank."""
     return re.fullmatch(r"machines(-\d+)?\.bin", name) is not None
 
 

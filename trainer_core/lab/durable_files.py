@@ -58,13 +58,13 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename within one folder, and sync the folder."""
+    """Rename `source` to `target` in the same folder, and sync the folder."""
     source.replace(target)
     sync_folder(target.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to the disk."""
+    """Sync a folder's list of files to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

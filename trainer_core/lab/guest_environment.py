@@ -1,4 +1,4 @@
-"""Virtual environment of a runner below the home, installed on request, completely or not at all.
+"""Virtual environment of a runner of another library, below the home; installed on request, completely or not at all.
 
     <home>/envs/<runner>/            the environment
                          dmglab/     links to our packages, on its path by one .pth file
@@ -92,12 +92,12 @@ LEASH = "trainer_core.wire.process_guard"
 NEEDED_BYTES, NEEDED_WITHOUT_TORCH = 3 << 30, 1 << 30
 
 Tell = Callable[[float, str], None]
-"""Type of `tell(share, words)`, which reports the progress of an installation, 0 to 1."""
+"""Type of `tell(share, words)`, which reports progress: share done, from 0 to 1, and the present step in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerEnvironment:
-    """Environment of one runner: its folder and the packages that belong in it."""
+    """Virtual environment of one runner: its folder and the packages that belong in it."""
 
     runner: str
     modules: tuple[str, ...]
@@ -107,7 +107,7 @@ class RunnerEnvironment:
     torch: bool = True
     """True if torch is installed first."""
     pins: Path | None = None
-    """Requirements file with hashes; None = that of our runner of this id."""
+    """Requirements file with hashes; None = the file of our own runner with this id."""
     linked: tuple[Path, ...] = ()
     """Packages that are linked besides ours: a plug-in's own."""
 
@@ -133,7 +133,8 @@ class RunnerEnvironment:
         return self.python.exists()
 
     def stale(self) -> str:
-        """Return why the environment must be installed again; empty when it matches this version."""
+        """Return the reason why the environment must be installed again; empty when it fits this version of the
+        program."""
         path = self.folder / ENVIRONMENT
         try:
             require_own_environment(self.python)
@@ -151,7 +152,10 @@ class RunnerEnvironment:
         return ""
 
     def probe(self) -> dict[str, Any]:
-        """Return the answer of the environment's interpreter within `PROBE_PATIENCE_S`. Raises LabError."""
+        """Start the environment's interpreter and return the versions that it reports.
+
+        Raises LabError if it fails, or takes more than `PROBE_PATIENCE_S`.
+        """
         require_own_environment(self.python)
         said = ""
         try:
@@ -174,7 +178,10 @@ class RunnerEnvironment:
             raise LabError(f"{self.python}: {last}; {self.advice}") from None
 
     def check(self) -> dict[str, Any]:
-        """Return the versions of its Python and modules. Raises LabError naming the fault and the repairing command."""
+        """Return the versions of the environment's Python and modules.
+
+        Raises LabError naming the fault and the command that repairs it.
+        """
         if not self.exists:
             raise LabError(f"{self.runner} has no environment at {self.folder}; {self.advice}")
         if reason := self.stale():
@@ -187,7 +194,7 @@ class RunnerEnvironment:
 
     @property
     def needed_bytes(self) -> int:
-        """Bytes of free disk space needed for an installation."""
+        """Bytes of free disk space that an installation of this environment needs."""
         return NEEDED_BYTES if self.torch else NEEDED_WITHOUT_TORCH
 
     @property
@@ -309,7 +316,7 @@ class RunnerEnvironment:
 
 
 class OurEnvironment(RunnerEnvironment):
-    """Environment of DMG Lab itself, for a runner that needs no other."""
+    """Environment in which DMG Lab itself runs, for a runner that needs no other; it is never installed or removed."""
 
     @property
     def folder(self) -> Path:
@@ -401,7 +408,8 @@ def wants_cpu_torch() -> bool:
 
 
 def _link_packages(environment: Path, more: tuple[Path, ...]) -> None:
-    """Put our packages and `more`, and nothing beside them, on the environment's path."""
+    """Link our packages and those of `more` into the environment, so that its Python imports them and nothing beside
+    them."""
     shelf = environment / "dmglab"
     shelf.mkdir()
     for package in (PACKAGES / "trainer_core", PACKAGES / "emulator", *more):
@@ -466,7 +474,7 @@ REASONS = (
 
 
 def explain(said: list[str], argv: list[str]) -> str:
-    """Return one line that explains a failed tool."""
+    """Return one line that explains the failure of the command `argv`, from the lines `said` that it printed."""
     text = "\n".join(said)
     errors = [line for line in said if line.startswith("ERROR:")]
     for sign, words in REASONS:
@@ -478,7 +486,10 @@ def explain(said: list[str], argv: list[str]) -> str:
 
 
 def _counter(tell: Tell, low: float, high: float, count: int) -> Callable[[str], None]:
-    """Return a callback that reports pip's lines as progress from `low` to `high`, for about `count` packages."""
+    """Return a callback for each line that pip prints; it reports progress to `tell`.
+
+    The share rises from `low` to `high` as about `count` packages are fetched and unpacked.
+    """
     seen = 0
 
     def on_line(line: str) -> None:

@@ -45,7 +45,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def is_task_id(text: str) -> bool:
-    """Return whether `text` names a folder below a root of tasks, and nothing outside it."""
+    """Return whether `text` can be a task's id: a relative path that stays below the folder of tasks."""
     return len(text) <= 200 and _ID.fullmatch(text) is not None
 
 
@@ -60,12 +60,13 @@ def is_sha256(text: str) -> bool:
 
 @cache
 def _fields(kind: type) -> dict[str, Any]:
-    """Return the type by key, cached: msgspec evaluates the annotations at each call."""
+    """Return the type of each field of `kind` by its key, cached: msgspec evaluates the annotations at each call."""
     return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
 
 
 def refuse_unknown_keys(path: Path, raw: dict[str, Any], kind: type, table: str = "") -> None:
-    """Raise TaskError for a key of `raw` that is no field of `kind`, suggesting the nearest."""
+    """Raise TaskError for a key of `raw`, read from `path`, that is no field of `kind`; it suggests the nearest
+    field."""
     fields = _fields(kind)
     for key, value in raw.items():
         if key not in fields:
@@ -79,7 +80,7 @@ def refuse_unknown_keys(path: Path, raw: dict[str, Any], kind: type, table: str 
 
 
 def refuse_long_keys(path: Path, data: bytes) -> None:
-    """Raise TaskError for a key of so many parts that parsing it could take seconds."""
+    """Raise TaskError if the TOML `data` has a dotted key of so many parts that parsing it could take seconds."""
     if _LONG_KEY.search(data):
         raise TaskError(f"{path}: a key of more than {MOST_PARTS} parts: no task manifest")
 

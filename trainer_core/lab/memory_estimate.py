@@ -31,17 +31,17 @@ SAMPLE_BYTES = 160
 REMEMBERED_BYTES = 256 * (16 + 9)
 """Bytes of the press history of a console with marked observations, and of its comparison with a picture."""
 ACTING_BYTES = {"small": (25_760, 11_520), "nature": (136_064, 41_344)}
-"""Bytes of acting by matrix products: columns and values of a picture, and the further bytes of each plane."""
+"""Bytes per picture of a forward pass by matrix products, by network: a fixed part, and one for each stacked plane."""
 LEARNING_BYTES = {"small": 22_432, "nature": 90_960}
-"""Bytes of a picture's gradients when learning by matrix products."""
+"""Bytes per picture of the gradients in a backward pass by matrix products, by network."""
 ACTING_CHUNK = 8192
-"""Pictures in one pass of acting: more take memory and save no time."""
+"""Greatest number of pictures in one forward pass while acting: more take memory and save no time."""
 
 
 def check_memory(
     config: RunConfig, available: int | None, home: HomePaths, tasks: Iterable[Task] | None = None
 ) -> Check:
-    """Return the check of the run's memory against `available` bytes on its device, None = unknown.
+    """Check that the run's estimated memory fits into `available` bytes of its device, None = unknown.
 
     `tasks` are the run's tasks; None = find them.
     """
@@ -83,7 +83,7 @@ def available_for(device: str, found: Found) -> int | None:
 
 
 def device_number(device: str) -> int:
-    """Return 1 for cuda:1, 0 for cuda."""
+    """Return the number of a device's name: 1 for cuda:1, 0 for cuda."""
     digits = device.partition(":")[2]
     return int(digits) if digits.isdigit() else 0
 
@@ -101,7 +101,7 @@ def cartridge_ram(task: Task, home: HomePaths) -> int:
 def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None) -> int:
     """Return the estimated bytes of consoles, rollout and one minibatch's activations.
 
-    `ram` is the RAM of each cartridge in bytes.
+    `ram` is the RAM of each cartridge in bytes; `num_envs` replaces that of `config`.
     """
     envs = config.num_envs if num_envs is None else num_envs
     console = CONSOLE_BYTES + max(0, ram - INCLUDED_RAM_BYTES)
@@ -114,7 +114,8 @@ def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None
 
 
 def network_bytes(config: RunConfig, envs: int, minibatch: int) -> int:
-    """Return the estimated bytes of one forward and backward pass of the network."""
+    """Return the estimated bytes of the network's passes: forward for `envs` consoles, both ways for `minibatch`
+    pictures."""
     kind = "nature" if config.policy == "auto" else config.policy
     if config.device == "cpu" or config.algo != "ppo" or kind not in ACTING_BYTES:
         # A Nature CNN keeps about 12 float32 activations per input pixel for its backward pass.

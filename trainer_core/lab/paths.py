@@ -17,7 +17,7 @@ from trainer_core.wire.environment import chosen_home
 _ROOT = Path(__file__).resolve().parents[2]
 """Folder that holds our packages: the checkout, or `dmglab` when installed (setup.py)."""
 CHECKOUT = _ROOT if (_ROOT / "pyproject.toml").is_file() else None
-"""The checkout; None when installed."""
+"""Root folder of the checkout; None when installed."""
 ASSETS = _ROOT / "assets" if CHECKOUT else _ROOT / "dmglab_assets"
 """Folder of shipped games, tasks and icons; setup.py sets its name in the wheel."""
 
@@ -28,7 +28,8 @@ def shipped_file(path: str) -> Path:
 
 
 def default_home() -> Path:
-    """Return DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for data."""
+    """Return the default home: DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for user
+    data."""
     if chosen := chosen_home():
         return Path(chosen).expanduser().resolve()
     if CHECKOUT:
@@ -46,7 +47,7 @@ def child_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class HomePaths:
-    """Paths of one home: its runs, their index, the user's own tasks and registered ROMs."""
+    """Paths of one home, the folder of a user's data: runs, their index, the user's own tasks, registered ROMs."""
 
     root: Path
 
@@ -85,7 +86,7 @@ class HomePaths:
 
     @property
     def runs_cache(self) -> Path:
-        """SQLite database; rebuilt from the index and the logs if missing."""
+        """SQLite database of all runs for queries; rebuilt from the index and the logs if missing."""
         return self.root / "training" / "runs.sqlite"
 
     @property
@@ -110,7 +111,7 @@ class HomePaths:
 
 @dataclass(frozen=True, slots=True)
 class RunPaths:
-    """Paths of one run directory."""
+    """Paths of the files in one run's directory."""
 
     root: Path
 
@@ -161,7 +162,7 @@ class RunPaths:
         return self.root / "frames.bin"
 
     def checkpoint(self, env_steps: int) -> Path:
-        """Return the folder of a checkpoint, zero-padded, so that names sort as numbers do."""
+        """Return the folder of the checkpoint at `env_steps`, zero-padded, so that names sort as numbers do."""
         return self.checkpoints / f"{env_steps:012d}"
 
 

@@ -13,12 +13,12 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
 
 WISHES = ("gamma", "stack_k")
-"""Options that a task may suggest: see `trainer_core.lab.tasks.Training`."""
+"""Fields of RunConfig for which a task's manifest may suggest a value (`trainer_core.lab.tasks.Training`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One set of defaults: `fields` differ from RunConfig's own; `why` names a source for each."""
+    """Set of defaults for RunConfig: `fields` are those that differ from its own, `why` gives the source of each."""
 
     title: str
     summary: str
@@ -98,10 +98,10 @@ def preset_config(name: str) -> RunConfig:
 
 
 def wishes_of(task: str, config: RunConfig, home: HomePaths) -> dict[str, Any]:
-    """Return the fields of `config` that a task suggests otherwise, with its values.
+    """Return the training options for which a task's manifest suggests other values than `config`, with these values.
 
-    Of several tasks the greatest value counts. A task that cannot be read suggests nothing; opening it reports the
-    error. `stack_k` is left out for a warm start, since its weights fix it.
+    If `task` lists several tasks, the greatest value counts. A task that cannot be read suggests nothing; opening it
+    reports the error. `stack_k` is left out for a warm start, since its weights fix it.
     """
     try:
         names = split_tasks(expand_tasks(task, home) if is_list(task) else task)
@@ -119,11 +119,11 @@ def wishes_of(task: str, config: RunConfig, home: HomePaths) -> dict[str, Any]:
 
 
 def default_config(task: str, device: str, home: HomePaths, warm_start: str = "") -> RunConfig:
-    """Return what a run has where nobody names another value: the device's preset, then the task's own."""
+    """Return the default configuration of a run: the device's preset, changed by the options that the task suggests."""
     preset = dataclasses.replace(preset_config(suggest_preset(device)), task=task, device=device, warm_start=warm_start)
     return dataclasses.replace(preset, **wishes_of(task, preset, home))
 
 
 def suggest_preset(device: str) -> str:
-    """Return the preset to use for a device by default."""
+    """Return the name of the default preset for a device: laptop for cpu, else gpu."""
     return "laptop" if device == "cpu" else "gpu"

@@ -36,7 +36,7 @@ WIDTH, HEIGHT = 160, 144
 PICTURE_BYTES = WIDTH * HEIGHT // 4
 FRAMES_PER_SECOND = 4194304 / 70224
 MAX_FRAMES = 36_000
-"""Ten minutes; the pictures take 207 MB."""
+"""Greatest number of frames of a recording: ten minutes, whose pictures take 207 MB."""
 PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
     "pictures.bin",
     "buttons.bin",
@@ -45,7 +45,7 @@ PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
     "recording.json",
 )
 MAX_SIDE = 1024
-"""Pixels; a picture of another environment may be larger than a Game Boy's."""
+"""Greatest width and height in pixels; pictures of other environments may be larger than a Game Boy's."""
 _LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
 
 
@@ -56,7 +56,7 @@ FileNameOrNone = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,10
 
 
 class Jump(msgspec.Struct, kw_only=True, frozen=True):
-    """Change of the game's state before a frame: an episode began, a state was loaded."""
+    """Change of the game's state between two frames that no button caused: an episode began, or a state was loaded."""
 
     frame: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     """First frame that follows from `state`."""
@@ -85,7 +85,7 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     width: Annotated[int, Meta(ge=1, le=MAX_SIDE)] = WIDTH
     height: Annotated[int, Meta(ge=1, le=MAX_SIDE)] = HEIGHT
     format: Literal["shades", "rgb888"] = "shades"
-    """Four shades a byte, or three bytes a pixel."""
+    """Format of pictures.bin: shades, four pixels a byte, or rgb888, three bytes a pixel."""
     pictures: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
     """Number of pictures in shown.bin; 0 = one a frame, without that file."""
     source: str = ""
@@ -113,7 +113,7 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
-    """One agent step. Frames of an unfinished step have no line."""
+    """Line of steps.jsonl: one agent step. Frames of an unfinished step have no line."""
 
     step: Annotated[int, Meta(ge=1, le=2**31)]
     """Number of the step in its episode, from 1."""
@@ -122,7 +122,7 @@ class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
     last_frame: int
     """Last frame, whose picture was scored."""
     action: Annotated[int, Meta(ge=-1, lt=len(ALL_ACTIONS))] = -1
-    """Index into buttons7.v1, -1 none."""
+    """Number of the action in its codec (wire/buttons.py), -1 none."""
     reward: float = 0.0
     dist: float = 0.0
     success: bool = False
@@ -135,7 +135,7 @@ class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class _EndedStep(msgspec.Struct, frozen=True):
-    """Frame of a step in the old format, without its first and last one."""
+    """Step in the old format of steps.jsonl, which has no `first_frame` and `last_frame`."""
 
     frame: Annotated[int, Meta(ge=0, le=MAX_FRAMES)]
     """Number of frames at the end of the step: its last frame plus 1."""
@@ -152,7 +152,7 @@ def write_recording(folder: Path, recording: Recording) -> None:
 
 
 def read_recording(folder: Path) -> Recording:
-    """Return the manifest. Raises ProtocolError when the recording is unfinished or its files are cut short."""
+    """Return the manifest of a recording. Raises ProtocolError when it is unfinished or its files are cut short."""
     path = folder / MANIFEST
     try:
         recording = msgspec.json.decode(read_regular(path), type=Recording)
@@ -173,7 +173,10 @@ def read_recording(folder: Path) -> Recording:
 
 
 def read_shown(folder: Path, recording: Recording) -> array[int] | None:
-    """Return the first frame of each picture; None if each frame has its own. Raises ProtocolError."""
+    """Return, for each picture, the first frame that shows it; None if each frame has a picture of its own.
+
+    Raises ProtocolError for a file that does not fit the manifest.
+    """
     if not recording.pictures:
         return None
     path = folder / SHOWN
@@ -193,7 +196,8 @@ def read_shown(folder: Path, recording: Recording) -> array[int] | None:
 
 
 def read_buttons(folder: Path, recording: Recording) -> bytes:
-    """Return one joypad mask per frame. Raises ProtocolError."""
+    """Return the joypad mask of each frame, one byte each. Raises ProtocolError for a file that does not fit the
+    manifest."""
     try:
         return read_regular(folder / BUTTONS, recording.frames)
     except OSError as error:
@@ -206,12 +210,12 @@ def _size_of(path: Path) -> int:
 
 
 def encode_step(step: RecordedStep) -> bytes:
-    """Return one line of steps.jsonl, newline included."""
+    """Return `step` as one line of steps.jsonl, newline included."""
     return msgspec.json.encode(step) + b"\n"
 
 
 def read_steps(folder: Path, recording: Recording) -> list[RecordedStep]:
-    """Return the steps in order; none if the recording has no file of them.
+    """Return the agent steps of a recording in order; none if it has no steps.jsonl.
 
     Raises ProtocolError naming the line that is no step of `recording`.
     """
@@ -241,7 +245,7 @@ def read_steps(folder: Path, recording: Recording) -> list[RecordedStep]:
 
 
 def _decode_step(line: bytes, begun: int) -> RecordedStep:
-    """Return the step in a line of either format; in the old one it begins at `begun`."""
+    """Return the step in a line of steps.jsonl; one in the old format begins at frame `begun`."""
     if b'"first_frame"' in line:
         return msgspec.json.decode(line, type=RecordedStep)
     ended = msgspec.json.decode(line, type=_EndedStep).frame
@@ -266,7 +270,8 @@ def list_recordings(root: Path) -> list[Path]:
 
 
 def pack_picture(shades: bytes) -> bytes:
-    """Pack shades, one a byte and a multiple of 4 of them, 4 to a byte, leftmost in the low bits."""
+    """Return `shades`, one a byte, packed 4 to a byte, the leftmost in the low bits; their number is a multiple of
+    4."""
     # One large number for every fourth pixel: four shifts pack the whole picture.
     quarters = (int.from_bytes(shades[pixel::4]) << 2 * pixel for pixel in range(4))
     return sum(quarters).to_bytes(len(shades) // 4)

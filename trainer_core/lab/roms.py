@@ -41,7 +41,7 @@ MAX_BYTES = 64 << 20
 
 
 class RegisteredRom(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """Facts of one ROM at the time when it was added."""
+    """Entry of roms.json: facts about one ROM when it was added."""
 
     path: str
     """Absolute path; a relative one, written by hand, is relative to the folder of roms.json."""
@@ -100,7 +100,7 @@ def registered_roms(home: HomePaths) -> dict[str, RegisteredRom]:
 
 
 def read_register(home: HomePaths) -> Register:
-    """Read roms.json entry by entry, so that an invalid entry does not hide valid ones.
+    """Return the content of roms.json, read entry by entry, so that an invalid entry does not hide valid ones.
 
     Raises TaskError for a file that is no register at all.
     """
@@ -124,7 +124,10 @@ def read_register(home: HomePaths) -> Register:
 
 
 def _entry(folder: Path, sha256: str, raw: msgspec.Raw) -> RegisteredRom:
-    """Return the ROM of one entry. Raises TaskError, BAD_JSON for an invalid entry."""
+    """Return the ROM that one entry of roms.json describes.
+
+    `folder` is that of roms.json, `raw` the entry's JSON. Raises TaskError or BAD_JSON for an invalid entry.
+    """
     said = msgspec.json.decode(raw, type=RegisteredRom | str)
     rom = RegisteredRom(path=said) if isinstance(said, str) else said
     if not is_sha256(sha256):
@@ -144,7 +147,7 @@ def _entry(folder: Path, sha256: str, raw: msgspec.Raw) -> RegisteredRom:
 
 
 def rom_path(task: Task, home: HomePaths) -> Path:
-    """Return the path at which a task's ROM is registered. Raises TaskError when it is not registered."""
+    """Return the registered path of a task's ROM. Raises TaskError when it is not registered."""
     if task.rom_path is not None:
         return task.rom_path
     wanted = task.manifest.rom.sha256
@@ -196,7 +199,7 @@ def shipped_roms() -> list[Path]:
 
 
 HASH_DIGITS = 6
-"""Least number of digits of an abbreviated hash."""
+"""Least number of digits by which a user may abbreviate a hash."""
 
 
 class KnownRom(msgspec.Struct, frozen=True):
@@ -207,12 +210,12 @@ class KnownRom(msgspec.Struct, frozen=True):
     title: str = ""
 
     def names(self) -> tuple[str, ...]:
-        """Return the names that a user may give it, in lower case."""
+        """Return the names by which a user may call this ROM, in lower case."""
         return tuple(n.lower() for n in (self.path.name, self.path.stem, self.title) if n)
 
 
 def known_roms(home: HomePaths) -> list[KnownRom]:
-    """Return the registered ROMs, then ours. Raises TaskError for an unreadable register."""
+    """Return the registered ROMs, then the shipped games. Raises TaskError for an unreadable register."""
     registered = [KnownRom(Path(rom.path), sha256, rom.title.strip()) for sha256, rom in registered_roms(home).items()]
     places = {rom.path for rom in registered}
     return [*registered, *(KnownRom(path) for path in shipped_roms() if path not in places)]
@@ -243,7 +246,10 @@ def named_rom(text: str, home: HomePaths) -> Path:
 
 
 def fitting(text: str, roms: list[KnownRom]) -> list[KnownRom]:
-    """Return the ROMs that `text` names: whole names before beginnings, names before hashes."""
+    """Return those of `roms` that `text` names.
+
+    They are the ROMs with this name; if there are none, those whose name begins so; else those whose hash does.
+    """
     wanted = text.strip().lower()
     if not wanted:
         return []
@@ -256,7 +262,8 @@ def fitting(text: str, roms: list[KnownRom]) -> list[KnownRom]:
 
 
 class Stage(msgspec.Struct, kw_only=True, frozen=True):
-    """Description of one task to make: the states to save and the picture to capture."""
+    """Description of one task that a user can make of a profile's game: the start states to save, the goal to
+    capture."""
 
     id: str
     title: str
@@ -268,7 +275,7 @@ class Profile(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=T
     id: str
     title: str
     sha1: str
-    """SHA-1 as published by `source`."""
+    """SHA-1 of the ROM as published by `source`."""
     source: str
     verified: bool
     """True if we compared the hash with a cartridge of our own."""
@@ -276,7 +283,7 @@ class Profile(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=T
 
 
 def load_profiles(root: Path = ASSETS / "profiles") -> list[Profile]:
-    """Return every shipped profile, by id. Raises TaskError for one that cannot be read."""
+    """Return the shipped profiles of commercial games, sorted by id. Raises TaskError for one that cannot be read."""
     found = []
     for path in sorted(root.glob("*.toml")):
         try:
@@ -294,7 +301,8 @@ MOST_LOOKED_AT = 5000
 
 
 def rom_in(folder: Path) -> Path | None:
-    """Return the first ROM of a folder of games; None if the folder holds something else."""
+    """Return the first ROM in a folder of games; None if there is none, or the folder holds JSON, such as a
+    recording."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in itertools.islice(entries, MOST_LOOKED_AT))

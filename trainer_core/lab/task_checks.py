@@ -21,12 +21,13 @@ PICK_ANOTHER = "Pick another task, or restore the file that is named"
 
 
 def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
-    """Check one task, or several that one policy learns in one batch of `num_envs` consoles."""
+    """Check that the task or the list of tasks `text` can be trained in one batch of `num_envs` consoles."""
     return find_checked_tasks(text, home, num_envs)[0]
 
 
 def find_checked_tasks(text: str, home: HomePaths, num_envs: int) -> tuple[Check, dict[str, Task]]:
-    """Return the check and the checked tasks by name, as `game_tasks` does; no tasks if it failed."""
+    """Check tasks like `check_tasks`; return the check, and the tasks by name as `game_tasks` does, none if it
+    failed."""
     if not is_list(text):
         return _find_one(text, home)
     try:
@@ -59,14 +60,18 @@ def _failed(detail: str, fix: str, **remedy: Any) -> Check:
 
 
 def _mixable(task_id: str, home: HomePaths) -> Task:
-    """Return a task for a batch of several. Raises ConfigError unless it is a Game Boy task with a folder."""
+    """Return a task that can be trained beside others. Raises ConfigError unless it is a Game Boy task with a
+    folder."""
     if task_id in BUILT_IN_TASKS or is_arc(task_id):
         raise ConfigError(f"{task_id} is no Game Boy: it trains alone, not beside other tasks")
     return find_task(task_id, home)
 
 
 def _difference(first: Task, other: Task) -> str:
-    """Return the difference that keeps two tasks out of one batch, "" for none: a step is one launch for all."""
+    """Return a text on the first difference because of which two tasks cannot share a batch; "" if they can.
+
+    All consoles of a batch step in one launch, so buttons, frames per step and observation must be equal.
+    """
     a, b = first.manifest, other.manifest
     for name, mine, theirs in (
         ("buttons", a.codec.id, b.codec.id),
@@ -80,7 +85,7 @@ def _difference(first: Task, other: Task) -> str:
 
 
 def check_task(task_id: str, home: HomePaths) -> Check:
-    """Check a task that trains alone."""
+    """Check the files of a task that is the only one of its run."""
     if is_several(task_id):
         return _failed(f"{task_id[:200]}: this takes one task", "Name one; DMG Lab's own trainer takes several")
     return _find_one(task_id, home)[0]
@@ -112,7 +117,7 @@ def _check_files(task: Task, home: HomePaths) -> Check:
 
 
 def check_guest_task(task_id: str, home: HomePaths) -> Check:
-    """Check the task of another library's trainer, whose networks have the seven buttons."""
+    """Check the task of a run of another library's trainer, whose networks have seven actions."""
     if is_several(task_id):
         return check_task(task_id, home)
     check, tasks = _find_one(task_id, home)
@@ -125,7 +130,7 @@ def check_guest_task(task_id: str, home: HomePaths) -> Check:
 
 
 def _check_arc(task_id: str, home: HomePaths) -> Check:
-    """Check the game, and the environment with the library that runs it."""
+    """Check an ARC-AGI-3 task: its game, and the environment of the library that runs it."""
     try:
         game = find_game(task_id, home)
     except TaskError as error:
@@ -152,7 +157,7 @@ def check_warm_start(folder: str) -> Check:
 
 
 def check_algorithm(config: RunConfig) -> Check | None:
-    """Return a warning if this run will most likely learn nothing, else None."""
+    """Return a warning if the configured algorithm is known not to learn on a Game Boy, else None."""
     caution = find_algorithm(config.algo).caution
     if not caution or set(split_tasks(config.task)) <= set(BUILT_IN_TASKS):
         return None

@@ -19,12 +19,12 @@ MOST_TASKS = 64
 
 
 def split_tasks(text: str) -> tuple[str, ...]:
-    """Return the ids in `text`."""
+    """Return the task ids in the comma-separated list `text`."""
     return tuple(part.strip() for part in text.split(SEPARATOR))
 
 
 def game_tasks(text: str, home: HomePaths) -> dict[str, Task]:
-    """Return the tasks in `text` that play a Game Boy, by their names in it.
+    """Return the tasks in the list `text` that run on a Game Boy, by their ids in it.
 
     Built-in tasks and ARC-AGI-3 games have no `Task` and are left out. Raises TaskError.
     """
@@ -37,18 +37,19 @@ def is_several(text: str) -> bool:
 
 
 def is_list(text: str) -> bool:
-    """Return whether `expand_tasks` applies: several names, or a pattern."""
+    """Return whether `text` is a list of several names or a pattern, so that `expand_tasks` applies."""
     return SEPARATOR in text or "*" in text
 
 
 def one_of(text: str, wanted: str = "") -> str:
-    """Return the task to play of those in `text`: `wanted` if it is among them, else the first."""
+    """Return one task of the list `text`: `wanted` if it is in the list, else the first."""
     tasks = split_tasks(text)
     return wanted if wanted in tasks else tasks[0]
 
 
 def short_task(text: str) -> str:
-    """Return a short name for display: the last part of one name or two, the number of more."""
+    """Return a short text for display: the last parts of one or two task ids, or the number of tasks if there are
+    more."""
     tasks = split_tasks(text)
     if len(tasks) > 2:
         return f"{len(tasks)} tasks"
@@ -56,7 +57,7 @@ def short_task(text: str) -> str:
 
 
 def envs_of(number: int, count: int) -> slice:
-    """Return the envs that play task `number` of `count`."""
+    """Return the slice of envs that play task `number`, from 0, of `count` tasks."""
     return slice(number, None, count)
 
 

@@ -57,7 +57,7 @@ class Codec(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def masks(self) -> tuple[int, ...]:
-        """Joypad masks of the actions."""
+        """Joypad mask of each action."""
         return ALL_MASKS[: len(self.actions)]
 
 
@@ -72,10 +72,13 @@ class Starts(msgspec.Struct, kw_only=True, frozen=True):
     count: int
     sha256: str
     heldout: int = 0
-    """Number of states, the last of `count`, that are for evaluation only."""
+    """Number of states for evaluation only; they are the last of `count`."""
 
     def indices(self, held_out: bool) -> range:
-        """Return the states to validate on, or to train on; a task without held-out states has one set."""
+        """Return the indices of the start states to validate on (`held_out`) or to train on.
+
+        A task without held-out states uses all states for both.
+        """
         split = self.count - self.heldout
         return range(split, self.count) if held_out and self.heldout else range(split)
 
@@ -126,7 +129,7 @@ class Reward(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Training(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """Options of a run that the task suggests in place of the defaults."""
+    """Training options that the task suggests in place of a preset's; None suggests nothing."""
 
     gamma: float | None = None
     stack_k: int | None = None
@@ -151,7 +154,7 @@ class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A manifest and the folder it was read from."""
+    """Task: its manifest and the folder that it was read from."""
 
     folder: Path
     manifest: TaskManifest
@@ -182,7 +185,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def load_task(folder: Path) -> Task:
-    """Read `folder/task.toml`. Raises TaskError that names the file and the field."""
+    """Return the task in `folder/task.toml`. Raises TaskError that names the file and the field."""
     path = folder / "task.toml"
     try:
         return Task(folder, _manifest(path, read_regular(path, MAX_MANIFEST_BYTES)))
@@ -200,7 +203,7 @@ def load_task(folder: Path) -> Task:
 
 @functools.lru_cache(maxsize=256)
 def _manifest(path: Path, data: bytes) -> TaskManifest:
-    """Return the manifest in `data`, cached: lists of tasks are read again and again."""
+    """Return the manifest in `data`, the content of `path`; cached, since the app often reads all tasks again."""
     refuse_long_keys(path, data)
     raw = tomllib.loads(data.decode())
     refuse_unknown_keys(path, raw, TaskManifest)
@@ -210,7 +213,7 @@ def _manifest(path: Path, data: bytes) -> TaskManifest:
 
 
 def find_task(task_id: str, home: HomePaths) -> Task:
-    """Return the task of that id in the home or among the shipped ones, or of that folder.
+    """Return the task whose id, among the home's and the shipped ones, or whose folder is `task_id`.
 
     Raises TaskError for an invalid task, an id that differs from its folder, and an unknown task.
     """
@@ -227,7 +230,7 @@ def find_task(task_id: str, home: HomePaths) -> Task:
 
 
 def known_task(task_id: str, home: HomePaths) -> Task | None:
-    """Return the task of that id or folder, or None if there is none, without reading all the others."""
+    """Return the task with that id or folder, or None if there is none; other tasks are not read."""
     for root in task_roots(home):
         # An id is a relative path without "..": any other text is a folder, or unknown.
         if is_task_id(task_id) and (root / task_id / "task.toml").is_file():
@@ -248,12 +251,12 @@ def list_tasks(home: HomePaths) -> list[Task]:
 
 
 def broken_tasks(home: HomePaths) -> dict[str, str]:
-    """Return, by folder, the reason why a task cannot be read, for every such task."""
+    """Return the reason for each task that cannot be read, by its folder."""
     return dict(found for found in _scan(home) if not isinstance(found, Task))
 
 
 def _scan(home: HomePaths) -> Iterator[Task | tuple[str, str]]:
-    """Yield each task below the roots, or its folder and the reason why it cannot be read."""
+    """Yield each shipped task and each of the home: the Task, or its folder and the reason why it cannot be read."""
     for root in reversed(task_roots(home)):
         for folder in sorted(folders_with(root, "task.toml")):
             try:
@@ -277,7 +280,7 @@ def task_roots(home: HomePaths) -> tuple[Path, ...]:
 
 
 def verify_file(path: Path, sha256: str, what: str) -> None:
-    """Raise TaskError unless the file exists and has that hash."""
+    """Raise TaskError, calling the file `what`, unless it exists and has that SHA-256."""
     try:
         found = hashlib.sha256(read_regular(path, MAX_TASK_FILE_BYTES)).hexdigest()
     except OSError as error:

@@ -24,7 +24,7 @@ _BATCH = re.compile(r"(train|val)_step_(\d+)_epoch_\d+")
 
 @dataclass(frozen=True, slots=True, order=True)
 class EpisodeBatch:
-    """Episodes that were written at one training step."""
+    """Folder of the text episodes that were written at one training step."""
 
     step: int
     mode: str
@@ -54,7 +54,7 @@ def batches(run_dir: Path) -> list[EpisodeBatch]:
 
 
 def read_batch(batch: EpisodeBatch) -> list[TextEpisode]:
-    """Return up to `MOST_SHOWN` of its episodes, by name; invalid files are left out."""
+    """Return up to `MOST_SHOWN` episodes of a batch, sorted by file name; invalid files are left out."""
     paths = islice(sorted(batch.folder.glob("episode_*.json")), MOST_SHOWN)
     return [episode for path in paths if (episode := read_episode(path)) is not None]
 

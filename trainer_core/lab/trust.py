@@ -23,7 +23,7 @@ ENVIRONMENTS, ENVIRONMENT = "envs", "environment.json"
 
 
 def trusted_list() -> Path:
-    """Return the path of the list: one SHA-256 a line, append-only."""
+    """Return the path of the list of trusted files, which has one SHA-256 a line."""
     return platformdirs.user_state_path("dmglab", appauthor=False) / "trusted_files"
 
 
@@ -35,7 +35,7 @@ def is_trusted(sha256: str) -> bool:
 
 
 def trust(sha256: str) -> None:
-    """Add a hash to the list. Raises OSError."""
+    """Add a hash to the list of trusted files. Raises OSError."""
     if is_trusted(sha256):
         return
     path = trusted_list()
@@ -48,7 +48,7 @@ def trust(sha256: str) -> None:
 
 
 def require_trust(path: Path, library: str) -> None:
-    """Raise CheckpointError, naming the command to trust it, unless a file or folder is trusted."""
+    """Raise CheckpointError, naming the command to trust it, unless the user trusts the file or folder `path`."""
     sha256 = sha256_of(path)
     if not is_trusted(sha256):
         raise CheckpointError(
@@ -73,7 +73,8 @@ def require_own_environment(python: str | Path) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the hash of a file, or of all files below a folder. Raises CheckpointError."""
+    """Return the SHA-256 of a file, or one over all files below a folder. Raises CheckpointError if one cannot be
+    read."""
     if not path.is_dir():
         return file_sha256(path)
     digest = hashlib.sha256()
@@ -83,7 +84,8 @@ def sha256_of(path: Path) -> str:
 
 
 def named_hash(text: str) -> str:
-    """Return the hash that a user gave, itself or by the path of a file. Raises ConfigError."""
+    """Return `text` if it is a SHA-256, or the hash of the file whose path it is. Raises ConfigError if it is
+    neither."""
     if SHA256.fullmatch(text):
         return text
     if not text or not Path(text).exists():

@@ -32,7 +32,7 @@ UNFINISHED = "unfinished.json"
 
 
 def note_unfinished(folder: Path, recording: Recording) -> None:
-    """Write the manifest that a recovery needs, atomically. Raises OSError."""
+    """Write unfinished.json, the manifest that `recover` needs, atomically. Raises OSError."""
     partial = folder / f".{UNFINISHED}.tmp"
     partial.write_bytes(msgspec.json.encode(recording))
     partial.replace(folder / UNFINISHED)
@@ -44,7 +44,8 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def recover(folder: Path) -> Recording | None:
-    """Make a recording of the complete frames; return None, and remove the folder, if there are none.
+    """Complete an unfinished recording with the frames that were written; return None, and remove it, if there are
+    none.
 
     Raises ProtocolError while it is being recorded, or for files that belong to no recording.
     """
@@ -95,7 +96,7 @@ def recover_below(root: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def _claimed(path: Path) -> Iterator[None]:
-    """Hold the lock of the recording process. Raises ProtocolError while another process holds it."""
+    """Hold the lock on buttons.bin in the block. Raises ProtocolError while the recording process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         try:
@@ -108,7 +109,8 @@ def _claimed(path: Path) -> Iterator[None]:
 
 
 def _cut_steps(path: Path, frames: int) -> bool:
-    """Keep the steps that ended within `frames` frames; return whether one reached the goal."""
+    """Truncate steps.jsonl after the last step that ended within `frames` frames; return whether one reached the
+    goal."""
     kept, success = 0, False
     for line in read_regular(path, MAX_STEP_BYTES * frames).splitlines(keepends=True):
         try:
@@ -123,7 +125,7 @@ def _cut_steps(path: Path, frames: int) -> bool:
 
 
 def _cut(path: Path, size: int) -> None:
-    """Shorten a file of the folder itself, not one behind a link."""
+    """Truncate a file to `size` bytes. Raises OSError for a symbolic link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         os.ftruncate(descriptor, size)
@@ -137,7 +139,7 @@ def _size_of(path: Path) -> int:
 
 
 def _remove(folder: Path, begun: Recording) -> None:
-    """Remove the files of a recording without a frame, and its folder if it is empty then."""
+    """Remove all files of a recording with the manifest `begun`, and its folder if nothing else is in it."""
     states = [jump.state for jump in begun.jumps]
     for name in (PICTURES, BUTTONS, STEPS, UNFINISHED, begun.state, *states):
         if name:

@@ -1,4 +1,4 @@
-"""Learning as tensor functions: torch and the run's configuration, without files and emulator.
+"""Learning algorithms as functions of tensors and the run's configuration, without access to files or the emulator.
 
-The only type of environments used here is the tuple that a step returns.
+Of the environments they only know the tuple that a step returns.
 """

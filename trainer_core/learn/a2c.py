@@ -20,7 +20,7 @@ from trainer_core.wire.config import RunConfig
 
 
 class A2CLosses(NamedTuple):
-    """Scalars of one slice, f32[], named as in the records."""
+    """Losses of one slice of a rollout, f32[] each, named as in the records."""
 
     policy_loss: Tensor
     value_loss: Tensor
@@ -40,7 +40,8 @@ def a2c_losses(logits: Tensor, new_values: Tensor, actions: Tensor, advantages: 
 def a2c_update(
     learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator, sums: LossSums
 ) -> None:
-    """Make one optimizer step over the whole rollout. `rng` is not used: nothing is shuffled."""
+    """Make one optimizer step over the whole rollout, and add its losses to `sums`. `rng` is not used: nothing is
+    shuffled."""
     actions, returns = rollout.actions.flatten(), rollout.returns.flatten()
     advantages = rollout.advantages.flatten()
     if config.normalize_advantage:

@@ -28,9 +28,9 @@ ALIGNED = 16
 
 
 class AdamState(abc.ABC):
-    """Moments of a vector, number of steps so far, and learning rate.
+    """State of Adam for a flat vector of weights: moments, number of steps so far, learning rate.
 
-    A subclass makes the step, and defines by `spread` and `fill` the positions of parameters in the vector.
+    A subclass computes the step, and defines by `spread` and `fill` where each parameter is in the vector.
     """
 
     def __init__(self, size: int, rate: float, device: torch.device) -> None:
@@ -40,7 +40,7 @@ class AdamState(abc.ABC):
 
     @abc.abstractmethod
     def spread(self, vector: Tensor) -> list[Tensor]:
-        """Return the part of `vector` for each parameter, in its shape."""
+        """Return one tensor per parameter, in its shape: its part of `vector`."""
 
     @abc.abstractmethod
     def fill(self, vector: Tensor, tensors: list[Tensor]) -> None:
@@ -51,7 +51,7 @@ class AdamState(abc.ABC):
         self.rate_on_device.fill_(rate)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state_dict of a torch.optim.Adam after the same steps."""
+        """Return the state in the form of torch.optim.Adam's state_dict."""
         first, second = self.spread(self.first), self.spread(self.second)
         state = {
             number: {
@@ -64,7 +64,7 @@ class AdamState(abc.ABC):
         return {"state": state, "param_groups": [group_of(len(first), self.rate)]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load a state of `state_dict` or torch.optim.Adam; the caller sets the learning rate."""
+        """Load a state_dict of this class or of torch.optim.Adam; the learning rate stays as the caller set it."""
         kept = state["state"]
         for vector, name in ((self.first, "exp_avg"), (self.second, "exp_avg_sq")):
             vector.zero_()  # torch has no state of parameters that never had a gradient
@@ -73,10 +73,14 @@ class AdamState(abc.ABC):
 
 
 class FlatAdam(AdamState):
-    """Adam along `gradient`. The parameters become views of one vector, and must stay so."""
+    """Adam on parameters that it makes views of one vector; a step uses the gradient in `gradient`.
+
+    The parameters must stay these views.
+    """
 
     def __init__(self, parameters: list[torch.nn.Parameter], rate: float, *, captured: bool = False) -> None:
-        """Make the optimizer; with `captured` its steps belong to a CUDA graph and read the rate on the device."""
+        """Make the optimizer; with `captured` its steps can be captured in a CUDA graph: they read the rate on the
+        device."""
         lengths = [-(-parameter.numel() // ALIGNED) * ALIGNED for parameter in parameters]
         self._begins = list(itertools.accumulate(lengths, initial=0))
         self.captured = captured
@@ -84,14 +88,14 @@ class FlatAdam(AdamState):
         super().__init__(self._begins[-1], rate, parameters[0].device)
         self._weights = torch.zeros_like(self.first)
         self.gradient = torch.zeros_like(self.first)
-        """f32[...] gradient of all parameters; zero between them."""
+        """f32[...] gradients of all parameters; zero in the gaps that align them."""
         self.fill(self._weights, [parameter.detach() for parameter in parameters])
         self._places = self.spread(self.gradient)
         for parameter, place in zip(parameters, self.spread(self._weights), strict=True):
             parameter.data = place
 
     def spread(self, vector: Tensor) -> list[Tensor]:
-        """Return views of `vector`, in the parameters' shapes."""
+        """Return one view of `vector` per parameter, in its shape."""
         return [
             vector[begin : begin + shape.numel()].view(shape)
             for begin, shape in zip(self._begins, self._shapes, strict=False)
@@ -102,7 +106,7 @@ class FlatAdam(AdamState):
             place.copy_(tensor)
 
     def take(self, gradients: Sequence[Tensor]) -> None:
-        """Copy gradients, one for each parameter, to `gradient`."""
+        """Copy `gradients`, one tensor per parameter, into the flat vector `gradient`."""
         for place, gradient in zip(self._places, gradients, strict=True):
             place.copy_(gradient)
 
@@ -153,7 +157,7 @@ def _is_one_group(groups: object) -> bool:
 
 
 def group_of(parameters: int, rate: float) -> dict[str, Any]:
-    """Return the entry of `param_groups` that torch.optim.Adam would write."""
+    """Return the only entry of `param_groups` in a state_dict of torch.optim.Adam."""
     return {
         "lr": rate,
         "betas": BETAS,

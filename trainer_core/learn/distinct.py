@@ -15,15 +15,16 @@ from torch import Tensor
 from trainer_core.learn.rollout import Forward
 
 MOST_REMEMBERED = 24 << 20
-"""Bytes of pictures after which all are forgotten."""
+"""Bytes of stored pictures beyond which all stored results are dropped."""
 _IN_CACHE = 1 << 14
-"""Words that are mixed at a time."""
+"""Number of words that are hashed at a time, to stay in the CPU's cache."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, odd (Knuth, volume 3, section 6.4)."""
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the positions i64[D] of distinct rows, and for each row the index of its equal, i64[R].
+    """Return i64[D], the positions of D distinct rows, and i64[R], for each row the number of the distinct row equal to
+    it.
 
     `rows` u8[R, B], on the CPU. The order of the result depends only on the rows.
     """
@@ -39,14 +40,15 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _as_words(rows: np.ndarray) -> np.ndarray:
-    """Return u64[R, W], a view of u8[R, B] padded by zeros."""
+    """Return `rows` u8[R, B], padded by zeros to whole words, as u64[R, W]."""
     spare = -rows.shape[1] % 8
     padded = np.pad(rows, ((0, 0), (0, spare))) if spare else np.ascontiguousarray(rows)
     return padded.view(np.uint64)
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """Return u64[R], sums of mixed words, each with a weight of its position."""
+    """Return u64[R], a hash of each row of `words` u64[R, W]: a sum of its words, mixed and weighted by their
+    positions."""
     places = np.arange(1, words.shape[1] + 1, dtype=np.uint64)
     weights = (places * _MULTIPLIER) ^ (places << np.uint64(32)) | np.uint64(1)
     mixed = words * _MULTIPLIER
@@ -57,7 +59,8 @@ def _mixed(words: np.ndarray) -> np.ndarray:
 
 
 class Remembering:
-    """Network that evaluates each picture once, valid while its weights stay."""
+    """Forward pass that stores its results and evaluates each picture only once; valid while the weights are
+    unchanged."""
 
     def __init__(self, forward: Forward) -> None:
         self._forward = forward
@@ -65,7 +68,8 @@ class Remembering:
         self._logits, self._values = torch.empty(0), torch.empty(0)
 
     def __call__(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
+        """Return logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], stored ones where a picture was seen
+        before."""
         rows = np.ascontiguousarray(obs.numpy()).reshape(obs.shape[0], -1)
         seen = self._numbers
         if len(seen) * rows.shape[1] > MOST_REMEMBERED:

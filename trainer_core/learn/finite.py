@@ -1,4 +1,4 @@
-"""Checks for NaN, infinity and losses without bound, at which a run stops."""
+"""Checks for NaN, infinity and very large losses, which stop a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ EXPLODED = 1e8
 
 
 class NonFiniteLossError(LabError):
-    """Error that the learner produced NaN, infinity or numbers without bound."""
+    """Error that learning produced NaN, infinity or a number beyond EXPLODED."""
 
 
 def check_weights(weights: Iterable[torch.Tensor], update: int) -> None:
-    """Raise NonFiniteLossError if weights are not finite, before they are saved."""
+    """Raise NonFiniteLossError naming `update` if a weight is NaN or infinite; called before weights are saved."""
     if not all(bool(each.isfinite().all()) for each in weights):
         raise NonFiniteLossError(f"weights are not finite at update {update}")
 

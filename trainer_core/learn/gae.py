@@ -16,7 +16,7 @@ def compute_gae(
     gamma: float,
     gae_lambda: float,
 ) -> tuple[Tensor, Tensor]:
-    """Return advantages and returns, both f32[T, N].
+    """Return the advantages by GAE and the returns (advantages plus values), both f32[T, N].
 
     `rewards`, `values`, `next_values` are f32[T, N], `done` and `trunc` bool[T, N]. `next_values[t]` is V of the state
     that step t reached, before any reset.

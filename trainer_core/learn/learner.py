@@ -1,4 +1,4 @@
-"""Network with its optimizer: forward in the chosen precision, one clipped step."""
+"""Learner: a network with its optimizer, its forward pass in the chosen precision, and one clipped optimizer step."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class LossSums:
-    """Running sums of the scalars of an update, kept on the device until a record is made."""
+    """Running sums of the losses and gradient norms of optimizer steps, kept on the device until a record is made."""
 
     def __init__(self, losses: type[tuple[Tensor, ...]], device: torch.device) -> None:
-        """Make sums for the fields of the NamedTuple `losses` and the gradient norm."""
+        """Make a sum for each field of the NamedTuple type `losses`, and one for the gradient norm."""
         self.on_step: Callable[[], None] = lambda: None
-        """Called after each optimizer step, or several."""
+        """Function that is called after each addition, of one optimizer step or of several."""
         self.names: tuple[str, ...] = (*losses._fields, "grad_norm")  # type: ignore[attr-defined]
         self.sums = torch.zeros(len(self.names), device=device)
         self.opt_steps = 0
@@ -36,7 +36,7 @@ class LossSums:
         self.on_step()
 
     def add_all(self, scalars: Tensor) -> None:
-        """Add the scalars of several steps, f32[steps, len(names)]."""
+        """Add the scalars of several optimizer steps, f32[steps, len(names)], as `add` does for one."""
         self.sums += scalars.sum(0)
         self.opt_steps += len(scalars)
         self.on_step()
@@ -58,7 +58,7 @@ class StepGraph:
         self._steps = 0
 
     def run(self, work: Callable[[Tensor], Tensor], index: Tensor) -> Tensor:
-        """Return `work(index)`; the next call overwrites it."""
+        """Run `work(index)`, the first times directly, later from the graph; the next call overwrites the result."""
         self._index.copy_(index)
         self._steps += 1
         if self._steps <= self.WARM_UP:
@@ -75,7 +75,7 @@ class StepGraph:
 
 
 class Epoch(Protocol):
-    """Alternative to going over a rollout step by step."""
+    """Interface of an object that makes the optimizer steps of an epoch over one rollout faster than one by one."""
 
     def run(self, order: Tensor) -> Tensor:
         """Make an optimizer step on each minibatch of the samples in `order` i64[S].
@@ -90,12 +90,15 @@ def wants_bf16(config: RunConfig, device: torch.device) -> bool:
 
 
 class Learner:
-    """Owner of weights and optimizer state; everything else about learning is a function."""
+    """Weights and optimizer state of a run. The algorithms are functions that get a Learner."""
 
     def __init__(
         self, policy: PixelActorCritic, config: RunConfig, device: torch.device, *, captured: bool = True
     ) -> None:
-        """Make the optimizer; with `captured` steps on a GPU become one graph, if minibatches have one size."""
+        """Make the optimizer of `policy`.
+
+        With `captured`, an optimizer step on a GPU is one CUDA graph, if all minibatches have one size.
+        """
         self._policy = policy
         self._parameters = list(policy.parameters())
         self.device = device
@@ -116,7 +119,7 @@ class Learner:
 
     @property
     def policy(self) -> PixelActorCritic:
-        """Network with the learned weights; `load_weights` replaces them."""
+        """Torch module with the present weights; change them by `load_weights`."""
         return self._policy
 
     @property
@@ -124,15 +127,15 @@ class Learner:
         return list(self.policy.parameters())
 
     def epoch(self, rollout: RolloutBuffer) -> Epoch | None:
-        """Return a faster way to go over `rollout` than step by step, if there is one."""
+        """Return an Epoch for `rollout`, or None if this learner makes optimizer steps one by one."""
         return None
 
     def actor(self) -> Forward:
-        """Return `forward` without gradients, valid while the weights stay."""
+        """Return a function like `forward` without gradients, valid until the weights change."""
         return self.forward
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Load weights, named and shaped as in the policy's state_dict."""
+        """Load `weights`, which have the names and shapes of the policy's state_dict."""
         self._policy.load_state_dict(weights)
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,9 +146,10 @@ class Learner:
         return logits.float(), values.float()
 
     def step(self, gradients: Sequence[Tensor] | None = None) -> Tensor:
-        """Average over ranks, clip and apply the gradients; return their norm, f32[].
+        """Make an optimizer step: average the gradients over ranks, clip and apply them; return their norm, f32[].
 
-        `gradients` has one for each parameter; None uses and clears autograd's. A parameter without a gradient stays.
+        `gradients` has one tensor per parameter; None uses and clears the parameters' `grad`. A parameter without a
+        gradient is unchanged.
         """
         adam = self.optimizer
         assert isinstance(adam, FlatAdam)
@@ -167,7 +171,8 @@ class Learner:
         self.optimizer.set_rate(learning_rate)
 
     def agree_mean(self, value: Tensor) -> float:
-        """Return the mean of a scalar over all ranks as a number, so that all ranks branch alike on it."""
+        """Return the mean of the scalar `value` over all ranks as a number, for decisions that all ranks must make
+        alike."""
         value = value.detach().clone()
         if self.world > 1:
             dist.all_reduce(value)
@@ -188,6 +193,6 @@ class Learner:
         self.set_learning_rate(state["param_groups"][0]["lr"])
 
     def close(self) -> None:
-        """Release captured graphs, which must not outlive the communicator that they use."""
+        """Release captured CUDA graphs, which must not outlive the NCCL communicator that they use."""
         if self.graph is not None:
             self.graph.close()

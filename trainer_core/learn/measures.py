@@ -1,7 +1,7 @@
-"""Measurements of a rollout by metric name; the metric's row defines their reduction.
+"""Computation of the metrics of a rollout; wire/metric_names.py defines how each is reduced to one number.
 
-A measure names the fields of the storage that it reads. A storage without one of them omits the metric: this module
-does not depend on the algorithm.
+A measure names the fields of the algorithm's storage that it reads. If the storage lacks one of them, the metric is
+omitted.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ PERCENTILES = (0.1, 0.5, 0.9)
 
 
 def as_stored(*fields: Tensor) -> Any:
-    """Return the field itself, or all of several."""
+    """Return the only argument, or a tuple of all: the function of measures that reduce stored fields unchanged."""
     return fields[0] if len(fields) == 1 else fields
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Measurement of one rollout: `function` of `fields`, in the form that the rows' reduction requires.
+    """Measurement of one rollout: `function` maps the storage's `fields` to the input of the metrics' reduction.
 
-    mean, std, sum, min, max: one tensor of any shape; ratio: two, the numerator first; last: f64[len(names)] of this
-    rollout. It runs on the device and must not wait for it.
+    The input is for mean, std, sum, min and max one tensor of any shape, for ratio two, the numerator first, for last
+    f64[len(names)]. `function` must not synchronise with the device.
     """
 
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class Measure:
     """Fields of the storage, [T, N] each."""
     function: Callable[..., Any] = as_stored
     envs: slice = field(default_factory=lambda: slice(None))
-    """Columns of the fields that it reads."""
+    """Envs (columns of the fields) that are measured."""
 
 
 def percentiles(dist: Tensor) -> Tensor:
@@ -59,32 +59,37 @@ def explained_variance(values: Tensor, returns: Tensor) -> Tensor:
 
 
 def own_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Return successes and ends of the episodes that began at the task's own starts, bool[T, N]."""
+    """Return bool[T, N] twice: steps that ended an episode from the task's own starts with success, and all that ended
+    one."""
     return success & reset & ~from_demo, reset & ~from_demo
 
 
 def demo_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Return successes and ends of the episodes that began along a demonstration, bool[T, N]."""
+    """Return bool[T, N] twice: steps that ended an episode begun along a demonstration with success, and all that ended
+    one."""
     return success & reset & from_demo, reset & from_demo
 
 
 def demo_episodes(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ends of episodes that began along a demonstration, and of all, bool[T, N]."""
+    """Return bool[T, N] twice: steps that ended an episode begun along a demonstration, and steps that ended any
+    episode."""
     return reset & from_demo, reset
 
 
 def own_return(rewards: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Return rewards and ends of episodes that began at the task's own starts, [T, N]."""
+    """Return the rewards f32[T, N] of episodes from the task's own starts, 0 in others, and bool[T, N] where one
+    ended."""
     return rewards * ~from_demo, reset & ~from_demo
 
 
 def own_length(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Return steps and ends of episodes that began at the task's own starts, bool[T, N]."""
+    """Return bool[T, N] twice: steps in episodes from the task's own starts, and steps that ended one."""
     return ~from_demo, reset & ~from_demo
 
 
 def own_goals(done: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
-    """Return goals and steps of episodes that began at the task's own starts, bool[T, N]."""
+    """Return bool[T, N] twice: steps that reached the goal in episodes from the task's own starts, and all steps in
+    these."""
     return done & ~from_demo, ~from_demo
 
 
@@ -120,12 +125,13 @@ MEASURES: tuple[Measure, ...] = (
 
 
 def measures_of(storage: object) -> tuple[Measure, ...]:
-    """Return the measures whose fields `storage` has."""
+    """Return the measures that can be computed from `storage`, since it has all their fields."""
     return tuple(measure for measure in MEASURES if all(hasattr(storage, name) for name in measure.fields))
 
 
 def task_measures_of(storage: object, tasks: Sequence[str]) -> tuple[Measure, ...]:
-    """Return the measures of TASK_METRICS for each of several `tasks`, restricted to the envs that play it."""
+    """Return the measures of TASK_METRICS for each of `tasks`, restricted to the envs that play it; none for a single
+    task."""
     if len(tasks) < 2:
         return ()
     told = [measure for measure in measures_of(storage) if measure.names[0] in TASK_METRICS]

@@ -1,4 +1,4 @@
-"""Reduction of rollouts to one record, on the device, with one read by the host.
+"""Reduction of the metrics of several updates to one record, on the device, with one synchronisation.
 
 `measures.py` has the measurements, wire/metric_names.py the reduction of each metric; docs/reference/records.md
 describes both in words, and a test recomputes each scalar from a full trace.
@@ -22,13 +22,13 @@ from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.metric_names import FLAT_SCALARS, Reduction, metric
 
 SUMMED: dict[Reduction, int] = {"mean": 1, "sum": 1, "ratio": 2, "std": 2}
-"""Reductions that add up over updates and ranks, with the number of sums each needs."""
+"""Reductions that are computed from sums over updates and ranks, with the number of sums that each needs."""
 KINDS = {"sum", "min", "max", "last", "loss"}
-"""Keys of `_names`: the operation that updates the tensor of these metrics."""
+"""Keys of `MetricsAccumulator._names`: the operation that adds a rollout to the tensor of these metrics."""
 
 
 def _sums(reduction: Reduction, found: Any) -> list[Tensor]:
-    """Return the terms that one rollout adds to a metric's sums, f64[] each."""
+    """Return what a measurement `found` of one rollout adds to a metric's sums, f64[] each."""
     if reduction == "ratio":
         return [part.sum(dtype=torch.float64) for part in found]
     if reduction == "std":
@@ -49,19 +49,20 @@ def _number(reduction: Reduction, samples: float, sums: list[float]) -> float:
 
 
 class MetricsAccumulator:
-    """Reducer: `add` adds one update, `emit` returns the record's scalars and starts again."""
+    """Accumulator of a record's metrics: `add` adds one update, `emit` returns the scalars and starts the next
+    record."""
 
     def __init__(self, device: torch.device, tasks: Sequence[str] = (), num_actions: int = len(ACTIONS)) -> None:
-        """Start a record; with several `tasks` some metrics are also reported for each."""
+        """Start an empty record; with several `tasks` some metrics are also reported for each task."""
         self._num_actions = num_actions
         self.device = device
         self._tasks = tuple(tasks)
         self._measures: tuple[tuple[Measure, Reduction], ...] = ()
         self._names: dict[str, list[str]] = {}
-        """Metrics in each tensor, in order. Empty before the first `add`."""
+        """Names of the metrics in each tensor of sums, in order, by the key of KINDS; empty before the first `add`."""
 
     def clear(self) -> None:
-        """Fill the sums with zeros; do nothing before the first `add`."""
+        """Reset all sums; do nothing before the first `add`."""
         if not self._names:
             return
         far = torch.finfo(torch.float32).max
@@ -117,7 +118,10 @@ class MetricsAccumulator:
         return {**flat, "action_hist": actions, "metrics": others}
 
     def _measure(self, rollout: Storage, losses: LossSums) -> None:
-        """Choose the measures; sums from a checkpoint are kept if they belong to the same metrics."""
+        """Choose the measures that fit the storage and the losses.
+
+        Sums are kept if they belong to the same metrics, as after loading a checkpoint; else they are reset.
+        """
         measures = (*measures_of(rollout), *task_measures_of(rollout, self._tasks))
         self._measures = tuple((one, metric(one.names[0]).reduction) for one in measures)
         names: dict[str, list[str]] = {kind: [] for kind in ("sum", "min", "max", "last")}
@@ -133,7 +137,7 @@ class MetricsAccumulator:
             self.clear()
 
     def _numbers(self, packed: list[float]) -> dict[str, Any]:
-        """Return everything by name, from the numbers of `_reduced_over_ranks`."""
+        """Return metrics and `action_hist` by name, given the numbers that `_reduced_over_ranks` returned."""
         values = iter(packed)
         samples = next(values)
         found: dict[str, Any] = {}
@@ -148,7 +152,10 @@ class MetricsAccumulator:
         return found | {name: next(values) / opt_steps for name in self._names["loss"]}
 
     def _reduced_over_ranks(self) -> Tensor:
-        """Return f64: samples, sums, actions, last, low, high, losses."""
+        """Return one vector, f64, of all sums reduced over the ranks.
+
+        In order: samples, sums, counts of actions, newest values, minima, maxima, losses.
+        """
         samples = torch.tensor([self._samples], dtype=torch.float64, device=self.device)
         summed = torch.cat([samples, self._sums, self._actions])
         shared = torch.cat([self._last, self._losses])
@@ -173,7 +180,7 @@ class MetricsAccumulator:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore sums; the next `add` drops those of other metrics than today's.
+        """Restore the sums of a checkpoint; the next `add` resets them if this version has other metrics.
 
         Raises CheckpointError for an invalid `state_dict`.
         """
@@ -196,7 +203,7 @@ class MetricsAccumulator:
 
 
 def _are_names(names: object) -> bool:
-    """Return whether `names` are lists of metrics, as `_measure` makes them."""
+    """Return whether `names` is a valid value of `_names`: a list of metrics for each key of KINDS."""
     if not isinstance(names, dict) or names.keys() != KINDS:
         return False
     for kind in names.values():
@@ -206,7 +213,7 @@ def _are_names(names: object) -> bool:
 
 
 def _is_like(value: object, like: object) -> bool:
-    """Return whether `value` is a finite tensor of the same shape, or a count."""
+    """Return whether `value` is a finite float tensor of the shape of `like`, or, if `like` is a number, a count."""
     if isinstance(like, Tensor):
         if not isinstance(value, Tensor) or value.shape != like.shape:
             return False

@@ -29,12 +29,12 @@ from trainer_core.wire.environment import cores_of_rank
 
 Found = TypeVar("Found")
 Learned = tuple[Tensor, tuple[Tensor, ...]]
-"""Sums of the samples' losses, f32[6], and the gradient of each parameter."""
+"""Result of a minibatch or a part of it: sums of the samples' losses, f32[6], and the gradient of each parameter."""
 MOST_PARTS = 4
 LEAST_LEARNING = 16
-"""Least number of pictures in a part; with fewer another part costs more than it saves."""
+"""Least number of pictures in a thread's part of a minibatch; with fewer, another thread costs more than it saves."""
 LEAST_ACTING = 8
-"""Least number of pictures in a part of acting."""
+"""Least number of pictures in a thread's part of a forward pass while acting."""
 
 
 def learning_parts(config: RunConfig) -> int:
@@ -44,7 +44,7 @@ def learning_parts(config: RunConfig) -> int:
 
 
 class PartsLearner(Learner):
-    """Learner with `parts` threads; torch itself has one thread in each."""
+    """Learner on a CPU that divides work among `parts` threads; torch's own parallelism is switched off."""
 
     def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device, parts: int) -> None:
         super().__init__(policy, config, device)
@@ -74,13 +74,14 @@ class PartsLearner(Learner):
         return (logits + self.policy.prior(obs) if self.policy.marked else logits), values
 
     def side_by_side(self, work: Callable[[Tensor], Found], parts: list[Tensor]) -> list[Found]:
-        """Return `work` of each of `parts`, the first computed on this thread."""
+        """Return the results of `work` for each of `parts`, computed in parallel; this thread computes the first."""
         others = [self._pool.submit(work, part) for part in parts[1:]]
         first = work(parts[0])
         return [first, *(other.result() for other in others)]
 
     def one_ahead(self, work: Callable[[Tensor], Found], each: Sequence[Tensor]) -> Iterator[Found]:
-        """Yield `work` of each element, computed on another thread while the previous result is used."""
+        """Yield the result of `work` for each element; another thread computes it while the caller uses the one
+        before."""
         if self.parts < 2:
             yield from map(work, each)
             return
@@ -91,7 +92,7 @@ class PartsLearner(Learner):
         yield waiting.result()
 
     def beside(self, work: Callable[[], Found]) -> Callable[[], Found]:
-        """Start `work` on another thread; return a function that waits for its result."""
+        """Start `work` on another thread; return a function that waits for its result and returns it."""
         return self._pool.submit(work).result if self.parts > 1 else work
 
     def epoch(self, rollout: RolloutBuffer) -> PartsEpoch:
@@ -103,11 +104,11 @@ class PartsLearner(Learner):
 
 
 class Prepared(NamedTuple):
-    """Data of an optimizer step that does not depend on weights."""
+    """Data of an optimizer step that does not depend on the weights: B samples, and the U pictures that they show."""
 
     samples: Samples
     pictures: Tensor
-    """i64[U] indices of the pictures that the samples show."""
+    """i64[U] indices into `PartsEpoch.pictures` of the pictures that the samples show."""
     picture: Tensor
     """i64[B] index into `pictures` of each sample."""
     shares: Tensor
@@ -117,14 +118,14 @@ class Prepared(NamedTuple):
 
 
 class PartsEpoch:
-    """Epochs over one rollout."""
+    """Epochs of optimizer steps over one rollout, which evaluate equal pictures once."""
 
     def __init__(self, learner: PartsLearner, config: RunConfig, rollout: RolloutBuffer) -> None:
         self.learner, self.config = learner, config
         obs = rollout.obs.flatten(0, 1)
         first, self.picture = distinct_rows(obs.flatten(1))
         self.pictures = obs[first]
-        """u8[D, K, H, W], all different."""
+        """u8[D, K, H, W], the distinct pictures of the rollout."""
         self.samples = Samples.of(rollout)
         policy = learner.policy
         self.prior = policy.prior(self.pictures) if policy.marked else None
@@ -143,7 +144,7 @@ class PartsEpoch:
         return torch.stack([self._step(each) for each in prepared])
 
     def _prepared(self, index: Tensor) -> Prepared:
-        """Return the data for a step on the samples `index`."""
+        """Return the prepared data for an optimizer step on the samples at `index` i64[B]."""
         shown, place = np.unique(self.picture[index].numpy(), return_inverse=True)
         shares = np.zeros((len(shown), len(place)), np.float32)
         shares[place, np.arange(len(place))] = 1 / len(place)
@@ -157,7 +158,8 @@ class PartsEpoch:
         )
 
     def _step(self, ready: Prepared) -> Tensor:
-        """Make an optimizer step on prepared data; return f32[len(LossSums.names)]."""
+        """Make an optimizer step on prepared data; return its mean losses and the gradient's norm,
+        f32[len(LossSums.names)]."""
         sums, gradients = self._by_tiles(ready) if ready.batch else self._in_parts(ready)
         norm = self.learner.step(gradients)
         return torch.cat([sums / len(ready.picture), norm[None]])
@@ -175,10 +177,10 @@ class PartsEpoch:
         return losses.sum(0), gradients
 
     def _in_parts(self, ready: Prepared) -> Learned:
-        """Compute losses and gradients, each thread with some of the pictures and their samples."""
+        """Return losses and gradients of a minibatch, computed by several threads, each with a part of the pictures."""
 
         def work(part: Tensor) -> Learned:
-            """Return losses and gradients of the pictures at the positions `part`."""
+            """Return losses and gradients of the samples that show the pictures at the positions `part`."""
             low, high = int(part[0]), int(part[-1]) + 1
             mine = (low <= ready.picture) & (ready.picture < high)
             with torch.enable_grad():
@@ -198,5 +200,9 @@ class PartsEpoch:
         return sums, tuple(gradients)
 
     def _loss(self, logits: Tensor, values: Tensor, picture: Tensor, samples: Samples) -> tuple[Tensor, Tensor]:
-        """Return `ppo_loss` of `samples`, given the outputs for the pictures and each sample's picture."""
+        """Return the result of `ppo_loss` for `samples`.
+
+        `logits` and `values` are the network's outputs for distinct pictures; `picture` is each sample's index into
+        them.
+        """
         return ppo_loss(logits[picture], values[picture], samples, self.config, self.learner.ent_coef)

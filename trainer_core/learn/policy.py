@@ -12,7 +12,7 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.shades import MAX_SHADE
 
 PATCHES_PAY = torch.backends.cpu.get_cpu_capability() != "AVX512"
-"""True where matrix products are faster than oneDNN's convolutions. It depends on the computer only, not on a
+"""True if matrix products are faster than oneDNN's convolutions on this CPU. It depends on the computer only, not on a
 measurement at the start: a resumed run must add in the same order as before."""
 
 OFF_FOR_PRESSES = (0.0, 1.0, 2.0, 4.0, 8.0)
@@ -22,7 +22,8 @@ above the others, and greedy play must still leave a wall."""
 
 
 class PixelActorCritic(nn.Module):
-    """Network with one trunk and two heads. `kind` is small, nature or impala."""
+    """Actor-critic network with one convolutional trunk and two heads, policy and value. `kind` is small, nature or
+    impala."""
 
     HEADS = ("policy", "value")
     off_for_presses: Tensor
@@ -59,8 +60,8 @@ class PixelActorCritic(nn.Module):
         return (logits + self.prior(obs) if self.marked else logits), values
 
     def prior(self, obs: Tensor) -> Tensor:
-        """Return f32[B, A], the change of the logits by marks in `obs` u8[B, K, H, W]; it is fixed, and learned logits
-        may outweigh it."""
+        """Return f32[B, A], the amount added to the logits because of press marks in `obs` u8[B, K, H, W]. It is not
+        learned; learned logits may outweigh it."""
         return -self.off_for_presses[presses_marked(obs[:, -1], self.num_actions).long()]
 
     def _initialize(self) -> None:
@@ -77,8 +78,8 @@ class PixelActorCritic(nn.Module):
 class PatchConv2d(nn.Conv2d):
     """Convolution with adjacent windows: on a CPU one product of patches and weights.
 
-    The same function with the same parameters as nn.Conv2d(planes, width, size, stride=size). oneDNN's gradient of such
-    a convolution takes more than half of a step of the small network on a CPU without AVX-512
+    It computes the same function of the same parameters as nn.Conv2d(planes, width, size, stride=size). oneDNN's
+    gradient of such a convolution takes more than half of a step of the small network on a CPU without AVX-512
     (docs/notebook/learning.md, notebook 6).
     """
 
@@ -100,9 +101,11 @@ class PatchConv2d(nn.Conv2d):
 
 
 def small_trunk(planes: int) -> nn.Sequential:
-    """Return the small trunk, whose patches are the 8x8 pixels of a downsampled 16x16 tile of a Game Boy room.
+    """Return the trunk of the network `small`, whose first layer reads patches of 8x8 pixels.
 
-    It takes a third of the Nature network's time on a CPU, and walking only depends on tiles.
+    A patch is a 16x16 block of the Game Boy's screen after downsampling, the size of a tile in many games' rooms.
+
+    The network takes a third of the Nature network's time on a CPU; to walk, a policy only needs such tiles.
     """
     return nn.Sequential(
         PatchConv2d(planes, 32, 8), nn.ReLU(), nn.Conv2d(32, 32, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten()
@@ -110,7 +113,7 @@ def small_trunk(planes: int) -> nn.Sequential:
 
 
 def nature_trunk(planes: int) -> nn.Sequential:
-    """Return the trunk of Mnih et al. 2015, doi:10.1038/nature14236."""
+    """Return the convolutional trunk of Mnih et al. 2015, doi:10.1038/nature14236."""
     return nn.Sequential(
         nn.Conv2d(planes, 32, 8, stride=4),
         nn.ReLU(),
@@ -123,7 +126,8 @@ def nature_trunk(planes: int) -> nn.Sequential:
 
 
 def impala_trunk(planes: int) -> nn.Sequential:
-    """Return the trunk of Espeholt et al. 2018, arXiv:1802.01561, the deep variant with 16, 32, 32 channels."""
+    """Return the convolutional trunk of Espeholt et al. 2018, arXiv:1802.01561, the deep variant with 16, 32, 32
+    channels."""
     layers: list[nn.Module] = []
     for width in (16, 32, 32):
         layers += [
@@ -150,13 +154,13 @@ TRUNKS = {"small": small_trunk, "nature": nature_trunk, "impala": impala_trunk}
 
 
 def policy_kind(config: RunConfig) -> str:
-    """Return the kind of network; `auto` is resolved by this run's device."""
+    """Return the run's kind of network: `config.policy`, where auto means small on a CPU and nature on a GPU."""
     if config.policy != "auto":
         return config.policy
     return "small" if config.device == "cpu" else "nature"
 
 
 def policy_for(config: RunConfig, obs_shape: tuple[int, int, int], num_actions: int) -> PixelActorCritic:
-    """Return a run's network, on the CPU, initialised by torch's own generator."""
+    """Return the run's network with new weights, on the CPU, initialised by torch's default random generator."""
     marked = config.obs_source == "marked"
     return PixelActorCritic(policy_kind(config), obs_shape, num_actions, marked=marked)

@@ -18,14 +18,15 @@ from trainer_core.wire.config import RunConfig
 def ppo_update(
     learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator, sums: LossSums
 ) -> None:
-    """Learn from one rollout in epochs of shuffled minibatches.
+    """Learn from one rollout in epochs of shuffled minibatches, and add the losses of each step to `sums`.
 
     With `target_kl` the epochs stop early, which reads one number per epoch from the device.
     """
     samples = Samples.of(rollout)
 
     def work(index: Tensor) -> Tensor:
-        """Make one optimizer step on the samples `index`; return f32[len(sums.names)]."""
+        """Make one optimizer step on the samples `index` i64[B]; return its losses and gradient norm,
+        f32[len(sums.names)]."""
         said = learner.forward(rollout.observations(index))
         with torch.no_grad():
             losses, gradient = ppo_loss(*said, samples.minibatch(index, config), config, learner.ent_coef)
@@ -51,8 +52,10 @@ def ppo_update(
 
 
 def ppo_learner(policy: PixelActorCritic, config: RunConfig, device: torch.device) -> Learner:
-    """Return the learner: by matrix products where GPU and network allow it, by distinct pictures on a CPU, else by
-    autograd."""
+    """Return the fastest learner for this device and network.
+
+    It is a GemmLearner if GPU and network allow it, a PartsLearner on a CPU, else a Learner, which uses autograd.
+    """
     if device.type == "cuda":
         if gemm.can_learn_by_products(policy, config, device):
             return gemm.GemmLearner(policy, config, device)

@@ -29,11 +29,11 @@ class Samples(NamedTuple):
 
     @classmethod
     def of(cls, rollout: RolloutBuffer) -> Samples:
-        """Return all samples of `rollout`, in its memory."""
+        """Return all samples of `rollout`, as views of its memory."""
         return cls(*(getattr(rollout, name).flatten() for name in cls._fields))
 
     def at(self, chosen: Tensor) -> Samples:
-        """Return the samples at the positions, or under the mask, `chosen`."""
+        """Return the samples that `chosen` selects, a tensor of indices or a bool mask."""
         return Samples(*(field[chosen] for field in self))
 
     def minibatch(self, index: Tensor, config: RunConfig) -> Samples:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Storage(Protocol):
-    """Storage of T steps of N environments for learning. Metrics read its fields by name."""
+    """Interface of a storage of one rollout, T steps of N environments. Metrics read its fields by name."""
 
     num_steps: int
     obs: Tensor
@@ -33,18 +33,18 @@ class Storage(Protocol):
     """f32[T, N] goal distances."""
 
     def begin(self) -> None:
-        """Begin a new rollout."""
+        """Discard the previous rollout and begin a new one."""
 
     def add_decision(
         self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor, entropies: Tensor
     ) -> None:
-        """Store observation (u8[N, K, H, W]) and decision (i64[N], f32[N] each) of step t."""
+        """Store the observations `obs` u8[N, K, H, W], the actions i64[N] chosen in step t, and their f32[N] values."""
 
     def add_outcome(self, t: int, result: StepResult) -> None:
         """Store the result of step t."""
 
     def end(self, forward: Forward, obs: Tensor, config: RunConfig) -> None:
-        """Complete the rollout; `obs` is the observation after its last step."""
+        """Complete the rollout, for example by advantages; `obs` is the observation after its last step."""
 
 
 StorageOf = Callable[[int, int, tuple[int, int, int], int, torch.device], Storage]
@@ -59,11 +59,11 @@ LearnerOf = Callable[[PixelActorCritic, RunConfig, torch.device], Learner]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implementation:
-    """Parts of one algorithm."""
+    """Functions and types that implement one algorithm."""
 
     update: Update
     losses: type[tuple[Tensor, ...]]
-    """NamedTuple of scalars, named as in the records."""
+    """NamedTuple of the scalars of an optimizer step, named as in the records."""
     storage: StorageOf = RolloutBuffer
     learner: LearnerOf = Learner
     heads: tuple[str, ...] = ("policy", "value")
@@ -71,7 +71,7 @@ class Implementation:
 
 
 def implementation(name: str, heads: tuple[str, ...]) -> Implementation:
-    """Return the parts of algorithm `name` for a network with `heads`.
+    """Return the implementation of the algorithm `name`, for a network with `heads`.
 
     Raises ConfigError when the algorithm is unknown or needs a missing head.
     """

@@ -1,4 +1,4 @@
-"""T steps of N environments, preallocated on the device; written once per step, read per update.
+"""Storage of a rollout, T steps of N environments, preallocated on the device.
 
 Time limits need V of the picture before the reset. An episode cannot end by its horizon more often than every `horizon`
 steps, so a few slots per environment hold those pictures: no second copy of the rollout, no count read from the device.
@@ -47,13 +47,13 @@ class RolloutBuffer:
         self._used = torch.zeros(num_envs, dtype=torch.int64, device=device)
 
     def begin(self) -> None:
-        """Forget the previous rollout."""
+        """Discard the previous rollout; its memory is used again."""
         self._used.zero_()
 
     def add_decision(
         self, t: int, obs: Tensor, actions: Tensor, logprobs: Tensor, values: Tensor, entropies: Tensor
     ) -> None:
-        """Store observation and decision of step t."""
+        """Store the observations of step t, the chosen actions, and the policy's outputs for them."""
         self.obs[t].copy_(obs)
         self.actions[t].copy_(actions)
         self.logprobs[t].copy_(logprobs)
@@ -61,7 +61,7 @@ class RolloutBuffer:
         self.entropies[t].copy_(entropies)
 
     def add_outcome(self, t: int, result: StepResult) -> None:
-        """Store the result of step t."""
+        """Store rewards, ends of episodes and other results of step t."""
         self.rewards[t].copy_(result.reward)
         self.done[t].copy_(result.done)
         self.trunc[t].copy_(result.trunc)
@@ -79,17 +79,20 @@ class RolloutBuffer:
         self._used += result.trunc
 
     def _keep_on_host(self, result: StepResult) -> None:
-        """Store the last pictures of episodes cut off by a time limit, on a host, where reading the mask is cheap."""
+        """Store the last observations of episodes that a time limit ended in this step; for a CPU, where masks are
+        cheap to read."""
         if bool(result.trunc.any()):
             cut = (result.trunc & (self._used < self.slots)).nonzero().squeeze(1)
             self._final_obs[self._used[cut], cut] = result.final_obs[cut]
 
     def final_observations(self) -> Tensor:
-        """Return u8[slots * N, K, H, W]: pictures at time limits, arbitrary data in unused slots."""
+        """Return u8[slots * N, K, H, W]: the observations at time limits before the reset; unused slots have arbitrary
+        data."""
         return self._final_obs.flatten(0, 1)
 
     def end(self, forward: Forward, obs: Tensor, config: RunConfig) -> None:
-        """Compute the values after the last step and at time limits, then `finish`."""
+        """Complete the rollout: compute the values after the last step and at time limits, then advantages and
+        returns."""
         _, last_values = forward(obs)
         final_values = forward(self.final_observations())[1]
         self.finish(last_values, final_values, gamma=config.gamma, gae_lambda=config.gae_lambda)
@@ -111,5 +114,6 @@ class RolloutBuffer:
         self.returns.copy_(returns)
 
     def observations(self, index: Tensor) -> Tensor:
-        """Return u8[B, K, H, W] at the flat positions `index` i64[B] (t * N + n)."""
+        """Return the observations u8[B, K, H, W] at the flat positions `index` i64[B], where step t of env n is t * N +
+        n."""
         return self.obs.flatten(0, 1).index_select(0, index)

@@ -23,13 +23,13 @@ from trainer_core.learn.policy import PatchConv2d, PixelActorCritic
 from trainer_core.wire.shades import MAX_SHADE
 
 NINE = 9
-"""Positions in the second layer's window."""
+"""Number of positions of a patch in the second layer's 3x3 window."""
 MOST_PATCHES = 12
-"""Different patches for each picture above which the convolutions themselves are faster."""
+"""Number of distinct patches per picture above which ordinary convolutions are faster."""
 
 
 class Tiles:
-    """Pictures as indices of distinct patches."""
+    """Pictures of a rollout as indices into their V distinct patches."""
 
     def __init__(self, pictures: Tensor, size: int) -> None:
         """Find the patches of `pictures` u8[D, K, H, W], each `size` x `size`; remaining pixels at the edges are
@@ -38,16 +38,18 @@ class Tiles:
         patches = patches_of(pictures, size)
         first, number = distinct_rows(patches)
         self.patches = patches[first].float() * (1 / MAX_SHADE)
-        """f32[V, K * size * size]"""
+        """f32[V, K * size * size] distinct patches, shades from 0 to 1."""
         self.number = number.view(count, rows * columns)
-        """i64[D, rows * columns]"""
+        """i64[D, rows * columns] index of each picture's patches in `patches`."""
         under = torch.cat([self.number, torch.full((count, 1), len(first))], 1)
         under = under[:, windows_under(rows, columns).flatten()]
         self.under = under * NINE + torch.arange(NINE).repeat(under.shape[1] // NINE)
-        """i64[D, places * 9]: 9 times the patch index in each window, plus its position of the nine."""
+        """i64[D, places * 9] for each window of the second layer and each of its nine positions: 9 * patch index +
+        position."""
 
     def of(self, pictures: Tensor) -> Batch | None:
-        """Return the batch of the pictures `pictures` i64[U]; None if they share too few tiles."""
+        """Return the Batch of the pictures with the numbers `pictures` i64[U]; None if they have too many distinct
+        patches."""
         seen = torch.zeros(len(self.patches) + 1, dtype=torch.int64)
         seen[self.number[pictures].flatten()] = 1
         used = seen.nonzero().squeeze(1)
@@ -61,7 +63,7 @@ class Tiles:
 
 
 def grid_of(pictures: Tensor, size: int) -> tuple[int, int]:
-    """Return rows and columns of whole patches of `size` x `size` in pictures [..., H, W]."""
+    """Return the number of rows and of columns of whole patches of `size` x `size` pixels in pictures [..., H, W]."""
     return pictures.shape[-2] // size, pictures.shape[-1] // size
 
 
@@ -75,8 +77,10 @@ def patches_of(pictures: Tensor, size: int) -> Tensor:
 
 @functools.cache
 def windows_under(rows: int, columns: int) -> Tensor:
-    """Return i64[places, 9], the patches in each window of 3x3 with stride 2 and padding 1, of rows * columns patches;
-    the number rows * columns means outside."""
+    """Return i64[places, 9], the numbers of the patches in each window of the second layer: 3x3, stride 2, padding 1.
+
+    Patches are numbered row by row; the number rows * columns means outside of the picture.
+    """
     padded = torch.full((rows + 2, columns + 2), rows * columns)
     padded[1:-1, 1:-1] = torch.arange(rows * columns).view(rows, columns)
     return padded.unfold(0, 3, 2).unfold(1, 3, 2).reshape(-1, NINE)
@@ -84,22 +88,23 @@ def windows_under(rows: int, columns: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Pictures of one optimizer step."""
+    """Pictures of one optimizer step, U of them with V distinct patches, in the form that TileNetwork reads."""
 
     patches: Tensor
-    """f32[V, K * 64], all different."""
+    """f32[V, K * 64] distinct patches."""
     rows: Tensor
-    """i64[U * places, 9]: 9 * patch + position in the window; from 9 * V on outside."""
+    """i64[U * places, 9] for each window: 9 * patch + position in the window; 9 * V or more outside of the picture."""
     pictures: int
     """Number U of pictures."""
     back: Tensor
-    """i64[...] positions in U * places, grouped by value of `rows`."""
+    """i64[...] numbers of the windows (0 to U * places - 1), grouped by the value in `rows`; see `sorted_back`."""
     begins: Tensor
     """i64[9 * V] beginning of each group in `back`."""
 
 
 class Passed(tuple[Tensor, ...]):
-    """Results of `forward` for `backward`: activations, and weights in another order."""
+    """Intermediate results of `forward` that `backward` needs: activations, and the second layer's weights
+    reordered."""
 
 
 Beside = Callable[[Callable[[], Tensor]], Callable[[], Tensor]]
@@ -107,12 +112,12 @@ Beside = Callable[[Callable[[], Tensor]], Callable[[], Tensor]]
 
 
 def later(work: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """Return `work` itself, to be done when its result is needed."""
+    """Return `work` itself: without another thread it runs when its result is asked for."""
     return work
 
 
 class TileNetwork:
-    """Forward and backward pass of `policy`, whose kind is small."""
+    """Forward and backward pass of a PixelActorCritic of the kind small, on batches of distinct patches."""
 
     def __init__(self, policy: PixelActorCritic) -> None:
         first, _, second, _, _ = policy.trunk
@@ -128,7 +133,7 @@ class TileNetwork:
 
     @torch.no_grad()
     def act(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits f32[D, A] and values f32[D] of `pictures` u8[D, K, H, W], too few for a search for equal
+        """Return logits f32[D, A] and values f32[D] of `pictures` u8[D, K, H, W], without searching for equal
         patches."""
         first, second = self.first, self.second
         size, width = first.kernel_size[0], second.out_channels
@@ -143,7 +148,10 @@ class TileNetwork:
         return logits, values
 
     def _heads(self, windows: Tensor, pictures: int) -> tuple[Tensor, ...]:
-        """Return logits, values, features and hidden activations of f32[pictures * places, width]."""
+        """Return logits, values, features and hidden activations, given `windows`, the second layer's output.
+
+        `windows` is f32[pictures * places, width].
+        """
         features = windows.view(pictures, -1, windows.shape[1]).transpose(1, 2)
         features = features.reshape(pictures, -1)
         hidden = torch.addmm(self.hidden.bias, features, self.hidden.weight.t()).relu_()
@@ -153,7 +161,8 @@ class TileNetwork:
 
     @torch.no_grad()
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, Passed]:
-        """Return logits f32[U, A], values f32[U], and the data for `backward`."""
+        """Return logits f32[U, A] and values f32[U] of the batch's pictures, and intermediate results for
+        `backward`."""
         first, second = self.first, self.second
         tiles = torch.addmm(self.first_bias, batch.patches, first.weight.flatten(1).t()).relu_()
         weight = second.weight.permute(1, 2, 3, 0).reshape(second.in_channels, -1)
@@ -169,8 +178,11 @@ class TileNetwork:
     def backward(
         self, batch: Batch, passed: Passed, logits: Tensor, values: Tensor, beside: Beside = later
     ) -> tuple[Tensor, ...]:
-        """Return the gradients of all parameters in the module's order, from those of `forward`'s logits f32[U, A] and
-        values f32[U]. `beside` may start some work on another thread."""
+        """Return the gradients of all parameters, in the module's order.
+
+        `logits` f32[U, A] and `values` f32[U] are the gradients of the outputs of `forward`, `passed` its third result.
+        `beside` may compute a part on another thread.
+        """
         tiles, weight, windows, features, hidden = passed
         ahead = torch.mm(logits, self.policy.weight).addr_(values, self.value.weight[0])
         ahead = behind_relu(ahead, hidden)
@@ -187,16 +199,18 @@ class TileNetwork:
 
 
 def behind_relu(gradient: Tensor, activation: Tensor) -> Tensor:
-    """Return `gradient` where `activation` is positive, else 0."""
+    """Return ReLU's gradient: `gradient` where `activation` is positive, else 0."""
     return torch.ops.aten.threshold_backward(gradient, activation, 0)
 
 
 def sorted_back(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the positions in R of each number from 0 to `count` - 1 in `rows` i64[R, 9], and the beginning of each
+    """Return for each number from 0 to `count` - 1 the rows of `rows` i64[R, 9] that contain it.
+
+    The first result has these row numbers, one group after another, the second, i64[count], the beginning of each
     group.
 
-    The terms to be summed for each number are then bags, as in `forward`: several times faster than scattered addition,
-    and in a fixed order.
+    With them torch's embedding_bag sums the terms of each number, several times faster than scattered addition, and in
+    a fixed order.
     """
     flat = rows.flatten().numpy()
     last = count + NINE

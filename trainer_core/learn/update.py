@@ -1,6 +1,6 @@
-"""One update of any algorithm: collect a rollout on the device, learn from it.
+"""One training update, the same for all algorithms: collect a rollout on the device, then learn from it.
 
-Nothing here reads a number from the device; the run makes records, with one synchronisation each.
+No number is read from the device here: only the run's records synchronise, once each.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_STEPS = 2**48
 
 
 class ActorLearner:
-    """Environments, learner and rollout of one rank, with the counters of the whole run."""
+    """Training loop of one rank: its environments, learner and rollout, with the counters of the whole run."""
 
     def __init__(self, env: VecEnv, learner: Learner, config: RunConfig, *, rank: int = 0) -> None:
         self.env, self.learner, self.config = env, learner, config
@@ -44,9 +44,9 @@ class ActorLearner:
         env.stopwatch = self.stopwatch
         self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
         self.on_step: Callable[[StepInfo], None] = lambda info: None
-        """Called after every step of the environments with its StepInfo."""
+        """Function that is called after every step of the environments with its StepInfo."""
         self.on_optimizer_step: Callable[[], None] = lambda: None
-        """Called within learning, after one step or several."""
+        """Function that is called during learning, after one optimizer step or several."""
         self.obs: Tensor = env.reset()
 
     @property
@@ -68,7 +68,7 @@ class ActorLearner:
 
     @property
     def learning_rate(self) -> float:
-        """Learning rate of the next update; linear goes to 0 at `total_env_steps`."""
+        """Learning rate of the next update; the schedule linear reaches 0 at `total_env_steps`."""
         if self.config.lr_schedule == "constant":
             return self.config.learning_rate
         left = 1 - self.env_steps / self.config.total_env_steps
@@ -106,7 +106,8 @@ class ActorLearner:
             rollout.end(self.learner.forward, self.obs, self.config)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return counters, optimizer and generator; weights and environments are saved elsewhere."""
+        """Return counters and the states of optimizer and random generator; weights and environments are saved
+        elsewhere."""
         return {
             "update": self.update,
             "opt_steps": self.opt_steps,
@@ -115,7 +116,7 @@ class ActorLearner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state. Raises CheckpointError for an invalid one."""
+        """Restore the result of `state_dict`. Raises CheckpointError for an invalid one."""
         what = "the trainer's state"
         like = {"update": 0, "opt_steps": 0, "optimizer": {}, "rng": self.rng.get_state()}
         check_like(state, like, what)
@@ -128,9 +129,9 @@ class ActorLearner:
 
 
 def sample(log_probs: Tensor, uniform: Tensor, rng: torch.Generator) -> Tensor:
-    """Return one action i64[N] per row of `log_probs` f32[N, A] by the Gumbel-max trick.
+    """Return one action per row of `log_probs` f32[N, A], i64[N], drawn at random by the Gumbel-max trick.
 
-    `uniform` f32[N, A] is scratch. Unlike torch.multinomial it needs no check on the host.
+    `uniform` f32[N, A] is memory for random numbers. Unlike torch.multinomial it needs no check on the host.
     """
     uniform.uniform_(1e-20, 1.0, generator=rng)
     return (log_probs - torch.log(-torch.log(uniform))).argmax(-1)

@@ -33,10 +33,10 @@ from trainer_core.wire.run_record import ARCHIVED, LATEST_S, RunRecord, is_archi
 MANIFEST = "archive.json"
 SUFFIX = ".tar.gz"
 MOST_MANIFEST_BYTES = 8 << 20
-"""Limit for 50,000 files; a run has hundreds."""
+"""Greatest size of an archive's manifest: some 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
 LEFT_OUT = {"lock", "frames.bin", "mail"}
-"""Files that only matter to the process that trained."""
+"""Names in a run's folder that are not archived: they only served the process that trained."""
 
 
 class ArchivedFile(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
 
 
 def check(file: Path) -> Manifest:
-    """Read an archive to its end and compare every hash. Raises LabError naming the fault."""
+    """Return an archive's manifest after comparing the hash of every file in it. Raises LabError naming the fault."""
     with _opened(file) as tar:
         manifest = _manifest(file, tar)
         for name, source in _members(file, tar, manifest):
@@ -98,7 +98,8 @@ def check(file: Path) -> Manifest:
 
 
 def restore(file: Path, home: HomePaths) -> RunRecord:
-    """Restore an archived run under its own id. Raises LabError, leaving everything unchanged."""
+    """Restore the run in an archive into the home, under its own id; return its record. Raises LabError, changing
+    nothing."""
     with _opened(file) as tar, alone(home):
         manifest = _manifest(file, tar)
         paths = home.run(manifest.run_id)
@@ -236,7 +237,8 @@ def _is_safe(name: str) -> bool:
 
 
 def _members(file: Path, tar: tarfile.TarFile, manifest: Manifest) -> Iterator[tuple[str, io.BufferedReader]]:
-    """Yield every file of the manifest once. Raises LabError for any other member."""
+    """Yield path and content of every file that the manifest lists. Raises LabError for any other member of the
+    archive."""
     left = set(manifest.files)
     for info in tar:
         if info.name == MANIFEST:
@@ -273,7 +275,10 @@ def _refuse_beyond_disk(file: Path, manifest: Manifest, folder: Path) -> None:
 
 
 def _registered(home: HomePaths, manifest: Manifest) -> RunRecord:
-    """Write and return the run's line of the index, keeping the name that it has here."""
+    """Append the run's record from the archive's manifest to the index, and return it.
+
+    If the index knows the run, its name there is kept.
+    """
     registry = RunRegistry(home)
     known = registry.load().get(manifest.run_id)
     record = manifest.record
@@ -287,18 +292,19 @@ _OUT, _BACK = ".archived.tmp", ".restored.tmp"
 
 
 def way_out(home: HomePaths, run_id: str) -> Path:
-    """Return the name of an archived run's folder while it is deleted."""
+    """Return the temporary path to which an archived run's folder is renamed while it is deleted."""
     return home.runs / f".{run_id}{_OUT}"
 
 
 def way_back(home: HomePaths, run_id: str) -> Path:
-    """Return the name of a run's folder while it is restored."""
+    """Return the temporary path of a run's folder while it is restored from an archive."""
     return home.runs / f".{run_id}{_BACK}"
 
 
 @contextlib.contextmanager
 def alone(home: HomePaths) -> Iterator[None]:
-    """Hold the lock for moving runs of a home, after cleaning up the folders of a killed process.
+    """Hold the home's lock for archiving and restoring in the block, after removing the temporary folders of a killed
+    process.
 
     Waits while another process holds it. Raises DiskError.
     """

@@ -23,7 +23,7 @@ from trainer_core.wire.errors import BAD_JSON, ProtocolError
 from trainer_core.wire.regular_files import read_regular
 
 LOOK_S = 0.2
-"""Seconds between two checks by a host."""
+"""Seconds between two searches of a host for new commands."""
 _REQUEST, _ANSWER = ".request", ".answer"
 
 
@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A received command, and the name under which its sender waits for the answer."""
+    """Command that a host received, and the name under which its sender waits for the answer."""
 
     name: str
     command: commands.AnyCommand
@@ -47,7 +47,7 @@ class Mailbox:
     # -- the sender's side ------------------------------------------------------------------
 
     def post(self, command_type: type[commands.Command], **fields: object) -> str:
-        """Write a command; return the name to pass to `answer_to`. Raises DiskError."""
+        """Write a command for the run's host; return the name to pass to `answer_to`. Raises DiskError."""
         if not (run := self.folder.parent).is_dir():
             raise DiskError(f"{run}: this run's folder is gone; put it back, then ask again")
         name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -56,7 +56,8 @@ class Mailbox:
         return name
 
     def answer_to(self, name: str) -> Answer | None:
-        """Return the host's answer, or None while there is none. Reading deletes it."""
+        """Return the host's answer to the command that `post` called `name`, None while there is none; the answer is
+        deleted."""
         path = self.folder / (name + _ANSWER)
         try:
             answer = msgspec.json.decode(read_regular(path), type=Answer)
@@ -87,7 +88,7 @@ class Mailbox:
         return [letter for name in names if (letter := self._open(name)) is not None]
 
     def answer(self, letter: Letter, ok: bool, detail: str = "") -> None:
-        """Write an answer; on a full disk it is lost, without an error."""
+        """Write the answer to a received command; on a full disk it is lost, without an error."""
         line = msgspec.json.encode(Answer(ok=ok, detail=detail))
         with contextlib.suppress(ProtocolError, OSError):
             self._write(letter.name + _ANSWER, line)

@@ -43,7 +43,7 @@ def read_spec(paths: RunPaths) -> RunSpec:
 
 
 def tags_of(raw: dict[str, Any]) -> dict[str, str]:
-    """Return the tags in the result of `read_config`; none if they are no object of texts."""
+    """Return the tags in `raw`, the result of `read_config`; none if they are no object of texts."""
     found = raw.get("tags")
     if not isinstance(found, dict):
         return {}
@@ -51,7 +51,7 @@ def tags_of(raw: dict[str, Any]) -> dict[str, str]:
 
 
 def read_run_config(paths: RunPaths) -> RunConfig:
-    """Return the configuration of a run of ours. Raises LabError naming the file and the field."""
+    """Return the configuration of a run of our own trainer. Raises LabError naming the file and the field."""
     spec = read_spec(paths)
     if spec.runner != NATIVE_ID:
         raise ConfigError(

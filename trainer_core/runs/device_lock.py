@@ -34,7 +34,7 @@ class DeviceLock:
 
     @classmethod
     def take(cls, home: HomePaths, device: str, run_id: str) -> DeviceLock | None:
-        """Return the lock, or None while another run has the device.
+        """Take the lock of a device for a run; return it, or None while another run holds it.
 
         Raises ConfigError for an invalid device name, which becomes a file name, and DiskError if the lock cannot be
         written.
@@ -66,14 +66,15 @@ class DeviceLock:
         return None
 
     def release(self) -> None:
-        """Release our share of the lock; a second call does nothing."""
+        """Release the lock as far as this process holds it; a child that inherited it keeps it. A second call does
+        nothing."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
 
 
 def run_on(home: HomePaths, device: str) -> str:
-    """Return the run that last took a device; "" if there was none."""
+    """Return the id of the run that last took a device; "" if there was none."""
     path = home.devices / f"{full_name(device).replace(':', '-')}.lock"
     try:
         return visible(read_regular(path).decode().strip()[:200])

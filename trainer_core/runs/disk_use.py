@@ -11,7 +11,7 @@ from trainer_core.lab.paths import HomePaths
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """Bytes of one run by the lengths of its files."""
+    """Sizes in bytes of one run's checkpoints, logs and other files."""
 
     run_id: str
     checkpoints: int

@@ -58,7 +58,8 @@ def import_checkpoint(folder: Path, home: HomePaths) -> tuple[RunRecord, Path]:
 
 
 def _stage(folder: Path, paths: RunPaths, target: Path, log: list[records.Record]) -> None:
-    """Write log and copy below a temporary name, then rename it to the run's directory."""
+    """Make the directory `paths` of a new run with `log` and a copy of the checkpoint `folder` at `target`,
+    atomically."""
     stage = RunPaths(paths.root.with_name(f".{paths.run_id}.tmp"))
     shutil.rmtree(stage.root, ignore_errors=True)
     try:
@@ -83,7 +84,10 @@ def _spec(folder: Path, meta: checkpoint_manifest.CheckpointMeta) -> RunSpec:
 def _complete(
     folder: Path, home: HomePaths, paths: RunPaths, target: Path, *, algo: str, known: RunRecord | None
 ) -> RunRecord:
-    """Restore the checkpoint of an existing run, and its line in the index if that is missing."""
+    """Copy the checkpoint `folder` to `target` of an existing run if it was deleted there; return the run's record.
+
+    If the index does not have the run as ended (`known`), a line is appended.
+    """
     lock = RunLock.take(paths)
     try:
         if not target.is_dir():
@@ -100,7 +104,7 @@ def _complete(
 
 
 def _copy(folder: Path, target: Path) -> None:
-    """Copy the files that the manifest lists, atomically."""
+    """Copy the files that the manifest of the checkpoint `folder` lists to `target`, atomically."""
     names = [*checkpoint_manifest.read_meta(folder).files, checkpoint_manifest.META]
     if any(Path(name).name != name for name in names):
         raise CheckpointError(f"{folder}: {checkpoint_manifest.META} lists files of other folders")

@@ -1,4 +1,4 @@
-"""Known runs of a home: the index, corrected by the processes that are alive."""
+"""Records of a home's runs: those of the index, corrected for processes that have ended."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RunRegistry:
         """Reason why the index could not be read at the last attempt; empty when it could."""
 
     def append(self, record: RunRecord) -> None:
-        """Append one line and sync it. Raises OSError."""
+        """Append `record` to the index and sync it. Raises OSError."""
         append_line(self.path, record)
 
     def load(self) -> dict[str, RunRecord]:
@@ -68,7 +68,7 @@ class RunRegistry:
         return found
 
     def recover(self, known: Container[str]) -> dict[str, RunRecord]:
-        """Return the runs that have a folder and are not `known`, and append them to the index.
+        """Return the records of runs that have a folder and whose ids `known` lacks, and append them to the index.
 
         A run with unreadable files is returned with the reason, and not appended.
         """
@@ -97,7 +97,11 @@ class RunRegistry:
         return self._write(record)
 
     def settle(self, record: RunRecord) -> RunRecord:
-        """Return the present record of a run that has not ended, and append a change to the index."""
+        """Return the present record of a run whose last known `record` is no end.
+
+        A running one is updated from its log. One whose process is gone is lost, or queued again if the queue still has
+        it; this is appended to the index.
+        """
         paths = self.home.run(record.run_id)
         if record.state is RunState.QUEUED:
             return record if self._waits(record.run_id) else self._forgotten(record)
@@ -117,7 +121,8 @@ class RunRegistry:
         return any(entry.run_id == run_id for entry in RunQueue(self.home).entries())
 
     def _forgotten(self, record: RunRecord) -> RunRecord:
-        """Record a run as lost that has neither ended nor is queued, after a check under the queue's lock."""
+        """Record a run as lost if the index calls it queued and the queue does not have it, which is checked under its
+        lock."""
         try:
             with RunQueue(self.home).locked() as entries:
                 now = self.load().get(record.run_id, record)
@@ -137,7 +142,7 @@ class RunRegistry:
 
 
 def catch_up(record: RunRecord, paths: RunPaths) -> RunRecord:
-    """Return the record updated by the log's last lines: the index has no line for each update."""
+    """Return `record` updated from the last lines of the run's log, which is newer than the index."""
     try:
         size = paths.train_log.stat().st_size
     except OSError:
@@ -161,14 +166,15 @@ def is_alive(record: RunRecord) -> bool:
 
 
 def is_held(record: RunRecord, paths: RunPaths) -> bool:
-    """Return whether the run's process is alive; for another computer only its lock can tell."""
+    """Return whether the process that trains the run is alive; for one on another computer, whether the run is
+    locked."""
     if record.host not in ("", HOST):
         return is_locked(paths)
     return is_alive(record) or is_locked_here(paths)
 
 
 def create_time(pid: int) -> float:
-    """Return psutil's creation time of a process, 0 when it has ended."""
+    """Return the creation time of process `pid` by psutil, 0 if there is no such process."""
     try:
         return psutil.Process(pid).create_time()
     except psutil.Error:

@@ -22,7 +22,7 @@ _decoder = msgspec.json.Decoder(RunRecord)
 
 
 def append_line(path: Path, record: RunRecord) -> None:
-    """Append one line and sync it. Raises OSError.
+    """Append `record` as one line to the index `path` and sync it. Raises OSError.
 
     An unfinished line before it is ended first, so that only that one is lost.
     """
@@ -49,7 +49,7 @@ def load_lines(path: Path) -> dict[str, RunRecord]:
 
 
 def decode_line(line: bytes) -> RunRecord | None:
-    """Return the record of a line; None if it is invalid, or its run_id is no folder name."""
+    """Return the record that a line of the index holds; None if it is invalid, or its run_id cannot name a folder."""
     try:
         record = _decoder.decode(line)
     except BAD_JSON:
@@ -58,7 +58,7 @@ def decode_line(line: bytes) -> RunRecord | None:
 
 
 class IndexTail:
-    """Reader of the lines appended to an index since the last call."""
+    """Reader of an index that returns at each call the lines appended since the last one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

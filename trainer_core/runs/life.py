@@ -1,7 +1,6 @@
-"""One process's share of a run, from begin or resume to end; every trainer updates the index through it.
+"""Registration of a run by the process that trains it, from begin or resume to end: lock, config.json, index.
 
-A RunLife holds the run's lock, writes its config.json and its lines of the index. Between these lines the log is newer:
-`runs.index.catch_up` reads it.
+All trainers update the index by it. It has few lines of a run: `runs.index.catch_up` reads later changes from the log.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ WORTH_A_LINE = records.CheckpointRecord | records.EvalRecord
 
 
 class RunLife:
-    """Present record of a run that this process trains, from `begin` or `resume` to `end`."""
+    """Run that this process trains, from `begin` or `resume` to `end`: its lock, and its present record."""
 
     def __init__(self, home: HomePaths, record: RunRecord, lock: RunLock) -> None:
         self.record, self.lock = record, lock
@@ -93,7 +92,7 @@ class RunLife:
         state: RunState = RunState.STARTING,
         device: str = "",
     ) -> RunLife:
-        """Continue a run whose lock the caller took.
+        """Return the RunLife of an ended run that continues in this process; the caller took its `lock`.
 
         Name, creation, best success and last checkpoint stay; `device` is a new one. A run that the index does not know
         is read from its config.json (under `algo`) and its log. Raises LabError.
@@ -117,7 +116,7 @@ class RunLife:
         return life
 
     def launched(self, pid: int) -> None:
-        """Record that process `pid` is the trainer and holds the lock too."""
+        """Record the child process `pid` as the one that trains; it has inherited the run's lock."""
         self.lock.name_holder(pid)
         self.record = msgspec.structs.replace(
             self.record, state=RunState.STARTING, pid=pid, pid_create_time=create_time(pid)
@@ -125,7 +124,7 @@ class RunLife:
         self._write_if_possible()
 
     def move(self, state: RunState) -> None:
-        """Set the state that the host gives the run: queued, pausing, stopping."""
+        """Set a state that the host decides, not the training process: queued, pausing or stopping."""
         self.record = msgspec.structs.replace(self.record, state=state)
         self._write_if_possible()
 
@@ -149,7 +148,7 @@ class RunLife:
         return True
 
     def park(self) -> None:
-        """Release the lock of a run that waits in the queue."""
+        """Release the run's lock without ending the run, while it waits in the queue."""
         self.lock.release()
 
     def rename(self, name: str) -> None:
@@ -157,7 +156,7 @@ class RunLife:
         self._write_if_possible()
 
     def end(self, state: RunState, reason: str, finished_at: float = 0.0) -> None:
-        """Write the last line and release the lock. Raises DiskError when it cannot be written."""
+        """Append the run's last line to the index and release the lock. Raises DiskError when it cannot be written."""
         self.record = msgspec.structs.replace(
             self.record, state=state, reason=reason, finished_at=finished_at or time.time()
         )
@@ -172,7 +171,7 @@ class RunLife:
         self._registry.append(self.record)
 
     def _write_if_possible(self) -> None:
-        """Write a line between the first and the last, which only saves reading the log."""
+        """Append the record to the index; ignore a failure, since readers can get the same state from the log."""
         with contextlib.suppress(OSError):
             self._write()
 
@@ -183,5 +182,5 @@ def new_run_id() -> str:
 
 
 def _kept_here(record: RunRecord) -> RunRecord:
-    """Return the record with this process's id, until the training has its own process."""
+    """Return `record` with the id of this process, which stands for the run until the training process has started."""
     return msgspec.structs.replace(record, pid=os.getpid(), pid_create_time=create_time(os.getpid()), host=HOST)

@@ -27,7 +27,7 @@ from trainer_core.wire.spec import NATIVE_ID
 MAX_FINDINGS = 50
 AN_ERROR = "an error"
 MOST_LATE = 4096
-"""Update records kept between weights and the result of their validation."""
+"""Number of newest update records that are kept, for a validation whose result comes later than its weights."""
 COUNTERS = ("update", "env_steps", "opt_steps", "wall_time_s")
 
 
@@ -59,7 +59,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Standing:
-    """Counters of the newest update record before some point of the run; all 0 at its start."""
+    """Counters of the newest update record at some point of the run; all 0 at its start."""
 
     update: int = 0
     env_steps: int = 0
@@ -68,7 +68,7 @@ class Standing:
 
 
 class Life:
-    """Progress of one process of the run; a resume begins the next one."""
+    """Progress of the run within one training process; a resume begins another."""
 
     def __init__(self, base: Standing, env_steps: int = 0, update: int = 0) -> None:
         self.recorded = base
@@ -77,16 +77,16 @@ class Life:
         """Newest env_steps and update in any record of this process."""
         self.begun_at = env_steps
         self.saved = env_steps if env_steps else -1
-        """env_steps of its newest checkpoint."""
+        """env_steps of this process's newest checkpoint."""
         self.known = -1
-        """env_steps of the validation known to that checkpoint, if this process reported it."""
+        """env_steps of the validation that the newest checkpoint names, if this process reported it."""
         self.validated = env_steps
-        """env_steps of its newest validation."""
+        """env_steps of this process's newest validation."""
         self.standings = collections.deque([base], maxlen=MOST_LATE)
         self.ended = ""
         """Event after which only a resume may follow; empty = none."""
         self.scalars: set[str] | None = None
-        """Scalars of its first update record: later ones must have the same."""
+        """Names of the scalars in this process's first update record: later ones must have the same."""
 
     def standing_at(self, env_steps: int) -> Standing:
         """Return the counters of the newest update record up to `env_steps`."""
@@ -94,10 +94,10 @@ class Life:
 
 
 class LogChecker:
-    """Checker of one log, line by line."""
+    """Checker of one log, which gets it line by line and returns a Report."""
 
     def __init__(self, run_id: str = "") -> None:
-        """Begin a check; `run_id` is the name of the log's folder, "" if it is unknown."""
+        """Begin to check a log; `run_id` is the name of its folder, "" if it is unknown."""
         self.report = Report()
         self._run_id = run_id
         self._seq = -1
@@ -124,7 +124,8 @@ class LogChecker:
             self.report.error(number, finding)
 
     def finish(self, torn: bytes) -> Report:
-        """Return the report after the last complete line; `torn` is the unfinished rest."""
+        """Return the report, after the last complete line was checked; `torn` is the unfinished line at the log's
+        end."""
         if torn:
             self.report.warnings.append(f"the last line has no end ({len(torn)} bytes): a crash tore it off; ignored")
         metas = self.report.records.get("meta", 0)
@@ -147,7 +148,7 @@ class LogChecker:
 
     @property
     def _log_every(self) -> int:
-        """Updates between two records, 0 if the log does not tell."""
+        """Number of updates between two update records, 0 if the log does not tell."""
         every = self._meta.config.get("log_every") if self._native and self._meta else 0
         return every if isinstance(every, int) and every > 0 else 0
 
@@ -208,7 +209,11 @@ class LogChecker:
             yield f"run_id {record.run_id!r} differs from {self._run_id!r}"
 
     def _reach(self, env_steps: int, *, recorded: bool = False) -> Iterator[str]:
-        """Yield findings if env_steps goes back, is no multiple of the batch, or passes a missing update record."""
+        """Record that the run came to `env_steps`.
+
+        Yields findings if the number decreases, is no multiple of the steps of an update, or is beyond an update record
+        that is missing; `recorded` if this is an update record.
+        """
         life = self._life
         if env_steps < life.env_steps:
             yield f"env_steps went back from {life.env_steps} to {env_steps}"
@@ -221,7 +226,10 @@ class LogChecker:
                 yield f"env_steps is {env_steps}, the update record at {due} is missing"
 
     def _validation(self, env_steps: int) -> Iterator[str]:
-        """Yield findings about a validation's place; one made in a second process may come later than its weights."""
+        """Yield findings about the position of a validation of the weights of `env_steps` in the log.
+
+        If a second process validates, its result may come after later updates, but not after a later validation.
+        """
         life = self._life
         if not self._validates_late or env_steps >= life.env_steps:
             yield from self._reach(env_steps)
@@ -238,7 +246,7 @@ class LogChecker:
         return where == "cpu" or (where == "auto" and str(config.get("device")).startswith("cuda"))
 
     def _due(self) -> int:
-        """Return the next update that must have a record."""
+        """Return the number of the next update that must have a record."""
         return (self._life.recorded.update // self._log_every + 1) * self._log_every
 
     # -- updates ------------------------------------------------------------------------------
@@ -321,7 +329,8 @@ class LogChecker:
             life.ended = f"the {record.reason} checkpoint"
 
     def _validated(self, record: records.CheckpointRecord) -> Iterator[str]:
-        """Yield the rates that differ from the validation that the checkpoint names, if it is in the log."""
+        """Yield a finding for each success rate of a checkpoint's record that differs from the validation that it
+        names."""
         for mode, rate in (
             ("greedy", record.success_rate),
             ("leave_loops", record.leaving_success_rate),
@@ -334,7 +343,7 @@ class LogChecker:
                 )
 
     def _resume(self, record: records.ResumeRecord) -> Iterator[str]:
-        """Yield findings about a resume: counters go back exactly to the resumed checkpoint."""
+        """Yield findings about a resume, whose counters must be exactly those of the resumed checkpoint."""
         if record.previous_seq != record.seq - 1:
             yield f"previous_seq is {record.previous_seq}, the line before has {record.seq - 1}"
         if not self._native:
@@ -364,8 +373,11 @@ class LogChecker:
         self._life = Life(base, record.env_steps, record.update)
 
     def _unannounced(self, record: records.ResumeRecord) -> Iterator[str]:
-        """Yield a finding unless a crash between a checkpoint's rename and its record explains the resume: no later
-        record may exist, except of weights whose validation came late."""
+        """Yield a finding about a resume from a checkpoint that has no record, unless a crash explains it.
+
+        A crash between the writing of a checkpoint and that of its record does, if no later record follows; only the
+        validation of its weights may have delayed the checkpoint behind later updates.
+        """
         life = self._life
         name = f"checkpoints/{record.env_steps:012d}"
         owed = bool(self._log_every) and record.update >= self._due()
@@ -390,7 +402,7 @@ def check_log(path: Path) -> Report:
 
 
 def _check_lines(file: BinaryIO, checker: LogChecker) -> bytes:
-    """Check every complete line; return the beginning of an unfinished one."""
+    """Check every complete line of `file`; return the unfinished line at its end, b"" if there is none."""
     number = 0
     while line := file.readline(records.MAX_LINE_BYTES + 1):
         if line.endswith(b"\n"):

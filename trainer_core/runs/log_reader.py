@@ -17,7 +17,7 @@ MOST_AT_ONCE = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Records of the complete lines between two byte offsets of a log."""
+    """Records read from a part of a log, and the byte offset at which it ends."""
 
     events: tuple[records.Event, ...]
     offset: int
@@ -56,7 +56,7 @@ TAIL_BYTES, MOST_BYTES = 256 << 10, 4 << 20
 
 
 def records_between(run: RunPaths, first: int, end: int) -> list[records.Event]:
-    """Return records `first` to `end` - 1 of a log by their seq, read from its end, at most 4 MiB."""
+    """Return the records of a log with a seq from `first` to `end` - 1, as far as they are in its last 4 MiB."""
     try:
         size = run.train_log.stat().st_size
         tail = TAIL_BYTES

@@ -19,20 +19,20 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import FailureError, ProtocolError
 
 TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
-"""Bytes at a log's end that contain its last complete line."""
+"""Bytes read from a log's end to find its last complete line: at first, and at most."""
 KEPT_FOR_GOOD = (
     records.MetaRecord | records.ResumeRecord | records.CheckpointRecord | records.EvalRecord | records.ErrorRecord
 )
-"""Records that are synced to the disk before they are announced, for a crash of the computer; the others are in the
-kernel's cache, which survives a crash of the process."""
+"""Records that are synced to the disk before they are sent to the listener, to survive a crash of the computer; the
+others are in the kernel's cache, which survives a crash of the process."""
 
 
 class DiskError(FailureError):
-    """The disk is full or cannot be written; nothing that was announced is lost."""
+    """Error that the disk is full or cannot be written; nothing that was sent to a listener before is lost."""
 
 
 class MovedError(DiskError):
-    """Error of a run whose files were moved, so that further lines would be lost."""
+    """Error that a run's files were moved or deleted, so that further lines would be lost."""
 
 
 class RunWriter:
@@ -59,14 +59,14 @@ class RunWriter:
             raise disk_error(paths.train_log, error) from None
 
     def append(self, kind: type[records.Record], /, **fields: Any) -> records.Record:
-        """Make a record, write its line, then announce it.
+        """Make a record of type `kind`, append it to the log, then pass its line to the listener; return it.
 
         Raises DiskError when the line cannot be written; the log is then unchanged.
         """
         return self.keep(kind(run_id=self.paths.run_id, seq=0, time=time.time(), **fields))
 
     def keep(self, record: records.Record) -> records.Record:
-        """Write and announce a record under this log's run_id and next seq, as `append` does."""
+        """Append `record`, as `append` does, with this log's run_id and its next seq; return the changed record."""
         with self._lock:
             record = msgspec.structs.replace(record, run_id=self.paths.run_id, seq=self.seq)
             line = records.encode(record)
@@ -76,7 +76,7 @@ class RunWriter:
         return record
 
     def tell(self, kind: type[records.Record], /, **fields: Any) -> None:
-        """Announce a record that does not belong in the log: state, heartbeat, ack."""
+        """Pass a record that does not belong in the log to the listener: state, heartbeat, ack."""
         with self._lock:
             record = kind(run_id=self.paths.run_id, seq=self.seq, time=time.time(), **fields)
             self._listener(records.encode(record))
@@ -95,7 +95,7 @@ class RunWriter:
             raise _moved(self.paths.train_log)
 
     def has_folder(self) -> bool:
-        """Return whether the run's folder, and that of its checkpoints, were not moved."""
+        """Return whether the run's folder and its folder of checkpoints are still those that this writer opened."""
         known = self._checkpoints
         kept = known is None or _identity(self.paths.checkpoints) == known
         return kept and _identity(self.paths.root) == self._root
@@ -131,7 +131,7 @@ class RunWriter:
         self._size = size + len(line)
 
     def _cut_torn_tail(self) -> None:
-        """Cut the log after its last complete line, searching from the end: logs grow long."""
+        """Truncate the log after its last complete line, which is searched for from the end: logs grow long."""
         try:
             with self.paths.train_log.open("r+b") as log:
                 end = log.seek(0, os.SEEK_END)
@@ -148,7 +148,7 @@ class RunWriter:
             pass
 
     def _next_seq(self) -> int:
-        """Return the last record's seq plus 1, reading as much of the log's end as needed."""
+        """Return the seq of the next record: that of the log's last one plus 1, 0 for an empty log."""
         try:
             size = self.paths.train_log.stat().st_size
         except FileNotFoundError:
@@ -184,7 +184,8 @@ def _moved(path: Path) -> MovedError:
 
 
 def disk_error(path: Path, error: OSError, option: str = "--home") -> DiskError:
-    """Return a DiskError for `path`; `option` is the command line option that sets its folder."""
+    """Return a DiskError on `path` caused by `error`; its text names `option`, the command line option for the
+    folder."""
     reason = error.strerror or str(error)
     way_out = f"choose a folder that can be written ({option})"
     if error.errno == errno.ENOSPC:

@@ -12,7 +12,7 @@ from trainer_core.wire.run_record import is_archived
 
 
 def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
-    """Return a run by id, folder, or `latest`, the newest run other than `asker`.
+    """Return the run that `text` names: an id, a folder, or `latest`, the newest run other than `asker`.
 
     Raises LabError naming the way to list the runs.
     """
@@ -31,7 +31,8 @@ def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
 
 
 def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
-    """Return a checkpoint by folder, or the best one of a run given by id, folder or `latest`.
+    """Return the checkpoint that `text` names: its folder, or a run by id, folder or `latest`, which means its best
+    one.
 
     `asker` is the run that looks for one, as in `find_run`.
 
@@ -54,7 +55,7 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
 
 
 def _archived(run_id: str, home: HomePaths) -> str:
-    """Return the place of an archived run and the command to restore it; empty for any other run."""
+    """Return a text with an archived run's file and the command to restore it; empty for any other run."""
     record = RunRegistry(home).load().get(run_id)
     if record is None or not is_archived(record):
         return ""

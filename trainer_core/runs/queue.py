@@ -32,15 +32,15 @@ MOST_BYTES = 16 << 20
 
 
 class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
-    """One waiting run."""
+    """Entry of the queue: one waiting run."""
 
     run_id: str
     devices: tuple[str, ...]
-    """Devices of which any one is enough."""
+    """Devices on which the run may start; it takes the first free one."""
     priority: int = 0
-    """Priority; an entry is added before those with less, behind those with as much."""
+    """Priority; a new entry is put before those with a lower one, behind those with the same."""
     held: bool = False
-    """True if the entry is on hold, even when a device is free."""
+    """True if the run must wait even when a device is free."""
     added_at: float = 0.0
     detached: bool = False
     """True if the run must outlive the process that queued it: it is left to the detached host while there is one."""
@@ -76,7 +76,7 @@ class RunQueue:
         self.home, self.path = home, home.queue
 
     def entries(self) -> list[QueueEntry]:
-        """Return the present entries, next one first; reads without the lock."""
+        """Return the waiting runs, the next one first; reads without the lock."""
         try:
             return _read(self.path)
         except FileNotFoundError:
@@ -87,12 +87,12 @@ class RunQueue:
     # -- changing it ------------------------------------------------------------------------
 
     def add(self, entry: QueueEntry) -> None:
-        """Add an entry behind all with as much priority. Raises LabError."""
+        """Add an entry behind all entries with the same or a higher priority. Raises LabError."""
         with self.locked() as entries:
             self.put(entries, entry)
 
     def put(self, entries: list[QueueEntry], entry: QueueEntry, *, first: bool = False) -> None:
-        """Add an entry, or move it to the front, for a caller that holds the lock; synced to the disk on return."""
+        """Add an entry to `entries`, in front of all with `first`, and write the queue; the caller holds the lock."""
         others = [other for other in entries if other.run_id != entry.run_id]
         at = next((i for i, other in enumerate(others) if other.priority < entry.priority), len(others))
         if first:
@@ -183,7 +183,8 @@ class RunQueue:
             time.sleep(0.005)
 
     def _from_index(self) -> list[QueueEntry]:
-        """Return the runs that the index lists as queued, oldest first, for a missing or damaged file."""
+        """Return entries for the runs that the index lists as queued, oldest first, in place of a missing or damaged
+        file."""
         try:
             runs = load_lines(self.home.runs_index).values()
         except OSError:
@@ -196,11 +197,11 @@ class RunQueue:
 
 
 class QueueBusyError(LabError):
-    """Error that another process holds the queue."""
+    """Error that another process holds the queue's lock for too long."""
 
 
 def _read(path: Path) -> list[QueueEntry]:
-    """Return the entries of a file; a repeated run has its first place.
+    """Return the entries of a queue file; of a run listed twice only the first entry counts.
 
     Raises OSError, BAD_JSON for an invalid file, LabError for one of a newer version.
     """

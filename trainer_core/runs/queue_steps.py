@@ -35,7 +35,7 @@ DETACHED_START_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A queued run that this process has taken; its entry stays until its process has started."""
+    """Queued run that this process is going to start; its entry stays in the queue until the training has started."""
 
     life: RunLife
     spec: RunSpec
@@ -82,7 +82,7 @@ def enqueue(
 
 
 def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) -> RunRecord:
-    """Queue an ended run to be resumed. Raises LabError."""
+    """Add an ended run to the queue, so that it is resumed; return its new record. Raises LabError."""
     queue, registry = RunQueue(home), RunRegistry(home)
     entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),), detached=first)
     waiting = msgspec.structs.replace(
@@ -144,7 +144,7 @@ def claim(home: HomePaths, knows: Callable[[str], bool], *, is_detached_host: bo
 
 
 def _detached_host_comes(home: HomePaths, entry: QueueEntry) -> bool:
-    """Return whether there is a detached host, or one was started a moment ago."""
+    """Return whether a detached host, which will start the entry's run, is running or was started a moment ago."""
     if 0 <= time.time() - entry.added_at < DETACHED_START_S:
         return True
     try:
@@ -167,7 +167,7 @@ def started(home: HomePaths, run_id: str) -> None:
 
 
 def give_up(home: HomePaths, claim: Claim, reason: str) -> None:
-    """End a claimed run that cannot be started as failed, and release its device."""
+    """End a claimed run that cannot be started, as failed for `reason`, and release its device."""
     with contextlib.suppress(LabError):  # full disk: the run is not trained in any case
         claim.life.end(RunState.FAILED, reason)
     started(home, claim.life.record.run_id)
@@ -213,7 +213,10 @@ def _claim_one(
 
 
 def _give_up(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, error: LabError) -> None:
-    """Fail an entry without a readable specification; a locked one is being started by another process."""
+    """Remove an entry whose run cannot be read, and end the run as failed with `error`.
+
+    Nothing happens if the run is locked: another process is starting it.
+    """
     try:
         read_spec(home.run(entry.run_id))
     except LabError:
@@ -221,7 +224,7 @@ def _give_up(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry:
 
 
 def _fail(home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, reason: str) -> None:
-    """Remove an entry from the queue; its run, if it still waits, is ended as failed."""
+    """Remove an entry from the queue; if its run still waits, end it as failed for `reason`."""
     entries.remove(entry)
     queue.write(entries)
     registry = RunRegistry(home)
@@ -242,7 +245,8 @@ def why_never(home: HomePaths, entry: QueueEntry) -> str:
 
 
 def is_for(home: HomePaths, entry: QueueEntry, knows: Callable[[str], bool]) -> bool:
-    """Return whether a process that `knows` some runners (by id) will start the entry or remove it."""
+    """Return whether this process should handle the entry: it `knows` the run's runner (by id), or the run cannot
+    start."""
     try:
         return bool(entry.problem) or knows(read_spec(home.run(entry.run_id)).runner)
     except LabError:

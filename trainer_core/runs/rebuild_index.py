@@ -23,13 +23,13 @@ from trainer_core.wire.run_record import LONGEST_ID, RunRecord, RunState, fold, 
 FOUND = "found again in its folder: the index of runs had lost it"
 UNREADABLE = "its folder cannot be read as a run"
 HEAD_BYTES, TAIL_BYTES = 256 << 10, 4 << 20
-"""Bytes of a log's beginning and end that tell what the run is and how far it came."""
+"""Bytes that are read of a log's beginning, which describes the run, and of its end, which tells its progress."""
 _ENDS = {"final": RunState.FINISHED, "stop": RunState.STOPPED}
-"""State of a run by the reason of its last checkpoint."""
+"""End state of a run, by the `reason` of its last checkpoint."""
 
 
 def unlisted(home: HomePaths, known: Container[str]) -> list[str]:
-    """Return the names of folders of runs that `known` lacks, in the order of their names, which begin with a time."""
+    """Return the names of those folders of runs that are not in `known`, sorted; names begin with a time."""
     try:
         with os.scandir(home.runs) as entries:
             names = [
@@ -41,7 +41,7 @@ def unlisted(home: HomePaths, known: Container[str]) -> list[str]:
 
 
 def from_files(home: HomePaths, run_id: str, algo: str = "") -> RunRecord:
-    """Return the record of a run made of its own files; lost if they do not tell how it ended.
+    """Return a record made of the run's config.json and log; its state is lost if they do not tell how it ended.
 
     Raises LabError for an unusable config.json.
     """
@@ -71,7 +71,7 @@ def from_files(home: HomePaths, run_id: str, algo: str = "") -> RunRecord:
 
 
 def unreadable(run_id: str, paths: RunPaths, error: LabError) -> RunRecord:
-    """Return a record that shows an unreadable folder in a list, with the reason."""
+    """Return a record for a run whose files cannot be read, so that lists show it with the reason `error`."""
     return RunRecord(
         run_id=run_id,
         runner="?",
@@ -86,7 +86,7 @@ def unreadable(run_id: str, paths: RunPaths, error: LabError) -> RunRecord:
 
 
 def _events(log: Path) -> list[records.LogRecord]:
-    """Return the records of a log's beginning and end."""
+    """Return the records in the first HEAD_BYTES and the last TAIL_BYTES of a log."""
     try:
         size = os.stat(log).st_size
         head = read_history(log, 0, HEAD_BYTES)

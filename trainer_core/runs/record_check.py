@@ -60,7 +60,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def explain(line: bytes, reason: str) -> str:
-    """Return `reason`, with a clearer message for NaN, infinity and lines torn in the middle."""
+    """Return the reason why `line` is no record: `reason`, or a clearer one for NaN, infinity and broken JSON."""
     if len(line) > records.MAX_LINE_BYTES:
         return reason
     try:
@@ -74,7 +74,7 @@ def explain(line: bytes, reason: str) -> str:
 
 
 def line_findings(line: bytes) -> Iterator[str]:
-    """Yield faults that the decoder ignores in a line: repeated keys, no version, blanks."""
+    """Yield the faults of a line that the decoder accepts: repeated keys, a missing version, blanks."""
     if line != line.strip():
         yield "blanks around the record: a line ends with one \\n, without \\r"
     doubled: set[str] = set()
@@ -124,7 +124,7 @@ def findings(record: records.Record, native: bool, num_actions: int) -> Iterator
 
 
 def _meta(record: records.MetaRecord) -> Iterator[str]:
-    """Yield faults of a native run's meta record, which must be enough to repeat the run."""
+    """Yield the faults of our own trainer's meta record, such as missing data that is needed to repeat the run."""
     for name in OWED_META:
         if not getattr(record, name):
             yield f"the meta record of a {NATIVE_ID} run lacks {name}"
@@ -138,7 +138,10 @@ def _meta(record: records.MetaRecord) -> Iterator[str]:
 
 
 def _ranges(record: records.MetaRecord) -> Iterator[str]:
-    """Yield values that no configuration of ours can have; keys of other versions and added algorithms are ignored."""
+    """Yield the configuration values of a meta record that are out of range.
+
+    Keys of other versions and algorithms of plug-ins are ignored.
+    """
     for name, value in record.config.items():
         if name in FIELDS and name != "algo":
             try:
@@ -192,7 +195,7 @@ def _update(record: records.UpdateRecord, native: bool, num_actions: int) -> Ite
 
 
 def _episode_rates(found: dict[str, float], steps: int) -> Iterator[str]:
-    """Yield contradictions between the rates of goals, time limits and ended episodes."""
+    """Yield contradictions between an update's rates of goals and time limits and its number of ended episodes."""
     if {"done_rate", "trunc_rate", "reset_rate"} <= found.keys():
         ends = found["done_rate"] + found["trunc_rate"]
         if not math.isclose(ends, found["reset_rate"], rel_tol=1e-6, abs_tol=1e-9):
@@ -269,7 +272,7 @@ def _checkpoint(record: records.CheckpointRecord, native: bool) -> Iterator[str]
 
 
 def _inside(name: str, path: str) -> Iterator[str]:
-    """Yield a finding if a record's path leaves the run's directory."""
+    """Yield a finding if `path`, the record's field `name`, leads out of the run's directory."""
     if path.startswith("/") or ".." in PurePosixPath(path).parts:
         yield f"{name} is {path!r}, expected a path inside the run's directory"
 

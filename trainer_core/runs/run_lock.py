@@ -51,7 +51,7 @@ def is_locked_here(paths: RunPaths) -> bool:
 
 
 def touched_s(paths: RunPaths) -> float:
-    """Return the seconds since `RunLock.touch`, or since the lock was taken; 60 if there is no lock."""
+    """Return the seconds since the last `RunLock.touch`, or since the lock was taken; 60 if there is no lock file."""
     try:
         return max(0.0, time.time() - paths.lock.stat().st_mtime)
     except OSError:
@@ -66,7 +66,8 @@ class RunLock:
 
     @classmethod
     def take(cls, paths: RunPaths) -> RunLock:
-        """Take the lock. Raises LabError when another process holds it, DiskError when it cannot be written."""
+        """Take the lock of a run's directory. Raises LabError when another process holds it, DiskError if it cannot be
+        written."""
         try:
             descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -96,22 +97,27 @@ class RunLock:
 
     @classmethod
     def inherit(cls, descriptor: int) -> RunLock:
-        """Return the lock that a parent took and passed on; our own children do not inherit it."""
+        """Return the lock that a parent took and passed on as `descriptor`; children of this process do not inherit
+        it."""
         os.set_inheritable(descriptor, False)
         return cls(descriptor)
 
     def name_holder(self, pid: int) -> None:
-        """Write `pid` for the error of a refused process; on a full disk the old one stays, or none."""
+        """Write `pid` into the lock file, for the error message of a process that is refused.
+
+        On a full disk the old one stays, or none.
+        """
         with contextlib.suppress(OSError):
             os.pwrite(self.descriptor, b"%-19d\n" % pid, 0)
 
     def touch(self) -> None:
-        """Update the lock's time, to show processes that wait for the run's end that it is still working."""
+        """Set the lock file's time to now: processes that wait for the run's end see that it is still working."""
         with contextlib.suppress(OSError):
             os.utime(self.descriptor)
 
     def release(self) -> None:
-        """Release our share of the lock; a second call does nothing."""
+        """Release the lock as far as this process holds it; a child that inherited it keeps it. A second call does
+        nothing."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1

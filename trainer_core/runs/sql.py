@@ -86,7 +86,7 @@ PUBLIC = ("runs", "records", "updates", "evals", "checkpoints", "errors", "scala
 
 
 def _row(record: RunRecord) -> tuple[object, ...]:
-    """Return the values in the order of COLUMNS; tags as a JSON object for json_extract."""
+    """Return a run's values in the order of COLUMNS; tags are a JSON object, for SQLite's json_extract."""
     found = msgspec.structs.asdict(record)
     return tuple((found | {"tags": msgspec.json.encode(record.tags).decode()}).values())
 
@@ -98,7 +98,7 @@ def _record(row: tuple[object, ...]) -> RunRecord:
 
 
 class _Line(msgspec.Struct):
-    """Fields of a record that have a column of their own."""
+    """Fields of a log record that have a column of their own in the database."""
 
     type: str
     seq: int
@@ -110,7 +110,7 @@ _line_decoder = msgspec.json.Decoder(_Line)
 
 
 class RunsCache:
-    """Connection to the cache; must be closed. Raises sqlite3.Error only from queries on `database`."""
+    """Connection to the database runs.sqlite; must be closed. Only queries on `database` raise sqlite3.Error."""
 
     def __init__(self, home: HomePaths) -> None:
         self.home = home
@@ -120,7 +120,7 @@ class RunsCache:
         self.database.close()
 
     def sync_runs(self) -> None:
-        """Update the runs by the index and the processes that are alive. Raises OSError, sqlite3.Error."""
+        """Update the table of runs from the index, corrected for ended processes. Raises OSError, sqlite3.Error."""
         self._read_index()
         self._put_unlisted()
         ended = tuple(state.value for state in END_STATES)
@@ -134,7 +134,7 @@ class RunsCache:
             self._put(registry.settle(record) for record in unended)
 
     def sync_records(self) -> None:
-        """Add every new record of every run's log. Raises sqlite3.Error."""
+        """Add the new records of all runs' logs to the database. Raises sqlite3.Error."""
         runs = [run_id for (run_id,) in self.database.execute("SELECT run_id FROM runs")]
         for run_id in runs:
             log = self.home.run(run_id).train_log
@@ -143,7 +143,7 @@ class RunsCache:
                     self._put_record(run_id, line)
 
     def _put_unlisted(self) -> None:
-        """Recover runs that have a folder and no line of the index."""
+        """Add the runs that have a folder and no line of the index."""
         known = {run_id for (run_id,) in self.database.execute("SELECT run_id FROM runs")}
         found = RunRegistry(self.home).recover(known)
         if found:
@@ -176,7 +176,10 @@ class RunsCache:
         self.database.execute("DELETE FROM records WHERE run_id = ?", (run_id,))
 
     def _new_lines(self, path: Path, replaced: Callable[[], object]) -> Iterator[bytes]:
-        """Yield complete lines since the last call; call `replaced()` first if the file is a new one."""
+        """Yield the complete lines that were appended to a file since the last call.
+
+        If another file has replaced it, `replaced()` is called first, and all lines are yielded.
+        """
         name = os.path.relpath(path, self.home.root)
         known = self.database.execute("SELECT inode, offset FROM sources WHERE path = ?", (name,)).fetchone()
         inode, offset = known or (0, 0)
@@ -200,7 +203,7 @@ class RunsCache:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
-        """Run the block in one transaction, waiting for another process's."""
+        """Run the block in one transaction, after those of other processes have ended."""
         self.database.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -258,7 +261,7 @@ class Table:
 
 
 def ask(home: HomePaths, question: str, *, limit: int = 10_000, seconds: float = 60.0) -> Table:
-    """Return the answer to one SELECT. The logs are read only if it uses their tables.
+    """Return the rows that the SELECT `question` gives. The logs are read only if it uses their tables.
 
     Raises LabError for any other statement, and for one that takes longer than `seconds`.
     """

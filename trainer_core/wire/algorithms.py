@@ -15,7 +15,7 @@ from trainer_core.wire.errors import ConfigError
 
 
 class Sizes(Protocol):
-    """Sizes of a RunConfig that an algorithm's `check` may read."""
+    """Part of a RunConfig that an algorithm's `check` may read: sizes of rollout and minibatches."""
 
     @property
     def batch_size(self) -> int: ...
@@ -24,11 +24,14 @@ class Sizes(Protocol):
 
 
 def _anything(config: Sizes) -> None:
-    """Accept every configuration whose fields are in range."""
+    """Accept any configuration: the `check` of an algorithm without further rules."""
 
 
 def _whole_minibatches(config: Sizes) -> None:
-    """Raise ConfigError unless all minibatches have one size: they are means of equal weight."""
+    """Raise ConfigError unless `num_minibatches` divides the samples of a rollout.
+
+    Each minibatch's loss is a mean of equal weight, so all minibatches must have one size.
+    """
     if config.batch_size % config.num_minibatches:
         raise ConfigError(
             f"num_minibatches must divide num_envs * num_steps = {config.batch_size}, got {config.num_minibatches}"
@@ -37,7 +40,7 @@ def _whole_minibatches(config: Sizes) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Algorithm:
-    """One algorithm: its texts, its configuration rules and the module that implements it."""
+    """Row of the table: an algorithm's texts, its configuration rules and the module that implements it."""
 
     name: str
     title: str
@@ -93,7 +96,7 @@ def ignored_fields(name: str) -> frozenset[str]:
 
 
 def find_algorithm(name: str) -> Algorithm:
-    """Return the row of `name`. Raises ConfigError naming the known ones."""
+    """Return the algorithm `name`. Raises ConfigError naming the known ones."""
     row = ALGORITHMS.get(name)
     if row is None:
         raise ConfigError(f"algo must be one of {', '.join(ALGORITHMS)}, got {name!r}")

@@ -1,4 +1,5 @@
-"""Capabilities of a runner. The default is no: the app shows a button only for a tested capability."""
+"""Optional features that a runner supports; all are off by default, and the app shows buttons only for supported
+ones."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ Status = Literal["ok", "warn", "fail"]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One result. `fix` tells the user what to do; `remedy` is a change that an app can make itself."""
+    """Result of one check before a run. `fix` tells the user what to do; `remedy` is a change that an app can make
+    itself."""
 
     name: str
     status: Status
@@ -24,7 +25,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judged(name: str, judge: Callable[[], str], fix: str = "", **remedy: Any) -> Check:
-    """Return an ok Check with the text that `judge` returns, or a failed one with the LabError that it raises."""
+    """Call `judge`; return a passed Check with the text that it returns, or a failed one with the LabError that it
+    raises."""
     try:
         return Check(name=name, status="ok", detail=judge())
     except LabError as error:
@@ -37,7 +39,10 @@ class Gpu(TypedDict):
 
 
 class Found(TypedDict, total=False):
-    """Report of `AgentRunner.readiness`; `python` is absent when the interpreter gave no answer."""
+    """Report of `AgentRunner.readiness` on a runner's Python interpreter and its modules.
+
+    `python` is absent when the interpreter gave no answer.
+    """
 
     python: str
     modules: dict[str, str | None]
@@ -50,7 +55,7 @@ class Found(TypedDict, total=False):
 
 
 def require(check: Check) -> None:
-    """Raise ConfigError, in one line, if `check` failed; for command line and workers."""
+    """Raise ConfigError with the check's text and fix in one line if `check` failed."""
     if check.status == "fail":
         fix = check.fix[:1].lower() + check.fix[1:]
         raise ConfigError(f"{check.detail}; {fix}" if fix else check.detail)

@@ -28,19 +28,19 @@ class Command(msgspec.Struct, kw_only=True, frozen=True, tag_field="cmd"):
 
 
 class Stop(Command, frozen=True, tag="stop"):
-    """Finish the update, write a checkpoint, exit with status 0."""
+    """Worker: finish the present update, write a checkpoint, exit with status 0."""
 
 
 class Pause(Command, frozen=True, tag="pause"):
-    """Hold at the next update (worker) or frame (player)."""
+    """Worker: pause before the next update. Player: pause before the next frame."""
 
 
 class Unpause(Command, frozen=True, tag="resume"):
-    """Continue after Pause; named `resume` in JSON."""
+    """Worker and player: continue after Pause. Its name in JSON is `resume`."""
 
 
 class SaveCheckpoint(Command, frozen=True, tag="checkpoint"):
-    """Write a checkpoint at the next update."""
+    """Worker: write a checkpoint after the present update."""
 
 
 class Watch(Command, frozen=True, tag="watch"):
@@ -50,13 +50,13 @@ class Watch(Command, frozen=True, tag="watch"):
 
 
 class SetSpeed(Command, frozen=True, tag="speed"):
-    """Player: 1.0 is Game Boy speed, 0 is as fast as possible."""
+    """Player: set the speed; 1.0 is Game Boy speed, 0 is as fast as possible."""
 
     value: float
 
 
 class StepOnce(Command, frozen=True, tag="step"):
-    """Player: while paused, go on by one agent step (agent) or one frame (human)."""
+    """Player: while paused, advance by one agent step if the agent plays, by one frame if the user does."""
 
 
 class SetSound(Command, frozen=True, tag="sound"):
@@ -115,7 +115,7 @@ class SaveState(Command, frozen=True, tag="save_state", omit_defaults=True):
 
     path: str
     begins_way: bool = False
-    """Begin here the recorded way that CaptureGoal writes."""
+    """Begin here the sequence of joypad masks, one a frame, that a later CaptureGoal writes to its `way`."""
 
 
 class LoadState(Command, frozen=True, tag="load_state"):
@@ -143,7 +143,7 @@ class PlayOn(Command, frozen=True, tag="play_on", omit_defaults=True):
 
 
 class Seek(Command, frozen=True, tag="seek"):
-    """Player in mode edit: show this frame of the recording, with its buttons as edited so far."""
+    """Player in mode edit: show this frame of the recording as the buttons edited so far produce it."""
 
     frame: Annotated[int, Meta(ge=0, le=10**6)]
 
@@ -167,13 +167,16 @@ class SaveBranch(Command, frozen=True, tag="save_branch"):
 
 
 class Rewind(Command, frozen=True, tag="rewind"):
-    """Player: true runs backwards, frame by frame, as far as the history goes; false continues."""
+    """Player: while true, run backwards frame by frame, as far as the history goes; false continues forwards."""
 
     on: bool
 
 
 class ShowSaliency(Command, frozen=True, tag="saliency"):
-    """Player: while on, a SaliencyEvent tells which parts of the picture the policy uses. Refused if it cannot."""
+    """Player: while on, send SaliencyEvents, which tell the parts of the picture that the policy uses.
+
+    Refused if the agent cannot compute them.
+    """
 
     on: bool
 
@@ -188,8 +191,9 @@ class ShowMemory(Command, frozen=True, tag="memory"):
 class CaptureGoal(Command, frozen=True, tag="capture_goal", omit_defaults=True):
     """Player: write the present observation as a goal template to this path.
 
-    If `way` is given, the recorded way from the last state with `begins_way` to here is written there; the ack's detail
-    is its number of frames, "" if a state was loaded since and there is no way.
+    If the path `way` is given, the joypad masks of all frames since the last SaveState with `begins_way` are written
+    there. The ack's detail is the number of these frames, or "" if a state was loaded in between: then nothing is
+    written to `way`.
     """
 
     path: str
@@ -235,7 +239,7 @@ def encode(command: Command) -> bytes:
 
 
 def decode(line: bytes | str) -> AnyCommand:
-    """Return the command in one line. Raises ProtocolError naming the fault."""
+    """Return the command that one line of JSON holds. Raises ProtocolError naming the fault."""
     if len(line) > MAX_LINE_BYTES:
         raise ProtocolError(f"not a command: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
@@ -258,6 +262,6 @@ def decode(line: bytes | str) -> AnyCommand:
 
 
 def check_path(name: str, path: str) -> None:
-    """Raise ProtocolError if no file can have the path `path`."""
+    """Raise ProtocolError, calling the path `name`, if no file can have it: it is too long, or has a NUL."""
     if "\0" in path or len(path.encode(errors="replace")) > MAX_PATH:
         raise ProtocolError(f"{name}: {path[:40]!r} is no path")

@@ -21,7 +21,7 @@ else:  # the choices of the command line are the rows of the table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """Everything one training run depends on, besides the task's own files."""
+    """Configuration of one training run: all on which it depends besides the task's files."""
 
     task: str = field(default="pocket_quest/leave_bedroom", metadata=_meta("Task", "basics"))
     """Task id (or task folder) to train on; several, which one policy learns in one batch, as a,b
@@ -31,7 +31,7 @@ class RunConfig:
     algo: Algo = field(default="ppo", metadata=_meta("Algorithm", "basics", choices=tuple(ALGORITHMS)))
     """Learning algorithm."""
     num_envs: int = field(default=32, metadata=_meta("Game Boys", "basics", minimum=1, maximum=1 << 17))
-    """Game Boys that run side by side."""
+    """Number of Game Boys that run side by side."""
     seconds: float = field(
         default=0.0, metadata=_meta("Time limit", "basics", minimum=0, maximum=MAX_SECONDS, unit="s")
     )
@@ -41,19 +41,19 @@ class RunConfig:
     )
     """Stop after so many environment steps; 0 = no limit."""
     target_success: float = field(default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1))
-    """Stop once greedy play from the validation starts succeeds this often, on every task, twice
-    running or with drawn play at 0.8 of it; 0 = go on. Validated beside (`validate_on`), a run ends
-    some updates later; the checkpoint that it names has the weights that succeeded."""
+    """Stop once this share of greedy episodes succeeds on every task, in two validations in a row, or in one where
+    sampled play reaches 0.8 of it; 0 = do not stop. If a second process validates (`validate_on`), the run ends some
+    updates later; the checkpoint that it names has the weights that succeeded."""
     seed: int = field(default=1, metadata=_meta("Seed", "basics", minimum=0, maximum=MAX_SEED))
     """Seed of weights, sampling and starts."""
 
     stack_k: int = field(default=1, metadata=_meta("Stacked pictures", "env", minimum=1, maximum=8))
-    """Pictures the policy sees; 1 costs no shift and no copy."""
+    """Number of newest pictures that the policy sees; 1 needs no copies."""
     obs_source: Literal["screen", "marked", "noise"] = field(
         default="screen", metadata=_meta("Observation", "env", choices=("screen", "marked", "noise"))
     )
-    """screen; marked: where a picture of the episode comes back, with marks for what was pressed
-    there; or noise: random pictures, the control that proves the policy looks."""
+    """screen; marked: a picture that was seen before in the episode shows marks for the buttons that were pressed at
+    it; noise: random pictures, a control that proves that the policy uses its input."""
 
     demo_starts: float = field(default=0.75, metadata=_meta("Starts along demos", "env", minimum=0, maximum=0.9))
     """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
@@ -64,21 +64,21 @@ class RunConfig:
     lr_schedule: Literal["constant", "linear"] = field(
         default="constant", metadata=_meta("Schedule", "learning", choices=("constant", "linear"))
     )
-    """How the learning rate moves over the run."""
+    """Course of the learning rate over the run; linear falls to 0 at the step limit."""
     num_steps: int = field(default=32, metadata=_meta("Rollout length", "learning", minimum=1, maximum=1 << 16))
     """Steps of every env between two updates (T)."""
     num_minibatches: int = field(default=8, metadata=_meta("Minibatches", "learning", minimum=1, maximum=1 << 20))
-    """Pieces a PPO rollout is cut into per epoch."""
+    """Number of minibatches into which PPO divides a rollout in each epoch."""
     update_epochs: int = field(default=4, metadata=_meta("Epochs", "learning", minimum=1, maximum=1000))
-    """Times PPO goes over a rollout."""
+    """Number of passes that PPO makes over a rollout."""
     gamma: float = field(default=0.97, metadata=_meta("Discount", "learning", minimum=0, maximum=1))
     """Discount per environment step."""
     gae_lambda: float = field(default=0.95, metadata=_meta("GAE lambda", "learning", minimum=0, maximum=1))
-    """Bias against variance in the advantage (Schulman et al. 2016)."""
+    """Trade-off between bias (0) and variance (1) of the advantage (Schulman et al. 2016)."""
     clip_range: float = field(default=0.2, metadata=_meta("Clip range", "learning", minimum=0.01, maximum=1))
-    """PPO's clipping of the probability ratio."""
+    """Distance from 1 at which PPO clips the probability ratio."""
     clip_range_vf: float = field(default=0.0, metadata=_meta("Value clip range", "learning", minimum=0, maximum=10**6))
-    """Clipping of the value's change; 0 = none."""
+    """Change of the value at which PPO clips it; 0 = no clipping."""
     ent_coef: float = field(default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0, maximum=100))
     """Weight of the entropy bonus."""
     ent_schedule: Literal["success", "constant"] = field(
@@ -92,7 +92,7 @@ class RunConfig:
     target_kl: float = field(default=0.0, metadata=_meta("Target KL", "learning", minimum=0, maximum=100))
     """Stop an update's epochs once the approximate KL passes this; 0 = never."""
     normalize_advantage: bool = field(default=True, metadata=_meta("Normalise advantages", "learning"))
-    """Per minibatch, to mean 0 and deviation 1."""
+    """Normalise advantages in each minibatch, to mean 0 and standard deviation 1."""
     policy: Literal["auto", "small", "nature", "impala"] = field(
         default="auto", metadata=_meta("Network", "learning", choices=("auto", "small", "nature", "impala"))
     )
@@ -111,17 +111,16 @@ class RunConfig:
     validate_on: Literal["auto", "device", "cpu"] = field(
         default="auto", metadata=_meta("Validate on", "logging", choices=("auto", "device", "cpu"))
     )
-    """device: where the run learns, which waits meanwhile; cpu: in a process of its own beside it,
-    whose results come some updates later; auto: cpu for a run on one GPU with four cores or more,
-    device for any other."""
+    """device: on the device that trains, while training waits; cpu: in a second process on the CPU, whose results come
+    some updates later; auto: cpu for a run on one GPU with four cores or more, device for any other."""
     checkpoint_every: int = field(default=20, metadata=_meta("Checkpoint every", "logging", minimum=0, maximum=10**6))
     """Updates between two checkpoints; 0 = only at the end."""
     keep_checkpoints: int = field(default=5, metadata=_meta("Keep checkpoints", "logging", minimum=1, maximum=10**4))
-    """How many to keep besides the best and the newest."""
+    """Number of checkpoints to keep besides the best and the newest."""
     log_every: int = field(default=1, metadata=_meta("Record every", "logging", minimum=1, maximum=10**6))
     """Updates between two update records."""
     threads: int = field(default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256))
-    """Threads that learn on a CPU; 0 = choose."""
+    """Number of threads that learn on a CPU; 0 = choose."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -136,7 +135,8 @@ class RunConfig:
 
     @property
     def minibatch_size(self) -> int:
-        """Samples of a minibatch, rounded up: there are at most `num_minibatches`, none empty."""
+        """Number of samples of a minibatch, rounded up, so that there are at most `num_minibatches`, none of them
+        empty."""
         return -(-self.batch_size // self.num_minibatches)
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,5 +144,6 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> RunConfig:
-        """Return the configuration. Raises ConfigError for unknown keys, wrong types and impossible values."""
+        """Return the configuration with the fields `raw`. Raises ConfigError for unknown keys, wrong types, impossible
+        values."""
         return from_fields(cls, raw)

@@ -69,7 +69,7 @@ def _why(error: Exception) -> str:
 
 
 def read_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
-    """Return a file's JSON as `kind`. Raises errors that `parsing` converts."""
+    """Return a file's JSON decoded to the type `kind`; call it inside `parsing`, which converts its errors."""
     return msgspec.json.decode(read_regular(path, most_bytes), type=kind)
 
 
@@ -106,7 +106,9 @@ MOST_DEPTH = 32
 
 
 def plain(value: Any, depth: int = MOST_DEPTH) -> Any:
-    """Return decoded JSON whose strings can be encoded as UTF-8. Raises ValueError if it is nested too deep.
+    """Return the decoded JSON `value` with strings that UTF-8 can encode.
+
+    Raises ValueError if it is nested deeper than `depth`.
 
     A lone surrogate, which JSON may contain, is replaced by an escape.
     """

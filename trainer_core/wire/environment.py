@@ -1,7 +1,7 @@
 """Access to the environment variables of this process, and the environment of child processes.
 
 No other file reads `os.environ`, except programs where they start (tests/architecture lists them). Variables are read
-at each call: a process started ahead of its order receives part of its environment with the order.
+at each call: a player that is started in advance gets some of them only later, with its options.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEETING = "DMGLAB_RANKS_MEETING"
 several computers."""
 MEET_WITHIN, MEET_WITHIN_S = "DMGLAB_RANKS_MEET_WITHIN", 600.0
 PROGRESS = "DMGLAB_PROGRESS"
-"""Set by `run_job`: the tool tells its progress as lines of JSON on standard error."""
+"""Variable that `run_job` sets, so that the started tool reports its progress as lines of JSON on standard error."""
 OF_RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 """Variables that torchrun, or `dmglab --gpus`, sets for each of its processes."""
 OF_ONE_PYTHON = (
@@ -35,11 +35,12 @@ OF_ONE_PYTHON = (
     "PYTHONBREAKPOINT",
     "__PYVENV_LAUNCHER__",
 )
-"""Variables that a shell sets for one Python: modules of other versions, or other behaviour."""
+"""Variables that configure one Python interpreter (paths of modules, behaviour) and must not reach another one."""
 
 
 class RankPlace(NamedTuple):
-    """Position of this process among the ranks of one run; rank 0 of 1 if no variable is set."""
+    """Position of this process among the ranks (processes) of one distributed run; rank 0 of 1 if no variable is
+    set."""
 
     rank: int
     """Rank among all processes."""
@@ -68,7 +69,7 @@ def rank_place() -> RankPlace:
 
 
 def meet_within_s() -> float:
-    """Return how many seconds to wait for the ranks of other computers."""
+    """Return how many seconds a run that starts waits for its ranks on other computers."""
     return float(os.environ.get(MEET_WITHIN, MEET_WITHIN_S))
 
 
@@ -78,7 +79,7 @@ def is_rank() -> bool:
 
 
 def cores_of_rank() -> int:
-    """Return the number of cores for each process of a run on this computer."""
+    """Return the number of CPU cores for this process: those of the computer, shared by the run's ranks on it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (cores or 1) // rank_place().local_world
 
@@ -94,7 +95,7 @@ def chosen_torch() -> str:
 
 
 class Desktop(NamedTuple):
-    """Variables of the desktop session about screen and sound; "" where one is not set."""
+    """Values of the environment variables about screen and sound; "" where one is not set."""
 
     display: str
     audio_driver: str
@@ -104,7 +105,7 @@ class Desktop(NamedTuple):
 
 
 def desktop() -> Desktop:
-    """Return the variables of this session."""
+    """Return the variables of this desktop session."""
     return Desktop(
         display=os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "",
         audio_driver=os.environ.get("SDL_AUDIODRIVER", ""),
@@ -114,7 +115,7 @@ def desktop() -> Desktop:
 
 
 def server_key(name: str) -> str:
-    """Return the user's key for a server, or ""; it must never be shown, logged or stored."""
+    """Return the API key in the environment variable `name`, or ""; it must never be shown, logged or stored."""
     return os.environ.get(name, "")
 
 
@@ -124,27 +125,29 @@ def variables() -> Iterator[tuple[str, str]]:
 
 
 def differs(name: str, value: str) -> bool:
-    """Return whether this process has no variable `name`, or one with another value."""
+    """Return False if this process has the variable `name` with that value, else True."""
     return os.environ.get(name) != value
 
 
 def child_environment(python: str = sys.executable, /, *, without: Collection[str] = (), **more: str) -> dict[str, str]:
-    """Return the environment for a program whose interpreter is `python`: ours, updated by `more`.
+    """Return the environment for a child process with the interpreter `python`.
 
-    For another interpreter than ours the variables of OF_ONE_PYTHON are left out: a shell's PYTHONPATH would put other
-    versions of torch or numpy before those that a library is pinned to.
+    It is this process's environment, less the variables `without`, updated by `more`.
+
+    For another interpreter than this process's the variables OF_ONE_PYTHON are left out: a shell's PYTHONPATH would put
+    other versions of torch or numpy before the pinned ones.
     """
     hidden = {*without, *(() if python == sys.executable else OF_ONE_PYTHON)}
     return {name: value for name, value in {**os.environ, **more}.items() if name not in hidden}
 
 
 def tells_progress() -> bool:
-    """Return True if this process was asked to tell its progress as JSON."""
+    """Return whether this process must report its progress as JSON (variable PROGRESS)."""
     return bool(os.environ.get(PROGRESS))
 
 
 def python_path(*first: str | Path) -> str:
-    """Return a PYTHONPATH with these folders before the present ones; "" if there are none at all."""
+    """Return a value of PYTHONPATH: the folders `first`, then those of the present PYTHONPATH; "" if there are none."""
     return os.pathsep.join([*map(str, first), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

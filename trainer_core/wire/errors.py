@@ -7,8 +7,8 @@ import os
 import msgspec
 
 BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Exceptions of msgspec for bytes that are no JSON of a type: cut off, of another structure, not UTF-8 inside a string,
-nested too deep."""
+"""Exceptions that msgspec raises for bytes that are no JSON of the wanted type: cut off, of another structure, not
+UTF-8 inside a string, nested too deep."""
 
 
 MOST_WORDS = 290
@@ -85,7 +85,8 @@ class CheckpointError(LabError):
 
 
 def in_words(error: LabError | OSError) -> str:
-    """Return an error's message for a user; of an OSError the file name and the system's text, without a number."""
+    """Return an error's message for a user: of a LabError its text, of an OSError file name and reason without
+    errno."""
     if isinstance(error, LabError) or not error.strerror:
         return shortened(str(error))
     place = f"{os.fsdecode(error.filename)}: " if error.filename else ""

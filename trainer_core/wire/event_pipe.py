@@ -10,7 +10,7 @@ import select
 
 
 class Pipe:
-    """Event pipe that ignores a broken pipe: the end of standard input stops the process."""
+    """Writer of events as lines to a pipe. A broken pipe is ignored: the end of standard input stops the process."""
 
     def __init__(self) -> None:
         self._descriptor = os.dup(1)
@@ -47,7 +47,8 @@ class LossyPipe(Pipe):
             self._push(waits)
 
     def _push(self, waits: bool) -> bool:
-        """Write the rest of the previous line; return whether all of it is written."""
+        """Write the pending bytes; return whether all are written. If the pipe is full, wait with `waits`, else return
+        False."""
         while self._rest:
             try:
                 self._rest = self._rest[os.write(self._descriptor, self._rest) :]

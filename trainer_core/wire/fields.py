@@ -33,7 +33,9 @@ def described(
     is_folder: bool = False,
     is_file: bool = False,
 ) -> dict[str, Any]:
-    """Return the metadata of a field that the form shows. `group` is basics, env, learning or logging.
+    """Return the metadata of a configuration field that the app's form shows.
+
+    `group` is basics, env, learning or logging.
 
     A text with `is_folder` or `is_file` can also be chosen in a dialog.
     """
@@ -49,7 +51,7 @@ def described(
 
 
 def option(default: Any, label: str, group: str, **more: Any) -> Any:
-    """Return a configuration field with that default; `more` are arguments of `described`."""
+    """Return a dataclass field with that default and the metadata `described(label, group, **more)`."""
     return dataclasses.field(default=default, metadata=described(label, group, **more))
 
 
@@ -63,12 +65,12 @@ def check_fields(config: Any) -> None:
 
 
 def check_field(spec: dataclasses.Field[Any], value: Any) -> None:
-    """Check `value` against the field's metadata, see `check_value`."""
+    """Raise ConfigError if `value` is outside the range in the field's metadata, as `check_value` does."""
     check_value(spec.name, value, spec.metadata)
 
 
 def check_value(name: str, value: Any, allowed: Any) -> None:
-    """Raise ConfigError with name, value and the allowed range if `value` is outside it."""
+    """Raise ConfigError naming `name` if `value` is outside the range that `allowed` describes, a field's metadata."""
     low, high = allowed.get("min"), allowed.get("max")
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{name} must be {_words(low, high) or 'a finite number'}, got {value}")
@@ -82,7 +84,7 @@ def check_value(name: str, value: Any, allowed: Any) -> None:
 
 
 def check_device(name: str) -> None:
-    """Raise ConfigError unless `name` could be a device; only torch knows whether it exists."""
+    """Raise ConfigError unless `name` is written like a device (cpu, cuda:N); only torch knows whether it exists."""
     if not _DEVICE.fullmatch(name):
         raise ConfigError(f"device must be cpu or cuda:N, got {name[:40]!r}")
 
@@ -96,6 +98,6 @@ def _words(low: float | None, high: float | None) -> str:
 
 
 def _short(value: Any) -> str:
-    """Return `value` as at most 40 characters."""
+    """Return `value` as text, cut to at most 40 characters."""
     text = str(value) if not isinstance(value, int) or abs(value) < 10**4000 else "a huge number"
     return text if len(text) <= 40 else f"{text[:37]}..."

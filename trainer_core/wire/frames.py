@@ -53,7 +53,7 @@ FLAG_DONE, FLAG_TRUNC, FLAG_SUCCESS, FLAG_RECORDING = 1, 2, 4, 8
 
 @dataclass(frozen=True, slots=True)
 class FrameInfo:
-    """Data published with a picture; see the slot header above."""
+    """Data published with a picture in a slot's header."""
 
     env_steps: int = 0
     time: float = 0.0
@@ -95,16 +95,16 @@ class ScreenShape:
     width: int
     height: int
     palette: tuple[int, ...] = ()
-    """0xRRGGBB of each value; empty = the four shades of a Game Boy, in the viewer's colours."""
+    """Colour 0xRRGGBB of each pixel value; empty = the four shades of a Game Boy, in the viewer's colours."""
 
     @property
     def colours(self) -> tuple[tuple[int, int, int], ...]:
-        """(red, green, blue) of each value; empty for the shades of a Game Boy."""
+        """Colour (red, green, blue) of each pixel value; empty for the shades of a Game Boy."""
         return tuple((rgb >> 16, rgb >> 8 & 255, rgb & 255) for rgb in self.palette)
 
     @property
     def frame_shape(self) -> FrameShape:
-        """Shape of a frames.bin for these pictures."""
+        """Shape of a frames.bin with such pictures."""
         kind = FORMAT_RGB888 if self.palette else FORMAT_SHADE
         return FrameShape(self.width, self.height, format=kind)
 
@@ -113,10 +113,10 @@ GAME_BOY = ScreenShape(160, 144)
 
 
 class FrameWriter:
-    """The only writer of a frames.bin. It replaces an old file, so that readers of the old one keep it."""
+    """Writer of a frames.bin; a file has only one. It replaces an old file, which its readers can still read."""
 
     def __init__(self, path: Path, shape: FrameShape) -> None:
-        """Create the file. Raises OSError, and leaves no partial file then."""
+        """Create the file `path` for pictures of `shape`. Raises OSError, and leaves no partial file then."""
         self.shape = shape
         self._seq = 0
         partial = path.with_suffix(".tmp")
@@ -223,5 +223,5 @@ class FrameReader:
 MEMORY_FILE = "memory.bin"
 """File in the player's folder with the Game Boy's memory, in the format of frames.bin."""
 BASE = 0x8000
-"""Address of the first byte in the file; the ROM lies below."""
+"""Game Boy address of the first byte in memory.bin; the ROM, at lower addresses, is left out."""
 MEMORY_SHAPE = FrameShape(256, 128)

@@ -19,7 +19,7 @@ from msgspec import UNSET
 from trainer_core.wire.records import EvalRecord, Record, UpdateRecord
 
 Group = Literal["overview", "policy", "env", "perf", "counter", "tasks", "other"]
-"""Page of curves of a metric; counter: an x axis; tasks: a metric of one of several tasks."""
+"""Page of the app on which a metric's curve is shown; counter: an x axis; tasks: a metric of one of several tasks."""
 Reduction = Literal["mean", "std", "ratio", "sum", "min", "max", "last", "loss", "run"]
 """Reduction of the steps between two records to one number. mean, std, min, max: over environment steps; sum: a count;
 ratio: one sum over another, 0 where that is 0; last: computed on the last rollout alone; loss: mean over optimizer
@@ -32,7 +32,7 @@ TASK_METRICS = ("success_rate", "success_rate_demo_starts", "episode_return", "e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One scalar. `low` and `high` bound its values; None = no bound."""
+    """Description of one scalar metric. `low` and `high` bound its values; None = no bound."""
 
     name: str
     title: str
@@ -49,7 +49,7 @@ class Metric:
 
     @property
     def is_share(self) -> bool:
-        """True if the axis is fixed from 0 to 1."""
+        """True if the metric is a share, whose axis always goes from 0 to 1."""
         return (self.low, self.high) == (0.0, 1.0)
 
 
@@ -192,8 +192,10 @@ METRICS: tuple[Metric, ...] = (
 
 
 def metric(name: str) -> Metric:
-    """Return the row of `name`; for `<metric>/<task>` that of the metric, labelled with the task; for an unknown name a
-    neutral row without bounds."""
+    """Return the description of the metric `name`.
+
+    For `<metric>/<task>` it is the metric's, labelled with the task; for an unknown name a neutral one without bounds.
+    """
     head, _, task = name.partition("/")
     wanted = head if head in TASK_METRICS else name
     for row in METRICS:
@@ -203,7 +205,7 @@ def metric(name: str) -> Metric:
 
 
 def _of_task(row: Metric, task: str) -> Metric:
-    """Return the row for one task of several; its curve is drawn with those of the other tasks."""
+    """Return `row` for one of several tasks, labelled with it and drawn in one plot with the other tasks' curves."""
     name = f"{row.name}/{task}"
     return dataclasses.replace(row, name=name, title=f"{row.title}, {task}", group="tasks", beside="", label=task)
 
@@ -228,8 +230,10 @@ _OF_DEMO_STARTS = ("success_rate_demo_starts",)
 
 
 def unmeasured(record: UpdateRecord) -> tuple[str, ...]:
-    """Return the metrics of ended episodes for which no episode of that kind ended: drawing their 0 would suggest that
-    the policy failed."""
+    """Return the names of success rates and other metrics of ended episodes for which no episode ended in this record.
+
+    Their value is 0, and a curve through it would suggest that the policy failed.
+    """
     share = record.metrics.get("demo_start_share")
     if share is None or record.episodes is UNSET:
         return ()
@@ -252,7 +256,7 @@ _flat = operator.attrgetter(*FLAT_SCALARS)
 
 
 def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
-    """Return names and values of `scalars` of an update, the fast way: a log has tens of thousands.
+    """Return the names and the values of `scalars(record)`, computed faster: a log has tens of thousands of updates.
 
     A name that occurs as a field and in `metrics` is returned once, with the value in `metrics`.
     """
@@ -273,6 +277,6 @@ def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
 
 @functools.lru_cache(64)
 def _names(flat: tuple[str, ...], metrics: tuple[str, ...], sections: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """Return all names of a row, and whether they are distinct."""
+    """Return the names in the result of `scalar_row`, and whether they are distinct."""
     names = (*flat, *metrics, *(f"{TIME_PREFIX}{section}" for section in sections))
     return names, len(set(names)) == len(names)

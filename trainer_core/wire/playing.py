@@ -20,11 +20,11 @@ MODES = ("human", "greedy", "sample", "leave_loops", "edit")
 
 
 CLICK_FLAG = 1 << 8
-"""Bit of a frame's buttons, beside the joypad mask: there was a click, see `with_click`."""
+"""Bit of a frame's buttons above the joypad mask, set if there was a click; see `with_click`."""
 
 
 def with_click(mask: int, x: int, y: int) -> int:
-    """Return the buttons of a frame with a click on pixel `x`, `y` (0 to 4095) of the picture."""
+    """Return the joypad mask `mask` combined with a click on pixel `x`, `y` (0 to 4095) of the picture."""
     return mask | CLICK_FLAG | x << 9 | y << 21
 
 
@@ -43,7 +43,8 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     rival: str = ""
     """Second checkpoint of the same runner that plays beside the first, in lockstep; empty = none."""
     mode: Literal["human", "greedy", "sample", "leave_loops", "edit"] = "human"
-    """Player of the buttons; edit: none, the buttons of `recording` are changed."""
+    """Source of the buttons: the user, or the policy in one of its modes; edit: the buttons of `recording` are
+    changed."""
     device: str = "cpu"
     """Device that computes the policy."""
     speed: float = 1.0
@@ -69,7 +70,7 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
 
     @property
     def policy_mode(self) -> PolicyMode:
-        """Mode of a policy when it plays; in mode human one may be loaded later."""
+        """Mode in which a policy plays; in mode human, the mode of a policy that is loaded later."""
         return "leave_loops" if self.mode in ("human", "edit") else self.mode
 
 
@@ -80,7 +81,7 @@ def check_speed(speed: float) -> None:
 
 
 def write_player_config(folder: Path, config: PlayerConfig) -> None:
-    """Make `folder` a player's directory. Raises ConfigError when it cannot be written."""
+    """Make `folder` and write the options into its config.json. Raises ConfigError when it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.json").write_bytes(msgspec.json.format(msgspec.json.encode(config)) + b"\n")

@@ -40,14 +40,14 @@ _LINUX = sys.platform.startswith("linux")
 
 
 def family() -> dict[str, str]:
-    """Return the environment variables for a child that this process owns, with a new mark."""
+    """Return the environment variables that make a child end with this process: its process id, and a new mark."""
     return {PARENT: str(os.getpid()), FAMILY: secrets.token_hex(8)}
 
 
 def hear(child: subprocess.Popen[bytes], patience_s: float, who: str = "its process") -> IO[bytes]:
-    """Wait until a child writes or ends; return its standard output, of which nothing has been read.
+    """Wait until a child writes its first output or ends; return its standard output, still unread.
 
-    Kills a child that does neither within `patience_s` seconds, and raises LabError, which names it `who`.
+    If it does neither within `patience_s` seconds, it is killed, and a LabError that calls it `who` is raised.
     """
     from trainer_core.wire.errors import FailureError  # a guard is forked before anything is loaded
 
@@ -63,8 +63,8 @@ def hear(child: subprocess.Popen[bytes], patience_s: float, who: str = "its proc
 def end_family(mark: str) -> None:
     """Send SIGKILL to every process that inherited `mark`, except this one.
 
-    Repeats until none is found twice in a row: one may have been starting another, and a process shows no environment
-    for a moment during exec.
+    Repeats until two searches in a row find none: a process may just start another, and during exec a process shows no
+    environment for a moment.
     """
     wanted = f"{FAMILY}={mark}".encode()
     before = True
@@ -86,7 +86,7 @@ def _processes() -> list[int]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """Return a process's environment; empty for another user's process and for one that has ended."""
+    """Return the NAME=VALUE entries of a process's environment; none if it belongs to another user or has ended."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
@@ -109,7 +109,7 @@ def die_with_parent() -> None:
 
 
 def _post_guard(parent: int) -> None:
-    """Fork the guard. `parent` is alive, so that its process id cannot have been reused."""
+    """Fork the guard of this process. The process id `parent` must be alive, so that it cannot have been reused."""
     try:
         watched = [os.pidfd_open(parent), os.pidfd_open(os.getpid())]
     except OSError:  # older kernel: only the signal and standard input end the child
@@ -126,7 +126,12 @@ def _post_guard(parent: int) -> None:
 
 
 def _guard(charge: int, parent_end: int, charge_end: int) -> None:
-    """Run the guard in the forked process: close all files, wait, then kill the processes that are left."""
+    """Run the guard in the forked process: close all other files, wait for an end, then kill the processes that are
+    left.
+
+    `charge` is the process id of the guarded process; `parent_end` and `charge_end` are pidfds of its parent and of
+    itself.
+    """
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -166,7 +171,7 @@ def end_group(code: int) -> NoReturn:
 
 
 def on_stop_signals(stop: Callable[[int], None]) -> None:
-    """Call `stop` at SIGTERM and at SIGHUP (closed terminal); under nohup SIGHUP stays ignored."""
+    """Install `stop` as the handler of SIGTERM and SIGHUP (closed terminal); under nohup SIGHUP stays ignored."""
     signal.signal(signal.SIGTERM, lambda number, _: stop(number))
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda number, _: stop(number))

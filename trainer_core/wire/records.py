@@ -42,7 +42,7 @@ Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Record(msgspec.Struct, kw_only=True, frozen=True, tag_field="type"):
-    """Fields of every record. `seq` counts the lines of one run from 0 without gaps."""
+    """Fields that all records have. `seq` counts the lines of one run's log from 0 without gaps."""
 
     v: Count = SCHEMA_VERSION
     run_id: str
@@ -52,7 +52,7 @@ class Record(msgspec.Struct, kw_only=True, frozen=True, tag_field="type"):
 
 
 class MetaRecord(Record, frozen=True, tag="meta"):
-    """Line 1 of every log: all data needed to repeat the run.
+    """First line of every log, with all data needed to repeat the run.
 
     Only `runner` is required; `native` runs fill every field.
     """
@@ -80,7 +80,7 @@ class MetaRecord(Record, frozen=True, tag="meta"):
 
 
 class UpdateRecord(Record, frozen=True, tag="update"):
-    """One point of every training curve, reduced on the device and synchronised once.
+    """Measurements of the updates since the previous record: one point of every training curve.
 
     The first three numbers are required. The other flat fields are UNSET where a trainer does not measure them; values
     without a field are in `metrics`. wire/metric_names.py describes each name; its `scalars` returns both alike.
@@ -124,7 +124,7 @@ class UpdateRecord(Record, frozen=True, tag="update"):
 
 
 class EpisodeRecord(Record, frozen=True, tag="episode"):
-    """Sample episode kept for the user to look at; its files are in `episodes/` of the run."""
+    """Episode that was stored for the user to look at; its files are in `episodes/` of the run."""
 
     env_steps: Count
     start_index: Count
@@ -153,11 +153,11 @@ class EvalRecord(Record, frozen=True, tag="eval"):
     pass_at_n: float
     n: Count
     median_steps_to_goal: float
-    """0 when no episode reached the goal."""
+    """Median number of steps of the episodes that reached the goal; 0 if none did."""
     mean_return: float
     wall_time_s: float
     is_part: bool = False
-    """True for one task of several; the record of all of them together follows it."""
+    """True for the result of one of several tasks; a record with the result over all tasks follows."""
 
 
 class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
@@ -165,7 +165,7 @@ class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
 
     env_steps: Count
     path: str
-    """Relative to the run directory, for example checkpoints/000000204800."""
+    """Path of the checkpoint relative to the run directory, for example checkpoints/000000204800."""
     sha256: str
     size_bytes: Count
     success_rate: float
@@ -177,11 +177,11 @@ class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
     sampled_success_rate: float = 0.0
     """Success rate with mode sample in the same validation."""
     validated_env_steps: int = -1
-    """Environment steps of the weights that had these rates; -1 if unknown."""
+    """Environment steps at which the weights that had these success rates were trained; -1 if unknown."""
 
 
 class ResumeRecord(Record, frozen=True, tag="resume"):
-    """Continuation of the run from a checkpoint, with its counters."""
+    """Continuation of the run from a checkpoint, whose counters the record repeats."""
 
     env_steps: Count
     update: Count
@@ -191,7 +191,7 @@ class ResumeRecord(Record, frozen=True, tag="resume"):
 
 
 class ErrorRecord(Record, frozen=True, tag="error"):
-    """Failure of the run; `receipt` is the folder that reproduces it."""
+    """Failure of the run; `receipt` is the folder with the files that reproduce it."""
 
     kind: str
     message: str
@@ -203,14 +203,14 @@ class StateEvent(Record, frozen=True, tag="state"):
     """State of the process; on the pipe only, never in the log."""
 
     state: str
-    """A RunState value."""
+    """State of the run: a RunState value."""
     detail: str = ""
     progress: float = -1.0
     """Progress from 0 to 1, -1 if unknown."""
 
 
 class HeartbeatEvent(Record, frozen=True, tag="heartbeat"):
-    """Sign of life, sent at least every two seconds; on the pipe only."""
+    """Event without content, sent at least every two seconds to show that the process is running; on the pipe only."""
 
     env_steps: Count = 0
 
@@ -224,7 +224,7 @@ class AckEvent(Record, frozen=True, tag="ack"):
 
 
 class PlayEvent(Record, frozen=True, tag="play"):
-    """Last step of the player, at most ten a second; on the player's pipe only."""
+    """Result of the player's last agent step, at most ten a second; on the player's pipe only."""
 
     step: Count
     episode: Count
@@ -246,7 +246,7 @@ class PlayEvent(Record, frozen=True, tag="play"):
 
 
 class PolicyEvent(Record, frozen=True, tag="policy"):
-    """Output of a policy at the beginning of a step, at most ten a second; on the player's pipe.
+    """Output of the playing policy at the beginning of a step, at most ten a second; on the player's pipe.
 
     The PlayEvent and the recorded step of the same number have the same action.
     """
@@ -275,7 +275,7 @@ class SaliencyEvent(Record, frozen=True, tag="saliency"):
 
 
 class VersusSide(msgspec.Struct, frozen=True):
-    """One of two policies that play side by side."""
+    """State of one of two policies that play side by side."""
 
     checkpoint: str
     steps: Count
@@ -287,7 +287,7 @@ class VersusSide(msgspec.Struct, frozen=True):
     success: bool
     over: bool
     wins: Count
-    """Episodes that it won: only it reached the goal, or it did so in fewer steps."""
+    """Episodes won: only this policy reached the goal, or it needed fewer steps than the other."""
 
 
 class VersusEvent(Record, frozen=True, tag="versus"):
@@ -303,7 +303,7 @@ class VersusEvent(Record, frozen=True, tag="versus"):
 
 
 class WallEvent(Record, frozen=True, tag="wall"):
-    """State of the envs whose pictures a worker shows, at most four a second; only while watched."""
+    """State of the envs whose pictures a worker copies to frames.bin (command Watch), at most four a second."""
 
     dist: tuple[float, ...]
     """Goal distance of each env's last step."""
@@ -331,17 +331,17 @@ class BeliefsEvent(Record, frozen=True, tag="beliefs"):
 
 
 class RollEvent(Record, frozen=True, tag="roll"):
-    """Progress of playing a recording that is edited, with its edited buttons; on the player's pipe."""
+    """Progress of replaying an edited recording with its new buttons in mode edit; on the player's pipe."""
 
     frames: Count
     known: Count
-    """Frames from the first on whose pictures have been computed."""
+    """Number of frames, counted from the first, whose pictures have been computed."""
     differs: Whole = -1
-    """First frame whose recorded picture differs from the one its buttons make, -1 if none."""
+    """First frame whose recorded picture differs from the replayed one, -1 if none."""
 
 
 class SoundEvent(Record, frozen=True, tag="sound"):
-    """Sound output of the player, once it is known; on the player's pipe."""
+    """Device on which the player plays sound, sent once it is known; on the player's pipe."""
 
     device: str
     """Device that plays; empty if there is none."""
@@ -405,7 +405,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(line: bytes | str) -> Event:
-    """Return the record in one line. Raises ProtocolError naming the fault."""
+    """Return the record or event that one line of JSON holds. Raises ProtocolError naming the fault."""
     if len(line) > MAX_LINE_BYTES:
         raise ProtocolError(f"not a record: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
@@ -420,13 +420,13 @@ def decode(line: bytes | str) -> Event:
 
 
 class _Stats(msgspec.Struct):
-    """Field `stats` of an update in version 1, now `metrics`."""
+    """Update record of version 1, of which only the field `stats`, now `metrics`, is read."""
 
     stats: dict[str, float] = {}
 
 
 def _upgraded(record: Event, line: bytes | str) -> Event:
-    """Return a record of version 1 as one of version 2."""
+    """Return `record`, decoded from `line`, with the fields of version 1 converted to version 2."""
     changes: dict[str, Any] = {"v": SCHEMA_VERSION}
     if isinstance(record, UpdateRecord):
         try:

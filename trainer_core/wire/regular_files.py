@@ -49,8 +49,8 @@ def read_lines(
 ) -> Iterator[tuple[bytes, int]]:
     """Yield each line from `offset` on, without its newline, and the offset of the next one.
 
-    An unfinished last line is yielded only with `torn`; the next offset is then that of this line. Lines longer than
-    `longest` are skipped, and holes of a sparse file are not read, as they may have any size.
+    An unfinished last line is yielded only with `torn`, and then with the offset of its own beginning. Lines longer
+    than `longest` are skipped, and holes of a sparse file are not read, as they may have any size.
     """
     half, drop = b"", False
     while (at := _next_data(file, offset + len(half))) >= 0:
@@ -74,7 +74,8 @@ def read_lines(
 
 
 def _next_data(file: FileIO, at: int) -> int:
-    """Return `at`, or the end of a long hole that begins there; -1 if only a hole follows."""
+    """Return the offset of the next data of a sparse file: `at`, or the end of a long hole there; -1 if no data
+    follows."""
     try:
         there = os.lseek(file.fileno(), at, os.SEEK_DATA)
     except OSError as error:

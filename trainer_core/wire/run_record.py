@@ -41,7 +41,7 @@ class RunState(StrEnum):
 
 END_STATES = frozenset({RunState.FINISHED, RunState.STOPPED, RunState.FAILED, RunState.LOST})
 _END_VALUES = frozenset(state.value for state in END_STATES)
-"""Plain strings: hashing a member of an enum runs Python code, and an index may be long."""
+"""Values of END_STATES as plain strings: hashing an enum member runs Python code, and an index may be long."""
 _ENDS = {RunState.STOPPED, RunState.FAILED, RunState.LOST}
 TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.IDLE: frozenset({RunState.QUEUED, RunState.PREFLIGHT}),
@@ -68,7 +68,7 @@ LATEST_S = 1 << 33
 
 
 class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
-    """One line of runs.jsonl; the last line of a run_id is valid."""
+    """State of one run as a line of the index runs.jsonl; of several lines with one run_id the last is valid."""
 
     v: int = 1
     run_id: str
@@ -121,14 +121,14 @@ def is_run_id(text: str) -> bool:
 
 
 def advance(state: RunState, new: RunState) -> RunState:
-    """Return `new` if it may follow `state`. Raises ProtocolError otherwise."""
+    """Return `new` if a run may change from `state` to it. Raises ProtocolError otherwise."""
     if new != state and new not in TRANSITIONS[state]:
         raise ProtocolError(f"a run cannot go from {state} to {new}")
     return new
 
 
 def fold(record: RunRecord, event: Record) -> RunRecord:
-    """Return the run after one event; a pure function that service, registry and tests share."""
+    """Return `record` updated by one event of its run; `record` itself is unchanged."""
     match event:
         case StateEvent():
             try:

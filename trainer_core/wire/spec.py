@@ -24,7 +24,7 @@ NATIVE_ID = "native"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """One run as requested from a runner; a limit of 0 means none."""
+    """Request to run a runner's training: task, seed, device, limits (0 = no limit) and the runner's options."""
 
     runner: str = NATIVE_ID
     task: str
@@ -46,22 +46,23 @@ class RunSpec:
 
     @classmethod
     def from_dict(cls, runner: str, raw: dict[str, Any]) -> RunSpec:
-        """Return the spec, as the inverse of `to_dict`. Raises ConfigError for a neutral field of a wrong type."""
+        """Return the spec made from `raw`, the result of `to_dict`. Raises ConfigError for a neutral field of a wrong
+        type."""
         neutral = {name: value for name, value in raw.items() if name in NEUTRAL}
         options = {name: value for name, value in raw.items() if name not in NEUTRAL}
         return from_fields(cls, {"runner": runner, **neutral, "options": options})
 
     @classmethod
     def of(cls, config: Any, runner: str = NATIVE_ID) -> RunSpec:
-        """Return the spec equal to a configuration object that has a task."""
+        """Return the spec with the values of the dataclass `config`, for that runner."""
         return cls.from_dict(runner, dataclasses.asdict(config))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return neutral fields and options side by side."""
+        """Return neutral fields and options in one dict, as in config.json."""
         return {name: getattr(self, name) for name in NEUTRAL} | self.options
 
     def configure(self, config_type: type[T]) -> T:
-        """Return a `config_type` of the options and those neutral fields that it declares.
+        """Return a `config_type` made of the options and of the neutral fields that `config_type` declares.
 
         Raises ConfigError for unknown fields and impossible values.
         """
@@ -70,7 +71,7 @@ class RunSpec:
         return from_fields(config_type, neutral | self.options)
 
     def with_options(self, config: Any) -> RunSpec:
-        """Return the same spec with all options of that configuration object."""
+        """Return this spec with its options replaced by the fields of the dataclass `config`."""
         options = {name: value for name, value in dataclasses.asdict(config).items() if name not in NEUTRAL}
         return dataclasses.replace(self, options=options)
 
@@ -87,7 +88,7 @@ MOST_WORDS = 160
 
 
 def from_fields(kind: type[T], raw: dict[str, Any]) -> T:
-    """Return a dataclass made of its fields by name.
+    """Return the dataclass `kind` made of `raw`, its fields by name.
 
     Raises ConfigError for unknown names, wrong types and impossible values.
     """

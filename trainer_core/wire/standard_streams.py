@@ -58,7 +58,7 @@ class StdoutError(OSError):
 
 
 class _Stdout(io.RawIOBase):
-    """Descriptor 1. Raises StdoutError once, then accepts the text that the interpreter flushes at exit."""
+    """Raw stream on descriptor 1. A failing write raises StdoutError once; later writes, as at exit, are discarded."""
 
     def __init__(self, closed: bool) -> None:
         self.fault = 0

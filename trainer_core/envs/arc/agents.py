@@ -20,7 +20,7 @@ MAX_CLICKS = 32
 
 
 class ArcAgent(Protocol):
-    """Chooser of the next action."""
+    """Interface of an agent: it chooses the next action of a game."""
 
     def act(self, game: ArcGame) -> Turn | None:
         """Return the next action for the grid that `game` shows; None if no action is left."""
@@ -28,7 +28,7 @@ class ArcAgent(Protocol):
 
 
 class RandomAgent:
-    """Agent that chooses any available action; RESET after GAME_OVER."""
+    """Agent that chooses an available action at random, and RESET after GAME_OVER."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
@@ -43,7 +43,7 @@ class RandomAgent:
 
 
 class ScriptAgent:
-    """Agent that plays the lines of a file in order."""
+    """Agent that plays the actions in a file, one a line, in order."""
 
     def __init__(self, path: Path) -> None:
         """Read the file. Raises ConfigError naming the line that is no action."""
@@ -62,7 +62,8 @@ class ScriptAgent:
 
 
 def parse_turn(words: str, where: str) -> Turn:
-    """Return the action in RESET, ACTION1 ... ACTION7, ACTION6 X Y. Raises ConfigError."""
+    """Return the action that `words` name: RESET, ACTION1 ... ACTION7, or ACTION6 X Y. Raises ConfigError naming
+    `where`."""
     found = LINE.fullmatch(words)
     if found is None:
         raise ConfigError(f"{where}: {words!r} is neither RESET nor ACTION1 to ACTION7")
@@ -105,7 +106,7 @@ class Explorer:
         return turn
 
     def _learn(self, here: bytes, levels: int) -> None:
-        """Record the result of the last action."""
+        """Record that the last action led to the grid `here`, with `levels` levels completed."""
         if self._last is None:
             return
         before, turn, had = self._last
@@ -124,8 +125,8 @@ class Explorer:
         return turns
 
     def _next(self, here: bytes) -> Turn:
-        """Return the first step of the shortest known path to an action that gained a level or was not tried; else
-        RESET."""
+        """Return the next action in the grid `here`: the first step of the shortest known path to an action that gained
+        a level or was not tried, RESET if there is none."""
         seen: set[bytes] = {here}
         edge: deque[tuple[bytes, Turn | None]] = deque([(here, None)])
         while edge:
@@ -153,7 +154,7 @@ def patches(grid: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _patch(grid: np.ndarray, unseen: np.ndarray, y: int, x: int) -> list[tuple[int, int]]:
-    """Return the connected cells (y, x) of the same colour, and clear them in `unseen`."""
+    """Return the cells (y, x) connected with `y`, `x` that have its colour, and clear them in `unseen`."""
     colour, cells, edge = grid[y, x], [], [(y, x)]
     unseen[y, x] = False
     while edge:

@@ -25,7 +25,7 @@ from trainer_core.wire.errors import CheckpointError, TaskError
 
 
 class ArcVecEnv:
-    """VecEnv of one game; start state s is seed s."""
+    """VecEnv of N copies of one game; start state s is the game with seed s."""
 
     num_actions = len(ACTIONS)
 
@@ -71,7 +71,7 @@ class ArcVecEnv:
 
     @property
     def dist(self) -> Tensor:
-        """Share of the levels still to complete."""
+        """f32[N] goal distance of each env: share of the levels still to complete."""
         return torch.tensor([1 - it.levels / max(1, it.win_levels) for it in self._shown], device=self.device)
 
     @property
@@ -118,7 +118,7 @@ class ArcVecEnv:
         return StepResult(self._stack.obs, reward.to(where), done.to(where), trunc.to(where), self._stack.final, info)
 
     def screens(self, count: int) -> Tensor:
-        """Return u8[count, 64, 64, 3], the colours of ARC."""
+        """Return u8[count, 64, 64, 3], the grids of the first envs in ARC's colours."""
         grids = np.stack([shown.frames[-1] for shown in self._shown[:count]])
         return self._colours[torch.from_numpy(grids).long()]
 
@@ -128,7 +128,8 @@ class ArcVecEnv:
         return self._stack.obs
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as seeds and actions, which restore it: the games are deterministic."""
+        """Return the state of the games: seeds and actions since then, which suffice because the games are
+        deterministic."""
         return {
             "starts": self._starts.clone(),
             "actions": [list(taken) for taken in self._actions],

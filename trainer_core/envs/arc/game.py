@@ -1,4 +1,4 @@
-"""ARC-AGI-3 game for the player: turns of a grid game in the frames of a Game Boy.
+"""ARC-AGI-3 game for the player: a turn-based grid game, shown at the frame rate of a Game Boy.
 
 Pressing a button, or a click, is one action; the animation that follows is shown picture by picture, and the next
 action is chosen at its last grid. `lab.arc_games.BUTTON_ACTIONS` assigns actions to buttons.
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Turn(NamedTuple):
-    """One action and the position of its click."""
+    """ARC action, and the position of its click if it is one."""
 
     action: int
     x: int = 0
@@ -67,7 +67,7 @@ class _State(msgspec.Struct):
 
 
 class Standing(NamedTuple):
-    """Full state of a game: a seed and the actions since then, which restore it."""
+    """State of a game as the data that restores it: its seed and all actions since the game began."""
 
     seed: int
     turns: tuple[Turn, ...]
@@ -78,7 +78,7 @@ class Standing(NamedTuple):
 
 
 class ArcGame:
-    """One game; `judge` scores its levels."""
+    """ARC-AGI-3 game for the player; `judge` computes rewards from its levels."""
 
     rom_sha256 = ""
     cartridge: Cartridge | None = None
@@ -97,7 +97,7 @@ class ArcGame:
     # -- shown pictures -----------------------------------------------------------------------
 
     def picture(self) -> np.ndarray:
-        """Return u8[64, 64], colours 0 to 15."""
+        """Return the picture to show, u8[64, 64], colours 0 to 15."""
         return self._frames[len(self._frames) - 1 - self._waiting]
 
     def observation(self) -> np.ndarray:
@@ -106,7 +106,7 @@ class ArcGame:
 
     @property
     def grid(self) -> np.ndarray:
-        """u8[64, 64] grid to act on."""
+        """u8[64, 64] grid to act on, colours 0 to 15: the last picture of an animation."""
         return self._frames[-1]
 
     @property
@@ -146,7 +146,7 @@ class ArcGame:
                 self._wait = FRAMES_PER_PICTURE
 
     def step(self, buttons: int) -> None:
-        """Run one agent step, skipping the animation."""
+        """Run one agent step with `buttons`; the pictures of its animation are not shown."""
         self.frame(buttons)
         self._held = self._waiting = 0
 
@@ -172,9 +172,9 @@ class ArcGame:
         return Standing(self._seed, self._turns, self._waiting, self._wait, self._held)
 
     def restore(self, state: Standing) -> None:
-        """Start the game again and repeat the actions of `state`, unless the game is already there.
+        """Bring the game to `state` by starting it again and repeating the actions, unless it is in this state.
 
-        A scorecard counts these actions: going back is playing on.
+        A scorecard counts the repeated actions.
         """
         known = len(self._turns)
         if state.seed != self._seed or state.turns[:known] != self._turns:
@@ -199,7 +199,7 @@ class ArcGame:
         self._waiting = 0
 
     def card(self) -> dict[str, Any]:
-        """Return the scorecard so far."""
+        """Return the library's scorecard of the game so far."""
         return self.session.card()
 
     def close(self) -> None:

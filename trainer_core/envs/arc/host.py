@@ -32,11 +32,11 @@ WRONG_PACKAGE = (
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not an accident
-    """Refusal that is sent to the caller as one line."""
+    """Error that is sent to the calling process as one line."""
 
 
 class Games:
-    """N games of one folder, side by side."""
+    """N copies of the game in one folder, which play side by side."""
 
     def __init__(self, folder: str, recordings: str) -> None:
         from arc_agi import Arcade, OperationMode  # pyright: ignore
@@ -64,7 +64,7 @@ class Games:
         self.begin(list(range(len(seeds))), seeds)
 
     def begin(self, envs: list[int], seeds: list[int]) -> None:
-        """Start a new game object for each env: RESET alone would only restart the level."""
+        """Start new games with `seeds` in the envs `envs`; RESET alone would only restart the level."""
         if not self.arcade.available_environments:
             raise Refused(self._said.text or "this folder holds no game that can be read")
         info = self.arcade.available_environments[0]
@@ -131,7 +131,7 @@ class Games:
 
 
 class _FirstWords(logging.Handler):
-    """Handler that keeps the first logged error: the library returns None and only logs the reason."""
+    """Logging handler that stores the first error, since the library only logs the reason of a failure."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -142,7 +142,7 @@ class _FirstWords(logging.Handler):
 
 
 def serve(folder: str, recordings: str, port: int) -> None:
-    """Run the library's REST server, on loopback only: its default is every address."""
+    """Run the library's REST server, on loopback only; by default it would serve on every address."""
     from arc_agi import Arcade, OperationMode  # pyright: ignore
 
     logging.getLogger("werkzeug").setLevel(logging.WARNING)

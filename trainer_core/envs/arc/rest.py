@@ -37,7 +37,7 @@ class _Card(msgspec.Struct):
 
 
 class RestGame:
-    """One scored game; `card` leaves the scorecard open, `close` closes it."""
+    """One scored game on a server; `card` leaves the scorecard open, `close` closes it."""
 
     def __init__(self, server: str, game_id: str, timeout_s: float = TIMEOUT_S) -> None:
         """Open a scorecard. Raises LabError when the server does not answer or does not have the game."""
@@ -89,7 +89,7 @@ class RestGame:
             return
 
     def _read(self, answer: dict[str, Any]) -> Shown:
-        """Return the game in an answer. Raises LabError for an invalid one."""
+        """Return the state of the game that a server's answer describes. Raises LabError for an invalid answer."""
         with parsing(f"{self.server}: no answer of the ARC-AGI-3 API"):
             grids = np.array(answer["frame"], np.int64).reshape(-1, SIDE, SIDE)
             # Older servers send a score instead.
@@ -107,7 +107,7 @@ class RestGame:
         return Shown(grids.astype(np.uint8), levels, wins, state, available)
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None, kind: Any = dict[str, Any]) -> Any:
-        """Return the server's answer as `kind`. Raises LabError."""
+        """Send a request with the JSON `body`; return the server's answer decoded to `kind`. Raises LabError."""
         request = urllib.request.Request(
             self.server + path,
             method=method,
@@ -132,7 +132,7 @@ class RestGame:
 
 
 def _reason(said: str) -> str:
-    """Return the message in an error's JSON, or the beginning of its text."""
+    """Return the message in the JSON of an error's answer, or the beginning of its text."""
     try:
         found = json.loads(said)
         return str(found.get("message") or found.get("error"))[:200]

@@ -35,10 +35,10 @@ def horizon_of(baseline_actions: Sequence[int]) -> int:
 
 
 class Judged(Protocol):
-    """Part of a game that a judge reads, as in `arc.game.ArcGame`."""
+    """Part of a game that ArcJudge reads, as in `arc.game.ArcGame`."""
 
     shown: Shown
-    """Present answer of the game."""
+    """State of the game after its last action."""
 
     @property
     def is_over(self) -> bool: ...
@@ -51,7 +51,8 @@ class ArcStanding(NamedTuple):
 
 
 class ArcJudge:
-    """Score of ARC games like `envs.judge.Judge`: a level is worth LEVEL_REWARD, an action costs STEP_COST.
+    """Scorer of an ARC game with the interface of `envs.judge.Judge`: a level gives LEVEL_REWARD, an action costs
+    STEP_COST.
 
     The distance is the share of levels still to complete.
     """
@@ -70,7 +71,7 @@ class ArcJudge:
         self.standing = self._stands(0)
 
     def judge(self, observation: np.ndarray) -> tuple[float, bool, bool]:
-        """Return (reward, success, trunc) of the last agent step."""
+        """Return (reward, success, trunc) of the last agent step; trunc means that the horizon ended the episode."""
         before = self.standing
         self.standing = self._stands(before.steps + 1)
         levels = LEVEL_REWARD * max(0, self.standing.levels - before.levels)

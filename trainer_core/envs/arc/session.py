@@ -34,7 +34,7 @@ ANSWER_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """State of one game after an action."""
+    """State of one game after an action, as the library answers it."""
 
     frames: np.ndarray
     """u8[F, 64, 64] colours 0 to 15, F >= 1: an animation, the grid to act on last."""
@@ -48,25 +48,26 @@ class Shown:
 
 
 class ArcSession(Protocol):
-    """One game in progress."""
+    """Interface to one game in progress, in the library's process or on a server."""
 
     def begin(self, seed: int) -> Shown:
         """Start the game again from its first level. A server has no seeds."""
         ...
 
     def act(self, action: int, x: int = 0, y: int = 0) -> Shown:
-        """Apply one action; RESET restarts the level. Raises LabError."""
+        """Apply one action, with the position of a click; return the new state. RESET restarts the level. Raises
+        LabError."""
         ...
 
     def card(self) -> dict[str, Any]:
-        """Return the scorecard so far."""
+        """Return the library's scorecard of the game so far."""
         ...
 
     def close(self) -> None: ...
 
 
 def arc_environment(home: HomePaths) -> RunnerEnvironment:
-    """Return the environment below `home` whose library runs the games."""
+    """Return the virtual environment below `home` that has the library which runs the games."""
     return RunnerEnvironment(RUNNER_ID, MODULES, home, PYTHONS, torch=False)
 
 
@@ -188,7 +189,7 @@ class HostedGames:
 
 
 class HostedSession:
-    """One scored game in the library's process."""
+    """ArcSession of one scored game in the library's process."""
 
     def __init__(self, game: ArcGameInfo, home: HomePaths, recordings: Path | None = None) -> None:
         self._games = HostedGames(game, home, scored=True, recordings=recordings)
@@ -212,7 +213,7 @@ class HostedSession:
 
 
 def check_action(action: int, x: int, y: int) -> None:
-    """Raise LabError for an action that the API refuses."""
+    """Raise LabError unless `action` exists and `x`, `y` are inside the grid: the API refuses anything else."""
     if action == NOTHING or not RESET <= action <= 7:
         raise LabError(f"action {action}: ARC-AGI-3 has 0 (RESET) to 7")
     if action == CLICK and not (0 <= x < SIDE and 0 <= y < SIDE):

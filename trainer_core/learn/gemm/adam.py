@@ -9,14 +9,17 @@ from trainer_core.learn.gemm.network import GemmNetwork
 from trainer_core.learn.gemm.ppo_kernels import adam
 
 NORM_PARTS = 64
-"""Numbers per part of a first reduction: a reduction to a single number uses one block only."""
+"""Number of values in each partial sum of the norm: a reduction straight to a single number uses one block of a GPU."""
 
 
 class GemmAdam(AdamState):
-    """Adam on a network's flat weights; all data is on the device, for captured steps."""
+    """Adam on the flat weights of a GemmNetwork; all data is on the device, so that a CUDA graph can capture steps."""
 
     def __init__(self, network: GemmNetwork, rate: float, *, max_grad_norm: float, world: int) -> None:
-        """Make the optimizer; `max_grad_norm` 0 clips nothing; gradients are sums over `world` ranks."""
+        """Make the optimizer.
+
+        `max_grad_norm` 0 clips nothing; the gradients that steps get are sums over `world` ranks.
+        """
         super().__init__(network.size, rate, network.device)
         self.network = network
         self.max_grad_norm, self.share = max_grad_norm, 1.0 / world
@@ -32,7 +35,7 @@ class GemmAdam(AdamState):
         self.network.fill(vector, tensors)
 
     def step(self, number: int, norm: Tensor) -> None:
-        """Make the `number`-th step of an epoch, from 0; write the norm of the summed gradient to `norm` f32[1]."""
+        """Make one optimizer step, the `number`-th of an epoch, from 0; write the gradient's norm to `norm` f32[1]."""
         network = self.network
         torch.linalg.vector_norm(network.gradient.view(-1, NORM_PARTS), dim=1, dtype=torch.float32, out=self._parts)
         torch.linalg.vector_norm(self._parts, out=norm[0])

@@ -1,4 +1,4 @@
-"""Kernels between two matrix products: pictures and values as columns, and their gradients.
+"""Kernels between two matrix products: im2col of pictures and activations, and col2im of gradients.
 
 Warp kernels over raw addresses. A thread moves 16 bytes, which are eight bf16 numbers: neighbouring threads access
 neighbouring words. Sizes are constants in the code, since a division by a variable costs more than the copy. Arithmetic
@@ -16,12 +16,12 @@ PAD = 8
 """Columns after the inputs of a layer: a one, which multiplies the bias, and seven zeros, which keep rows a multiple of
 16 bytes long."""
 LANES = 8
-"""Numbers that a thread moves."""
+"""Number of bf16 values that a thread copies."""
 THIRDS_LOW = wp.constant(wp.uint32(0x802BAB00))
 THIRDS_HIGH = wp.constant(wp.uint32(0x3F3F3E00))
-"""Low and high bytes of 0, 1/3, 2/3 and 1 as bf16, to which the four shades are converted."""
+"""High bytes of 0, 1/3, 2/3 and 1 as bf16, the values of the four shades; THIRDS_LOW has the low bytes."""
 ONE = wp.constant(wp.uint32(0x3F80))
-"""1 as bf16, and a 0."""
+"""Word with the bf16 numbers 1 (low half) and 0."""
 SIGNS = wp.constant(wp.uint32(0x00010001))
 HIGH = wp.constant(wp.uint32(0xFFFF0000))
 
@@ -48,18 +48,18 @@ class Window:
 
     @property
     def windows(self) -> int:
-        """Windows of one picture."""
+        """Number of windows in one picture."""
         return self.out_height * self.out_width
 
     @property
     def inputs(self) -> int:
-        """Numbers in a window."""
+        """Number of input values in a window."""
         return self.kernel_height * self.kernel_width * self.channels
 
     @property
     def words(self) -> int:
-        """Threads of a row of columns, of which the last writes the padding. Without it sectors of memory would be
-        partly written, and memory would have to read them first."""
+        """Number of threads that write one row of columns; the last writes the padding. Without the padding, sectors of
+        memory would be written in part, for which a GPU has to read them first."""
         return (self.inputs + PAD) // LANES
 
 
@@ -73,32 +73,33 @@ return b << 16 | a;
 #endif
 """)
 def rounded_pair(low: wp.float32, high: wp.float32) -> U:
-    """Return two float32 as bf16, rounded to nearest even, in one word."""
+    """Return one word with two float32 converted to bf16, rounded to nearest even."""
     ...
 
 
 @wp.func
 def low_of(pair: U) -> wp.float32:
-    """Return the first of two bf16 numbers."""
+    """Return the bf16 number in the low half of a word as float32."""
     return wp.cast(pair << U(16), wp.float32)
 
 
 @wp.func
 def high_of(pair: U) -> wp.float32:
-    """Return the second of two bf16 numbers."""
+    """Return the bf16 number in the high half of a word as float32."""
     return wp.cast(pair & HIGH, wp.float32)
 
 
 @wp.func
 def rectified(pair: U) -> U:
-    """Return max(x, 0) of two bf16 numbers: those whose sign bit is set become 0."""
+    """Return max(x, 0) of each of two bf16 numbers in a word."""
     negative = ((pair >> U(15)) & SIGNS) * U(0xFFFF)
     return pair & (~negative)
 
 
 @wp.func
 def where_positive(value: U, low: wp.float32, high: wp.float32) -> U:
-    """Return bf16 of `low` and `high`, each where its half of `value` is above 0, else 0."""
+    """Return `low` and `high` as two bf16 numbers in a word, each 0 unless its half of `value` is above 0 (ReLU's
+    gradient)."""
     a = wp.where(low_of(value) > 0.0, low, wp.float32(0.0))
     b = wp.where(high_of(value) > 0.0, high, wp.float32(0.0))
     return rounded_pair(a, b)
@@ -115,7 +116,8 @@ def thirds(shades: U) -> wp.vec2ui:
 
 @functools.cache
 def picture_columns(shape: Window) -> wp.Kernel:
-    """Return the kernel that writes pictures of `shape` as columns; windows are 8 pixels wide."""
+    """Return the kernel that copies the windows of pictures to columns (im2col); windows of `shape` are 8 pixels
+    wide."""
     assert shape.kernel_width == LANES
     assert shape.pad == 0
     assert shape.width % 4 == shape.stride % 4 == 0
@@ -126,7 +128,8 @@ def picture_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def columns_of_pictures(pictures: Q, index: Q, columns: Q):
-        """Write one line of a window of picture `index[b]`, divided by 3, as bf16; one per thread.
+        """Copy one line of a window of picture `index[b]`, as bf16 shades divided by 3, to its row of columns; one per
+        thread.
 
         `pictures` u8[S, K, H, W]; `index` i64[B]; `columns` bf16[B * OH * OW, inputs + PAD], in the order (plane, y, x)
         of torch's weights.
@@ -155,7 +158,7 @@ def picture_columns(shape: Window) -> wp.Kernel:
 
 @functools.cache
 def rectified_columns(shape: Window) -> wp.Kernel:
-    """Return the kernel that writes the windows of relu(values) as columns."""
+    """Return the kernel that copies the windows of relu(values) to columns (im2col)."""
     assert shape.channels % LANES == 0
     channel_words, words = shape.channels // LANES, shape.words
     height, width, stride, pad = shape.height, shape.width, shape.stride, shape.pad
@@ -163,7 +166,7 @@ def rectified_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def columns_of_values(values: Q, columns: Q):
-        """Write eight channels of one tap of a window; one group per thread.
+        """Copy relu of eight channels at one position of a window to its row of columns; one group of eight per thread.
 
         `values` bf16[B, H, W, C]; `columns` bf16[B * OH * OW, inputs + PAD], in the order (y, x, channel).
         """
@@ -193,7 +196,7 @@ def rectified_columns(shape: Window) -> wp.Kernel:
 
 @functools.cache
 def gradient_of_columns(shape: Window) -> wp.Kernel:
-    """Return the kernel that sums the gradients of columns at the values that they were copied from."""
+    """Return the kernel that adds the gradients of columns to the values that they were copied from (col2im)."""
     channel_words = shape.channels // LANES
     height, width, stride, pad = shape.height, shape.width, shape.stride, shape.pad
     kernel_height, kernel_width = shape.kernel_height, shape.kernel_width
@@ -203,7 +206,8 @@ def gradient_of_columns(shape: Window) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def gradient_of_values(columns: Q, values: Q, gradient: Q):
-        """Sum eight channels of one pixel over the windows that contain it; one group per thread.
+        """Sum the gradients of eight channels of one pixel over all windows that contain it; one group of eight per
+        thread.
 
         `columns` and `gradient` are gradients of columns_of_values' output and of its `values`.
         """

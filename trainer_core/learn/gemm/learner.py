@@ -1,4 +1,4 @@
-"""Learner of networks that are matrix products: the same PPO without autograd."""
+"""PPO learner of a GemmNetwork, which needs no autograd."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ BF16_CAPABILITY = (8, 0)
 
 
 def can_learn_by_products(policy: PixelActorCritic, config: RunConfig, device: torch.device) -> bool:
-    """Return whether the GPU has bf16 and may use it, the network is a chain of products, and minibatches have one
-    size."""
+    """Return whether GemmLearner can train this run.
+
+    The device must be a GPU with bf16, which `config` allows; the network must be a chain of products, and all
+    minibatches must have one size.
+    """
     return (
         device.type == "cuda"
         and torch.cuda.get_device_capability(device) >= BF16_CAPABILITY
@@ -31,7 +34,8 @@ def can_learn_by_products(policy: PixelActorCritic, config: RunConfig, device: t
 
 
 class GemmLearner(Learner):
-    """Learner with weights and moments in flat vectors; module and optimizer state are filled on request."""
+    """Learner that keeps weights and moments in flat vectors; it copies them to the torch module and state_dict on
+    request."""
 
     def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device) -> None:
         self.config = config
@@ -50,7 +54,7 @@ class GemmLearner(Learner):
 
     @property
     def policy(self) -> PixelActorCritic:
-        """Module with the learned weights; `load_weights` replaces them."""
+        """Torch module with the present weights; change them by `load_weights` only."""
         if not self._stored:
             self.network.store()
             self._stored = True
@@ -63,7 +67,7 @@ class GemmLearner(Learner):
         return heads[:, :actions], heads[:, actions]
 
     def _heads(self, obs: Tensor) -> Tensor:
-        """Return f32[B, A + 1 and padding], in new memory."""
+        """Return f32[B, A + 1 and padding] in new memory: logits, then the value, of `obs` u8[B, K, H, W]."""
         if len(obs) not in self._parts:
             self._parts[len(obs)] = self._buffers.first(len(obs))
         heads = self.network.forward(obs, self._order, self._parts[len(obs)]).float()
@@ -74,7 +78,8 @@ class GemmLearner(Learner):
         return heads
 
     def epoch(self, rollout: RolloutBuffer) -> GemmEpoch:
-        """Return the epoch over `rollout`, made at the first call."""
+        """Return an object that runs epochs of optimizer steps over `rollout`; later calls with this rollout return the
+        same one."""
         if self._epoch is None or self._epoch.rollout is not rollout:
             minibatch = self._buffers.first(self.config.minibatch_size)
             minibatch.add_gradients()

@@ -24,11 +24,11 @@ from trainer_core.learn.policy import PixelActorCritic
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One product: the position of its weights in the flat vector and its window."""
+    """One matrix product of the network: the position of its weights in the flat vector, and its window."""
 
     window: Window
     outputs: int
-    """Columns of the weights; the heads' are padded to a multiple of 8."""
+    """Number of columns of the weights; those of the heads are padded to a multiple of 8."""
     offset: int
     modules: tuple[nn.Conv2d | nn.Linear, ...]
 
@@ -47,7 +47,7 @@ def can_be_products(policy: PixelActorCritic) -> bool:
 
 
 def layers_of(policy: PixelActorCritic) -> list[Layer]:
-    """Return the layers of `policy` from pictures to heads."""
+    """Return the matrix products that make up `policy`, in order from the pictures to the heads."""
     planes, height, width = policy.obs_shape
     layers: list[Layer] = []
     offset = 0
@@ -76,7 +76,8 @@ def layers_of(policy: PixelActorCritic) -> list[Layer]:
 
 
 def to_matrix(layer: Layer, parameters: list[Tensor]) -> Tensor:
-    """Return f32[rows, outputs] of a layer from its modules' tensors (weight, bias, weight, bias, ...)."""
+    """Return the matrix f32[rows, outputs] of a layer, made of its modules' parameters (weight, bias, weight, bias,
+    ...)."""
     window = layer.window
     matrix = torch.zeros(layer.rows, layer.outputs, device=parameters[0].device)
     column = 0
@@ -91,7 +92,7 @@ def to_matrix(layer: Layer, parameters: list[Tensor]) -> Tensor:
 
 
 def from_matrix(layer: Layer, matrix: Tensor, like: list[Tensor]) -> list[Tensor]:
-    """Return tensors in the shapes of `like`, as the inverse of `to_matrix`."""
+    """Return the modules' parameters in the layer's `matrix`, in the shapes of `like`: the inverse of `to_matrix`."""
     window = layer.window
     found: list[Tensor] = []
     column = 0
@@ -109,7 +110,7 @@ def from_matrix(layer: Layer, matrix: Tensor, like: list[Tensor]) -> list[Tensor
 
 
 class Buffers:
-    """Memory for a batch of pictures: columns, values before the ReLU, and their gradients.
+    """Memory for the passes of a batch of pictures: columns, activations before the ReLU, and their gradients.
 
     No data is kept between passes: `first` returns a smaller batch on the same memory.
     """
@@ -124,12 +125,13 @@ class Buffers:
         self.columns = [bf16(size * layer.window.windows, layer.rows) for layer in layers]
         self.values = [bf16(size * layer.window.windows, layer.outputs) for layer in layers]
         self.column_gradients: list[Tensor] = []
-        """Gradients of the columns of all layers but the first, on one memory: each is used up before the next."""
+        """Gradients of the columns of each layer but the first; they share memory, as each is used before the next is
+        made."""
         self.gradients: list[Tensor] = []
         """Gradients of `values`."""
 
     def first(self, size: int) -> Buffers:
-        """Return the same memory for `size` pictures, without gradients."""
+        """Return buffers for `size` pictures in the same memory, without gradients."""
         part = copy.copy(self)
         part.size = size
         part.columns = [tensor[: len(tensor) // self.size * size] for tensor in self.columns]
@@ -138,7 +140,7 @@ class Buffers:
         return part
 
     def add_gradients(self) -> None:
-        """Allocate the memory that `backward` fills."""
+        """Allocate the memory for the gradients that a backward pass computes."""
         wide = max(tensor.numel() for tensor in self.columns[1:])
         shared = self.columns[0].new_zeros(wide)
         self.column_gradients = [shared[: tensor.numel()].view(tensor.shape) for tensor in self.columns[1:]]
@@ -146,7 +148,7 @@ class Buffers:
 
 
 class GemmNetwork:
-    """Weights f32 and bf16 in one flat vector each, exchanged with the torch module."""
+    """Network with its weights in two flat vectors, f32 and bf16, which can be copied from and to the torch module."""
 
     def __init__(self, policy: PixelActorCritic, device: torch.device) -> None:
         self.policy, self.device = policy, device
@@ -165,7 +167,7 @@ class GemmNetwork:
         self.load()
 
     def part(self, flat: Tensor, layer: Layer) -> Tensor:
-        """Return the rows of one layer in a flat vector, [rows, outputs]."""
+        """Return the part of the vector `flat` that belongs to a layer, as a view [rows, outputs]."""
         return flat[layer.offset : layer.offset + layer.size].view(layer.rows, layer.outputs)
 
     def load(self) -> None:
@@ -181,12 +183,13 @@ class GemmNetwork:
                 parameter.copy_(tensor)
 
     def fill(self, flat: Tensor, tensors: list[Tensor]) -> None:
-        """Copy tensors in the module's order and shapes into a flat vector."""
+        """Copy `tensors`, in the order and shapes of the module's parameters, into the vector `flat`."""
         for layer, mine in self._shares(tensors):
             self.part(flat, layer).copy_(to_matrix(layer, mine))
 
     def spread(self, flat: Tensor) -> list[Tensor]:
-        """Return tensors in the module's order and shapes, as the inverse of `fill`."""
+        """Return the content of the vector `flat` in the order and shapes of the module's parameters: the inverse of
+        `fill`."""
         like: list[Tensor] = list(self.policy.parameters())
         return [
             tensor for layer, mine in self._shares(like) for tensor in from_matrix(layer, self.part(flat, layer), mine)
@@ -220,15 +223,16 @@ class GemmNetwork:
         return buffers.values[-1]
 
     def prior(self, pictures: Tensor, index: Tensor, prior: Tensor) -> None:
-        """Fill `prior` f32[B, A] with the change of the logits by marks in pictures[index], as the policy's `prior`
-        computes it. All contiguous."""
+        """Fill `prior` f32[B, A] with the change of the logits by press marks in pictures[index]
+        (`PixelActorCritic.prior`). All tensors are contiguous."""
         read = (pictures.data_ptr(), wp.from_torch(index), *pictures.shape[1:])
         off = wp.from_torch(self.policy.off_for_presses)
         inputs: list[Any] = [*read, off, wp.from_torch(prior)]
         self.launch(press_prior, tuple(prior.shape), inputs)
 
     def backward(self, buffers: Buffers) -> None:
-        """Fill `gradient` from `buffers.gradients[-1]`, the gradient of `forward`'s result."""
+        """Compute the gradient of the weights into `self.gradient` from `buffers.gradients[-1]`, that of `forward`'s
+        result."""
         for number in reversed(range(len(self.layers))):
             outer = buffers.gradients[number]
             torch.mm(buffers.columns[number].t(), outer, out=self._gradients[number])
@@ -241,7 +245,7 @@ class GemmNetwork:
             self.launch(kernel, gradient.numel() // LANES, addresses(inner, values, gradient))
 
     def launch(self, kernel: Any, threads: int | tuple[int, ...], inputs: list[Any]) -> None:
-        """Launch a kernel on torch's current stream."""
+        """Launch a Warp kernel with `inputs` on torch's current stream."""
         wp.launch(kernel, threads, inputs, device=self._wp_device, stream=self._stream())
 
     def _stream(self) -> Any:
@@ -255,5 +259,6 @@ class GemmNetwork:
 
 
 def addresses(*tensors: Tensor) -> list[int]:
-    """Return the addresses of tensors; the kernels for columns have their shapes as constants."""
+    """Return the addresses of tensors as arguments for the kernels in columns.py, which know the shapes as
+    constants."""
     return [tensor.data_ptr() for tensor in tensors]

@@ -1,4 +1,4 @@
-"""PPO's epoch over a rollout with a GemmNetwork: one CUDA graph, no autograd.
+"""PPO's epoch over a rollout with a GemmNetwork, as one CUDA graph without autograd.
 
 It computes the same as `learn/ppo.py` and `ppo_loss.py`, in their order: normalise advantages within each minibatch,
 loss, gradient, clip, Adam. All data of an epoch, except the pictures, is gathered once.
@@ -24,7 +24,7 @@ from trainer_core.wire.config import RunConfig
 
 
 class GemmEpoch:
-    """Memory and CUDA graph of an epoch over one rollout's storage.
+    """Memory and CUDA graph for epochs over the rollouts that one RolloutBuffer holds.
 
     The first epoch runs uncaptured, so that libraries can allocate; the second is captured, and every later one replays
     it on newly gathered data.
@@ -39,7 +39,7 @@ class GemmEpoch:
         rollout: RolloutBuffer,
         ent_coef: Tensor,
     ) -> None:
-        """Allocate the memory.
+        """Allocate the memory of an epoch.
 
         `buffers` are for a minibatch and have gradients; all minibatches have one size; `ent_coef` f32[] is read at
         each step.
@@ -53,7 +53,7 @@ class GemmEpoch:
         self.actions = torch.zeros(batches, size, dtype=torch.int64, device=device)
         self.samples = torch.zeros(batches, 4, size, device=device)
         self.prior = torch.zeros(batches, size, network.policy.num_actions, device=device)
-        """Change of the logits by marks; zero if the policy uses none."""
+        """f32[minibatches, B, A] change of the logits by press marks; zero if the policy uses none."""
         self.scalars = torch.zeros(batches, size, SCALARS, device=device)
         self.norms = torch.zeros(batches, 1, device=device)
         self._pictures = rollout.obs.flatten(0, 1)
@@ -82,7 +82,7 @@ class GemmEpoch:
         return torch.cat([self.scalars.mean(1), self.norms * self.adam.share], 1)
 
     def close(self) -> None:
-        """Release the graph, which must not outlive the communicator that it uses."""
+        """Release the CUDA graph, which must not outlive the NCCL communicator that it uses."""
         self._graph = None
 
     def _play(self, work: Callable[[], None]) -> None:
@@ -110,7 +110,7 @@ class GemmEpoch:
         self.adam.step(number, self.norms[number])
 
     def _differentiate(self, number: int) -> None:
-        """Compute the gradient of the heads' outputs and the scalars of the minibatch."""
+        """Compute PPO's losses of minibatch `number`, and their gradient with respect to the outputs of the heads."""
         buffers = self.buffers
         read = (buffers.values[-1], self.prior[number], self.actions[number], self.samples[number])
         written = (buffers.gradients[-1], self.scalars[number])

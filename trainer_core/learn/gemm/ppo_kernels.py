@@ -10,7 +10,7 @@ SCALARS = 6
 
 @wp.struct
 class Clipping:
-    """PPO's coefficients; `clip_range_vf` 0 means none."""
+    """PPO's clip ranges and loss coefficients for the kernel; `clip_range_vf` 0 means no clipping of values."""
 
     clip_range: wp.float32
     clip_range_vf: wp.float32
@@ -21,7 +21,7 @@ class Clipping:
 def logit(
     heads: wp.array2d(dtype=wp.bfloat16), prior: wp.array2d(dtype=wp.float32), sample: wp.int32, action: wp.int32
 ) -> wp.float32:
-    """Return the network's logit of an action plus its prior."""
+    """Return the logit of an action in a sample: the network's output plus the prior of press marks."""
     return wp.float32(heads[sample, action]) + prior[sample, action]
 
 
@@ -38,7 +38,9 @@ def ppo_gradient(
     gradient: wp.array2d(dtype=wp.bfloat16),
     scalars: wp.array2d(dtype=wp.float32),
 ):
-    """Compute PPO's loss of one sample and its gradient by logits and value (learn/ppo_loss.py); one per thread.
+    """Compute one sample's PPO loss and its gradient with respect to logits and value; one sample per thread.
+
+    As in learn/ppo_loss.py.
 
     `heads` [B, A + 1 and padding] logits, then the value; `prior` [B, A] is added to the logits; `samples` [4, B] old
     log-probability, old value, advantage, return; `ent_coef` [1]; `scale` 1 / B; `scalars` [B, 6] policy loss, value
@@ -110,7 +112,7 @@ def adam(
     second: wp.array(dtype=wp.float32),
     rounded: wp.array(dtype=wp.bfloat16),
 ):
-    """Make one weight's step of Adam (Kingma & Ba 2015, betas 0.9 and 0.999), clipped; one per thread.
+    """Update one weight by Adam (Kingma & Ba 2015, betas 0.9 and 0.999) with a clipped gradient; one weight per thread.
 
     `share` times the summed gradients is one rank's mean; `norm` [1] is the norm of the sum.
     """

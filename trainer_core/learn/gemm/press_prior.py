@@ -1,6 +1,6 @@
-"""Warp kernel for the change of the logits by marks, read from the pictures in place.
+"""Warp kernel for the change of the logits by the press marks in pictures (envs/press_marks.py).
 
-`PixelActorCritic.prior` for pictures[index], without a copy of them.
+It computes `PixelActorCritic.prior` of pictures[index] without copying the pictures.
 """
 
 import warp as wp
@@ -14,7 +14,7 @@ wp.set_module_options({"enable_backward": False})
 assert WIDTH == 8, "a line of a mark is two words"
 LINE, LINES_A_PRESS = wp.constant(WIDTH), wp.constant(ROWS)
 LINES = wp.constant(ROWS * MOST)
-"""Lines of the marks of a band."""
+"""Height of a mark in lines of pixels."""
 EVEN = wp.constant(wp.uint32(MAX_SHADE * 0x01000100))
 ODD = wp.constant(wp.uint32(MAX_SHADE * 0x00010001))
 """Four pixels of the checkerboard's even and odd lines."""
@@ -30,7 +30,8 @@ def press_prior(
     off: wp.array(dtype=wp.float32),
     prior: wp.array2d(dtype=wp.float32),
 ):
-    """Set `prior` f32[B, A] to -`off` for the presses that a mark shows; thread (sample, action).
+    """Set `prior` f32[B, A] to -off[p] for the number p of presses that an action's mark shows; thread (sample,
+    action).
 
     `off` f32[presses + 1]; `pictures` u8[S, planes, height, width], of which the last plane has marks; `index` i64[B].
     """
