@@ -36,7 +36,7 @@ STATE = "run.pt"
 
 
 class SkrlTrainee(GuestTrainee):
-    """skrl's PPO on our tensors."""
+    """Trainee that trains skrl's PPO on a batch of our consoles."""
 
     file, needs = skrl_model.MODEL, (layout.MACHINES,)
     versions = {"skrl": skrl_version}  # noqa: RUF012
@@ -123,7 +123,9 @@ class RecordedPPO(LabPPO):
             self._record()
 
     def _record(self) -> None:
-        """Write a record of skrl's tracked means, by skrl's own names, and of the consoles' counts."""
+        """Write an update record of the means of skrl's metrics, under skrl's names, and the consoles' episode
+        counts.
+        """
         metrics = {name: float(np.mean(values)) for name, values in self.tracking_data.items()}
         self.tracking_data.clear()
         flat: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Bandit learning of an agent's choices: the mean credit of each option, by situation."""
+"""Bandit learning of an agent's choices: the mean reward ("credit") of each option, by situation."""
 
 from __future__ import annotations
 
