@@ -28,7 +28,7 @@ DEFAULT_MAX_STEPS = 1000
 
 
 class Rollout:
-    """Collector of steps and of the GIF's pictures."""
+    """Collector of the steps of one episode and of the GIF's pictures."""
 
     def __init__(self, game: Game, agent: Chooser, every: int) -> None:
         self.game, self.agent = game, agent
@@ -76,7 +76,10 @@ class Rollout:
 
 @contextlib.contextmanager
 def _agent_of(checkpoint: Path, runner: str, settings: Settings) -> Iterator[Chooser]:
-    """Yield our own policy in this process, another library's in its interpreter. Raises LabError."""
+    """Yield the checkpoint's player: our own policy in this process, another library's in its own interpreter.
+
+    Raises LabError.
+    """
     if runner == NATIVE_ID:
         yield Agent(checkpoint, mode=settings.mode, seed=settings.seed)
         return

@@ -21,7 +21,7 @@ from trainer_core.wire.shades import GREY_LEVELS
 SECONDS = 12
 FRAMES_A_SECOND = 60
 LOGOS_S = 2
-"""Seconds of blank screens and makers' names at the start."""
+"""Seconds at the start that are skipped: blank screens and makers' names."""
 
 
 def title_picture(rom: Path) -> np.ndarray:

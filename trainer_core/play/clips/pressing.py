@@ -63,7 +63,10 @@ def _note(movie: Movie, other: int, first_other: int) -> str:
 
 
 def find_game(path: Path, movie: Movie, rom: str, home: HomePaths) -> tuple[Cartridge, Path]:
-    """Return the movie's ROM: `rom`, or a known one. Raises LabError when none fits."""
+    """Return the cartridge and ROM path of the movie's game: `rom`, or one of the known ROMs.
+
+    Raises LabError when none fits.
+    """
     places = [named_rom(rom, home)] if rom else [known.path for known in known_roms(home)]
     for place in places:
         try:

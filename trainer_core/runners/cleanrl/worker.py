@@ -122,9 +122,7 @@ class CleanRlTrainee(GuestTrainee):
         return envs
 
     def shape(self, envs: Any) -> tuple[int, int, int]:
-        """Return the task's picture shape, or another environment's observation shape padded with ones to three
-        dimensions.
-        """
+        """Return the task's picture shape, or another environment's observation shape padded to three numbers."""
         if not self.config.on_gymnasium:
             return envs.consoles.obs_shape
         found = tuple(int(size) for size in envs.single_observation_space.shape[-3:])

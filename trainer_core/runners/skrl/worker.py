@@ -123,9 +123,7 @@ class RecordedPPO(LabPPO):
             self._record()
 
     def _record(self) -> None:
-        """Write an update record of the means of skrl's metrics, under skrl's names, and the consoles' episode
-        counts.
-        """
+        """Write an update record: the means of skrl's metrics, under skrl's names, and the consoles' counts."""
         metrics = {name: float(np.mean(values)) for name, values in self.tracking_data.items()}
         self.tracking_data.clear()
         flat: dict[str, float] = {}
