@@ -17,7 +17,7 @@ class RunChanged:
     detail: str = ""
     progress: float = -1.0
     force_at: float = 0.0
-    """time.monotonic() of the next, harder step of the stop ladder; 0 when none is planned."""
+    """time.monotonic() at which a stop takes its next, harder step (SIGTERM, SIGKILL); 0 when none is planned."""
 
 
 @dataclass(frozen=True, slots=True)
