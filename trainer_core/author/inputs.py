@@ -44,7 +44,7 @@ class Inputs:
     """State before frame 0; None is power-on."""
     source: str = ""
     first_step: int = 0
-    """Frame at which the first agent step begins; the frames before are a wait."""
+    """Frame at which the first agent step begins; the frames before it are an initial wait."""
     begins: int = 0
     """Step at which episodes begin, as the script's word `begin` says."""
 

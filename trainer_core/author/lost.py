@@ -21,7 +21,7 @@ from trainer_core.lab.tasks import Codec
 
 BATCH = 32
 AT_RANDOM = (0.0, 0.5, 0.2, 1.0, 0.3, 0.7)
-"""Share of random presses in each try; the first two separate most starts from lost ones."""
+"""Probability of a random button in each try; the first two tries separate most starts from lost ones."""
 STEPS_LEAST, STEPS_MOST = 32, 96
 """Shortest and longest try in steps; between these, twice the demonstration's length."""
 SAME_ENDS = 1

@@ -67,7 +67,7 @@ class NewTask:
     starts: tuple[Path, ...] = ()
     goals: tuple[Path, ...] = ()
     way: Path | None = None
-    """Demonstration played by a person; ignored if no agent could press it."""
+    """File of a demonstration played by a person; ignored if no agent could press its buttons."""
     around: bool = False
     """Make `count` starts by random walks from the demonstration, or from the given starts if there is none."""
     from_step: int = 0

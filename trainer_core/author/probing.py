@@ -67,7 +67,7 @@ class Seen:
     pictures: np.ndarray
     """u8[steps, consoles, 72, 80], after each step."""
     at_start: np.ndarray
-    """u8[starts, 72, 80]"""
+    """u8[starts, 72, 80], the picture of each start state."""
     seconds: float
 
     def save(self, path: Path, digest: str) -> None:

@@ -54,7 +54,7 @@ def ambiguous_share(pictures: Sequence[np.ndarray], actions: Sequence[int]) -> f
 
 
 def suggest_stack(frames_per_step: int, ambiguous: float | None) -> tuple[int, str]:
-    """Return (number of stacked pictures, reason)."""
+    """Return (number of stacked pictures, reason) for the step's length and the share of ambiguous pictures."""
     if frames_per_step <= SHORT_STEP:
         return 2, f"steps of {frames_per_step} frames: one picture does not tell what moves where"
     if ambiguous is not None and ambiguous > AMBIGUOUS:

@@ -17,10 +17,10 @@ from trainer_core.lab.checkpoint_manifest import POLICY, CheckpointMeta
 
 
 class StackedAgent(ABC):
-    """Agent that stacks the last K observations of its episode; subclasses choose the action."""
+    """Agent that stacks the last K observations of its episode; subclasses choose the action from the stack."""
 
     def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str, mode: str) -> None:
-        """Keep the checkpoint's facts; `sha256` is the hash of the weights file, `mode` a PolicyMode."""
+        """Set up without observations; `sha256` is the hash of the weights file, `mode` a PolicyMode."""
         self._mode = mode
         self._met: dict[bytes, list[int]] = {}
         self._here: list[int] = []

@@ -34,7 +34,7 @@ Attend = Callable[[Course], None]
 
 
 class EvaluationStopped(Exception):  # noqa: N818 - an end, not an error
-    """Stop within an evaluation, whose results are discarded."""
+    """Exception that ends an evaluation at a stop; its results are discarded."""
 
 
 def go_on(course: Course) -> None:

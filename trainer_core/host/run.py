@@ -66,21 +66,21 @@ NO_NAMES: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """End state of a run."""
+    """End state of a run, with its results."""
 
     state: RunState
     reason: str
     env_steps: int
     success_rate: float
-    """Greedy play in the last validation; 0 without one."""
+    """Greedy success rate in the last validation; 0 without one."""
     leaving_success_rate: float
-    """Play that leaves loops, in the same validation."""
+    """Success rate of loop-leaving play in the same validation."""
     best: tuple[float, float]
     """Greedy and loop-leaving success of the best checkpoint."""
     reached_by: str
     """"greedy" or "leave_loops" if that mode of play reached the target, else ""."""
     checkpoint: str
-    """Path relative to the run directory."""
+    """Path of the final checkpoint, relative to the run directory."""
 
 
 class Host:
@@ -119,7 +119,7 @@ class Host:
         self.closing = contextlib.ExitStack()
         """Resources that are closed with the run; a trainee registers here what it opens."""
         self.began = self._recorded = time.monotonic()
-        """Times of construction, and then of `begin`: the time limit counts from when everything is loaded."""
+        """Time of construction, then of `begin`, after loading; the time limit counts from there."""
         self._recorded_at = Counters()
         self._shown: Watched | None = None
         self._watcher: Watcher | None = None
@@ -370,7 +370,7 @@ class Host:
         return self.ranks.agree((self._reason_to_end(), RunState.FINISHED))
 
     def _reason_to_end(self) -> str:
-        """Return the limit that is reached, or ""."""
+        """Return which limit is reached, as the reason to end the run, or ""."""
         spec, trainee = self.spec, self._trained
         if spec.seconds and time.monotonic() - self.began >= spec.seconds:
             return f"time limit of {spec.seconds:g} s"

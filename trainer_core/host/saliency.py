@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 PATCH = 8
-"""Edge of a patch in pixels of the observation: one tile of a Game Boy room."""
+"""Width and height of a covered patch, in pixels of the 80x72 observation."""
 
 
 def covered(stack: np.ndarray) -> tuple[np.ndarray, int, int]:

@@ -170,7 +170,7 @@ class ValidationProcess:
 
 
 class _Player:
-    """Network whose weights each validation replaces."""
+    """Model for the Validator: a network whose weights are replaced before each validation."""
 
     def __init__(self, policy: PixelActorCritic) -> None:
         self.forward = policy

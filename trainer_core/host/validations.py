@@ -59,7 +59,7 @@ class Validations:
         if validator is not None:
             validator.attend = self.attending
         self.owed = False
-        """True while a validation is due but not begun."""
+        """True while a validation is due but has not begun."""
         self._writer, self._spec = writer, spec
 
     def after_update(self, progress: RunProgress, wall_time_s: float, *, ends: bool) -> bool:

@@ -28,7 +28,7 @@ class MemoryView:
         self._next = 0.0
 
     def show(self, frame: int) -> None:
-        """Write the current memory, after `frame` frames."""
+        """Publish the current memory; `frame` is the number of frames played."""
         self._next = time.monotonic() + INTERVAL_S
         found = self._game.memory(BASE, MEMORY_SHAPE.picture_bytes)
         self._writer.publish(found.tobytes(), frames.FrameInfo(frame=frame))

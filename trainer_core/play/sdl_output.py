@@ -18,7 +18,7 @@ from trainer_core.wire.environment import desktop, tell_libraries_unless_told
 
 RATE = 48_000
 FRAME_BYTES = 4
-"""Bytes of two channels of 16 bits."""
+"""Bytes of one audio frame: two channels of 16 bits."""
 PIECE = 2048
 """Frames that the card takes at once, 43 ms: with 512 a busy computer was sometimes too late."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainer_core.envs.single_game import Game
 
 FASTEST = 4.0
-"""Fastest speed with sound: beyond it the pitch would be a whistle."""
+"""Greatest speed at which sound is played: at higher ones the pitch would be a whistle."""
 TARGET_S = 0.08
 """Seconds of sound to keep queued: enough that a late frame is not heard, little enough that presses are heard soon."""
 LONGEST_TARGET_S = 0.2

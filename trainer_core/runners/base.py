@@ -56,7 +56,7 @@ class AgentRunner(ABC):
     """Frozen dataclass of its options, which may also declare neutral fields of RunSpec."""
     interpreter: str = sys.executable
     modules: tuple[str, ...] = ()
-    """Python modules that its interpreter must find."""
+    """Python modules that the runner's interpreter must be able to import."""
     install: str = ""
     """Command line that installs them."""
     own_tasks: bool = False

@@ -16,7 +16,7 @@ CLOCK_LINES = 64
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """Line that is not a record, shortened for people."""
+    """Line that cannot be read as a record, shortened for display."""
 
     reason: str
     text: str

@@ -25,7 +25,7 @@ from trainer_core.wire.process_guard import FAMILY, end_family, family
 
 MAX_LINE_BYTES = 1 << 20
 TAIL_BYTES = 1 << 16
-"""Bytes kept of standard error's end, for the cause of a failure."""
+"""Bytes kept from the end of standard error, to report a failure's cause."""
 
 
 class Job:

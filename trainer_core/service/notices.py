@@ -11,7 +11,7 @@ from trainer_core.wire.run_record import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class RunChanged:
-    """Change of a run's state, or of its activity within the state."""
+    """Change of a run's state, or of its process's activity within the state."""
 
     record: RunRecord
     detail: str = ""
@@ -28,7 +28,7 @@ class EventReceived:
 
 @dataclass(frozen=True, slots=True)
 class LogLines:
-    """Lines of the process's standard error."""
+    """New lines of a run's process on standard error."""
 
     run_id: str
     lines: tuple[str, ...]

@@ -84,7 +84,7 @@ KEEPER_S = 5.0
 
 
 class Others:
-    """Follower of other hosts' runs; the service calls it a few times a second."""
+    """Follower of the runs that other processes of the home host; the service calls `look` a few times a second."""
 
     def __init__(
         self, home: HomePaths, on_record: Callable[[RunRecord], None], on_event: Callable[[str, records.Event], None]

@@ -26,7 +26,7 @@ from trainer_core.wire.metric_names import scalars
 from trainer_core.wire.run_record import RunRecord
 
 CAPACITY = 256
-"""Records kept for a slow listener."""
+"""Number of unread records kept for a slow listener."""
 TAIL_BYTES = 256 << 10
 SLICE_BYTES = 1 << 20
 

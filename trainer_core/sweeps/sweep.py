@@ -50,7 +50,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """Number of the setting; trials with equal numbers differ in their seed only."""
     seed: int
     values: dict[str, Any]
-    """Varied fields by name."""
+    """Values of the varied RunConfig fields, by name."""
     run_id: str
 
 

@@ -55,7 +55,10 @@ _rows = msgspec.json.Decoder(_Row)
 
 
 def rollout(folder: Path, out: Path, home: HomePaths) -> tuple[Path, str]:
-    """Return (recording, note). Raises LabError naming the file that cannot be read."""
+    """Convert a folder written by `dmglab rollout` to a recording in `out`; return (recording, note for the user).
+
+    Raises LabError naming the file that cannot be read.
+    """
     meta, steps = read_rollout(folder)
     try:
         return _played_again(out, meta, steps, home), ""

@@ -179,7 +179,7 @@ def _in_order(rows: Sequence[Row], episodes: list[Any]) -> list[Any]:
 
 
 def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
-    """Return an rLLM RolloutEngine that answers all requests of one event loop turn as one batch."""
+    """Return an rLLM RolloutEngine that gathers the requests of one event loop turn and answers them as one batch."""
 
     class Batching(rllm.RolloutEngine):
         def __init__(self) -> None:

@@ -195,5 +195,5 @@ def load_policy(model: SharedModel, folder: Path) -> None:
 
 @torch.no_grad()
 def action_logits(model: SharedModel, shades: Tensor) -> Tensor:
-    """Return logits f32[N, 7] of u8[N, K, 72, 80]."""
+    """Return logits f32[N, 7] of shades u8[N, K, 72, 80]."""
     return model.heads(shades.to(model.device))[0].float()

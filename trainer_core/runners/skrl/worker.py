@@ -103,7 +103,7 @@ def make_trainee(host: Host) -> SkrlTrainee:
 
 
 class RecordedPPO(LabPPO):
-    """PPO that lets the host record, save, pause and end the run after each update."""
+    """LabPPO that lets the host record, save, pause and end the run after each update."""
 
     def follow(self, host: Host, config: SkrlConfig, env: DmgLabSkrlEnv) -> None:
         self.host, self.config, self.env = host, config, env
