@@ -53,7 +53,7 @@ class Events:
 
 
 def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
-    """Play until told to stop; return the exit status."""
+    """Play the game described in `directory` until a stop command or the end of input; return the exit status."""
     events = Events(pipe, directory.name)
     inbox: Inbox = SimpleQueue()
     try:

@@ -25,7 +25,7 @@ class Walk:
     actions: tuple[int, ...]
     state: Snapshot
     picture: np.ndarray
-    """u8[72, 80]"""
+    """u8[72, 80], the observation of the start state."""
 
 
 def random_walks(

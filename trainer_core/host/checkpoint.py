@@ -117,7 +117,7 @@ class Snapshot:
     state: dict[str, Any]
     weights: dict[str, torch.Tensor]
     thumbnail: np.ndarray
-    """Picture for `png_bytes`."""
+    """Picture for the checkpoint's thumbnail, in a form that `png_bytes` takes."""
 
     def files(self, machines: dict[int, bytes]) -> dict[str, bytes]:
         """Return the checkpoint's files by name; `machines` maps each rank to the packed state of its consoles."""

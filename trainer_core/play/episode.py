@@ -66,9 +66,9 @@ class Played:
 def play_episode(
     game: Game, chooser: Chooser, start: int, *, max_steps: int = 0, recording: RecordingWriter | None = None
 ) -> Played:
-    """Play from start state `start` to success, the horizon or `max_steps` (0 = no other limit).
+    """Play an episode from start state `start` to success, the horizon or `max_steps` (0 = no other limit).
 
-    `recording` must have been begun in that start state. Raises ConfigError without a goal.
+    `recording` must have been begun in that start state. Raises ConfigError for a task without a goal.
     """
     judge = game.judge
     if judge is None:

@@ -51,7 +51,7 @@ class CommandLoop:
         """Number of frames to play although the game is paused."""
 
     def run(self) -> None:
-        """Play until told to stop."""
+        """Obey commands and play frames until a stop command or the end of the inbox."""
         while self.running:
             self._take_commands()
             if self.running:

@@ -37,7 +37,7 @@ class Rollout:
         self.rows: list[dict[str, Any]] = []
 
     def play(self, start: int, max_steps: int) -> None:
-        """Play from start state `start` to success, horizon or `max_steps`."""
+        """Play an episode from start state `start` to success, the horizon or `max_steps` steps."""
         game, judge = self.game, self.game.judge
         assert judge is not None
         game.restart(start)

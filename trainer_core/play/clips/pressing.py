@@ -19,7 +19,10 @@ from trainer_core.wire.errors import LabError
 def press_movie(
     path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
 ) -> tuple[Path, str]:
-    """Play the movie; return (recording, note). Raises LabError."""
+    """Play an input movie on our console into a recording in `out`; return (recording, note for the user).
+
+    `rom` names its game; "" searches the known ROMs. Raises LabError.
+    """
     movie = read_movie(path)
     cartridge, place = find_game(path, movie, rom, home)
     game = ConsoleGame(cartridge, str(place), [])

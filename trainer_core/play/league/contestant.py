@@ -27,7 +27,7 @@ PROCESS = "trainer_core.play.league.contestant_process"
 LAST_WORDS = 4096
 """Bytes of a process's standard error searched for its last line."""
 LOAD_S, ANSWER_S, END_S = 600.0, 120.0, 20.0
-"""Timeouts in seconds: while it loads, for an action, and after its input ended."""
+"""Timeouts of the process in seconds: for loading, for an action, and for its end once its input is closed."""
 BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
 
 

@@ -100,7 +100,7 @@ class ArcTrainee(Trainee):
             self._record()
 
     def _show(self, action: int, gained: int, won: bool) -> None:
-        """Add the pictures that the game answered to `action` with to the recording."""
+        """Add the game's pictures after `action` to the recording."""
         writer, game = self.recording, self.game
         if writer is None:
             return

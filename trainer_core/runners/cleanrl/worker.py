@@ -42,7 +42,7 @@ CANONICAL = {
     "losses/entropy": "entropy_mean",
     "charts/learning_rate": "learning_rate",
 }
-"""CleanRL's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by CleanRL's metric name; every metric is kept in `metrics` as well."""
 
 
 class CleanRlTrainee(GuestTrainee):

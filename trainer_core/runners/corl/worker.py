@@ -27,7 +27,7 @@ from trainer_core.wire.environment import tell_libraries
 from trainer_core.wire.errors import ConfigError
 
 MODEL = "model.pt"
-"""The content of the script's own checkpoint, under our file name."""
+"""Name of our checkpoint file, whose content is the script's own checkpoint."""
 CANONICAL = {
     "actor_loss": "policy_loss",
     "policy_loss": "policy_loss",
@@ -36,7 +36,7 @@ CANONICAL = {
     "critic_loss": "value_loss",
     "learning_rate": "learning_rate",
 }
-"""CORL's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by CORL's metric name; every metric is kept in `metrics` as well."""
 
 
 class CorlTrainee(GuestTrainee):
@@ -54,7 +54,7 @@ class CorlTrainee(GuestTrainee):
         self.names: dict[str, Any] = {}
         """Local variables of the script's function `train` by name."""
         self.module: Any = None
-        """The script's module `__main__`, kept since the name is restored when the script ends."""
+        """Module `__main__` of the script, kept since its name is restored when the script ends."""
         cache = DatasetCache(host.home)
         self.dataset = cache.keep(cache.find(config.data, config.data_sha256))
         self.offline = shims.Offline(self.dataset.folder)

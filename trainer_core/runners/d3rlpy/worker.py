@@ -22,7 +22,7 @@ from trainer_core.wire.buttons import ACTIONS
 FOREVER = 10**9
 """Number of steps passed to d3rlpy, which requires one; the run's own limits end it earlier."""
 CANONICAL = {"loss": "policy_loss"}
-"""d3rlpy's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by d3rlpy's metric name; every metric is kept in `metrics` as well."""
 STATE = "run.pt"
 DATASET = "minari"
 """Folder in the run for the dataset made from recordings."""

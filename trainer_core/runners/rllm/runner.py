@@ -127,7 +127,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
         return str(folder)
 
     def rows(self) -> tuple[list[Row], list[Row]]:
-        """Return (train, held out). Raises ConfigError."""
+        """Return the questions as (training rows, held-out rows). Raises ConfigError."""
         from trainer_core.runners.rllm import countdown
 
         if self.data:

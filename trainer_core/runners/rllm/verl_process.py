@@ -40,7 +40,7 @@ FLAT = {
     "actor/ppo_kl": "approx_kl",
     "actor/pg_clipfrac": "clipfrac",
 }
-"""VERL's names for fields of our records."""
+"""Fields of our update records by VERL's metric name."""
 
 
 def make_supervisor(host: Host, config: RllmConfig, model: Path, prefill: str) -> Supervisor:

@@ -76,7 +76,7 @@ FLAT = {
     "clip_ratio/region_mean": "clipfrac",
     "rewards/countdown/mean": "success_rate",
 }
-"""TRL's names for fields of our records."""
+"""Fields of our update records by TRL's metric name."""
 
 
 def questions(rows: list[Row], seed: int, length: int) -> Dataset:

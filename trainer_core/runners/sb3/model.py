@@ -26,7 +26,7 @@ CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN, "recurrent_ppo": RecurrentPPO
 MODEL = "model.zip"
 """SB3's own file format, for its `load`."""
 FOREVER = 10**9
-"""Step limit for SB3, which requires one; the run's own limits end it."""
+"""Number of steps passed to SB3, which requires one; the run's own limits end it earlier."""
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 

@@ -31,7 +31,7 @@ CANONICAL = {
     "train/learning_rate": "learning_rate",
     "rollout/success_rate": "success_rate",
 }
-"""SB3's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by SB3's metric name; every metric is kept in `metrics` as well."""
 STATE = "run.pt"
 
 

@@ -25,13 +25,13 @@ from trainer_core.runners.skrl.runner import SkrlConfig
 from trainer_core.runners.skrl.wrapper import DmgLabSkrlEnv
 
 FOREVER = 10**9
-"""Step limit for skrl, which requires one; the run's own limits end it."""
+"""Number of steps passed to skrl, which requires one; the run's own limits end it earlier."""
 CANONICAL = {
     "Loss / Policy loss": "policy_loss",
     "Loss / Value loss": "value_loss",
     "Learning / Learning rate": "learning_rate",
 }
-"""skrl's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by skrl's metric name; every metric is kept in `metrics` as well."""
 STATE = "run.pt"
 
 
