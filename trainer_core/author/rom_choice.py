@@ -40,7 +40,7 @@ def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]
 def register_rom(rom: str, sha256: str, home: HomePaths) -> str:
     """Register the ROM file that `rom` names.
 
-    Returns its path, or "" if the ROM was known already. Raises LabError.
+    Returns its path, or "" if the ROM was registered already or is one that we ship. Raises LabError.
     """
     if not rom or sha256 in registered_roms(home):
         return ""

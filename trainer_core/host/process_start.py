@@ -33,9 +33,9 @@ GARBAGE_THRESHOLD = 50_000
 
 
 def begin_process() -> None:
-    """Set memory allocation, garbage collection and the bytecode cache of this process; call it before torch loads.
+    """Set how torch's threads wait, garbage collection and the bytecode cache; call it before torch is loaded.
 
-    Child processes inherit the settings in environment variables.
+    Child processes inherit the first and the last.
     """
     # With `--threads 2` torch's threads then sleep while they wait for each other. Spinning threads are ten times
     # slower than one thread as soon as another process needs a core.

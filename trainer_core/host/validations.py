@@ -142,9 +142,9 @@ class Validations:
         return self.late is not None and self.late.take_saved()
 
     def finish(self, progress: RunProgress, wall_time_s: Callable[[], float], stopped: Callable[[], bool]) -> None:
-        """Finish pending validations before a run ends, unless it was stopped.
+        """Finish pending validations before a run ends, for at most LAST_RESULT_S seconds, unless it was stopped.
 
-        Waits for a validation under way, and for one that is due.
+        Waits for the result of a validation under way, and begins and awaits one that is due.
         """
         late = self.late
         until = time.monotonic() + LAST_RESULT_S
