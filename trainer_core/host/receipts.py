@@ -66,8 +66,7 @@ def rollout_evidence(rollout: Storage) -> tuple[dict[str, object], dict[str, byt
 
 
 def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
-    """Return the place of the first non-finite number in the rollout's last STEPS steps, and these steps as an .npz
-    file.
+    """Return the place of the first non-finite number in a rollout's last STEPS steps, and these steps as .npz.
 
     Keeps CONSOLES consoles, the faulty one first; without a fault the last step is named. Arrays are [steps, consoles];
     `pictures` u8[steps, consoles, 72, 80] holds the newest picture seen before each step.

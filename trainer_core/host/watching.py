@@ -34,9 +34,7 @@ class Watcher:
         self._warned = ""
 
     def show(self, env_steps: int, info: StepInfo | None = None) -> None:
-        """Write the screens if somebody watches and they are due; `info` is of the previous step, if the trainee has
-        it.
-        """
+        """Write the screens if somebody watches and they are due; `info` is of the previous step, None if unknown."""
         count = min(self._control.watched_envs, self._env.num_envs)
         if count == 0:
             if self._tally.count:
