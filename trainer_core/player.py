@@ -53,7 +53,7 @@ class Events:
 
 
 def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
-    """Play until told to stop; return the exit status."""
+    """Play the game described in `directory` until a stop command or the end of input; return the exit status."""
     events = Events(pipe, directory.name)
     inbox: Inbox = SimpleQueue()
     try:
@@ -80,7 +80,10 @@ def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
 def _open(
     directory: Path, config: PlayerConfig, inbox: Inbox, tell: Tell, make_agent: MakeAgent
 ) -> CommandLoop | RollLoop:
-    """Return a loop that has shown its first picture. Raises LabError."""
+    """Open the game, the recording or the two policies that `config` names; return the loop, its first picture shown.
+
+    Raises LabError.
+    """
     home = home_of_player(directory)
     if config.device != "cpu":
         from trainer_core.envs.startable import find_device  # loads torch
@@ -111,7 +114,7 @@ def _beat(events: Events) -> None:
 
 
 def _tell_compiling(events: Events) -> None:
-    """Report the compilation of kernels, which delays the first picture by a minute on a new computer."""
+    """Send a state message while kernels compile, since the first picture then takes a minute on a fresh computer."""
 
     def tell(detail: str, progress: float) -> None:
         events.tell(records.StateEvent, state="starting", detail=detail, progress=progress)

@@ -31,7 +31,10 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def export_task(task: Task, out: Path) -> dict[str, Any]:
-    """Write the archive atomically; equal tasks give equal bytes. Raises TaskError."""
+    """Write the archive of `task` to `out` atomically; return its description for the command's output.
+
+    Equal tasks give equal bytes. Raises TaskError.
+    """
     _verify(task)
     if out.exists() and not out.is_file():
         raise TaskError(f"{out}: not a file that could be replaced")
@@ -55,7 +58,10 @@ def export_task(task: Task, out: Path) -> dict[str, Any]:
 
 
 def import_task(path: Path, new_id: str, home: HomePaths) -> dict[str, Any]:
-    """Unpack an archive into the home's tasks atomically. Raises TaskError."""
+    """Unpack an archive into the home's tasks atomically; return the command's output.
+
+    The task gets the id `new_id`, or keeps its own if that is empty. Raises TaskError.
+    """
     files = _read(path)
     trial = ""
     try:
@@ -102,13 +108,16 @@ def _read(path: Path) -> dict[str, bytes]:
 
 
 def _checked_zip(file: BinaryIO) -> zipfile.ZipFile:
-    """Open a zip after checking that its directory is small: zipfile reads all of it, however many files it names."""
+    """Open a zip file after checking that its directory is small.
+
+    zipfile reads the whole directory, however many files it names.
+    """
     check_directory(file)
     return zipfile.ZipFile(file)
 
 
 def _verified(folder: Path, files: dict[str, bytes], new_id: str) -> Task:
-    """Return the task unpacked at `folder`, its files checked. Raises TaskError."""
+    """Return the task unpacked in `folder` under the id `new_id`, after checking its `files`. Raises TaskError."""
     task = load_task(folder)
     if new_id:
         manifest = msgspec.structs.replace(task.manifest, id=new_id)
@@ -149,7 +158,10 @@ def _verify(task: Task) -> None:
 
 
 def _try_rom(task: Task, home: HomePaths) -> str:
-    """Return "found", or how to register the missing ROM. Raises TaskError for states that do not fit it."""
+    """Open the task's start states on its ROM; return "found", or how to register the missing ROM.
+
+    Raises TaskError for states that do not fit the ROM.
+    """
     if task.rom_path is None and task.manifest.rom.sha256 not in registered_roms(home):
         sha256 = task.manifest.rom.sha256
         return f"missing: {task.manifest.rom.name}, SHA-256 {sha256}; register it with `{REGISTER}`"

@@ -29,11 +29,11 @@ COLUMNS = 10
 LABEL, GAP = 12, 4
 """Pixels of the line above a screen, and between two screens."""
 MOST = 400
-"""Maximum number of steps on one sheet: forty rows."""
+"""Maximum number of steps on one contact sheet: forty rows."""
 
 
 def contact_sheet(cartridge: Cartridge, inputs: Inputs, trace: Trace, codec: Codec) -> bytes:
-    """Return a PNG of the screens at the ends of all steps, each with its number and the button pressed.
+    """Return a PNG with the screen at the end of every step, labelled with its number and the button pressed.
 
     Raises TaskError for more than MOST steps.
     """
@@ -58,8 +58,9 @@ def contact_sheet(cartridge: Cartridge, inputs: Inputs, trace: Trace, codec: Cod
 def capture_step(
     script: Path, rom: str, base: str, step: int, home: HomePaths, codec: Codec, files: dict[str, Path]
 ) -> dict[str, Any]:
-    """Write the game after step `step` of a script: its `state`, `goal` or `picture`, and the `sheet` of all steps.
+    """Write files about the game as it is after step `step` of a script; return the command's output.
 
+    `files` maps "state", "goal" (a template), "picture" and "sheet" (the screens of all steps) to the paths to write.
     With a task `base` its codec is used. Raises LabError.
     """
     for path in files.values():
@@ -92,9 +93,10 @@ def capture_step(
 def add_demonstration(
     source: Path, task_id: str, home: HomePaths, *, frames: tuple[int, int], out: Path | None, minari: str = ""
 ) -> dict[str, Any]:
-    """Cut `source` at the task's goal and save it as a demonstration; return its description. Raises LabError.
+    """Cut the recording or script `source` at the task's goal and save it as a demonstration; return its description.
 
-    The task's folder changes by one rename of its manifest, written after the demonstrations.
+    `frames` are the first and last frame to use. Only the last rename, of the manifest, changes the task. Raises
+    LabError.
     """
     if minari:
         load_minari()  # fail before anything is written
@@ -146,7 +148,7 @@ def _cut(inputs: Inputs, frames: tuple[int, int], source: str) -> Inputs:
 
 
 def _keep(task: Task, demos: list[Demonstration]) -> None:
-    """Save `demos` in the task's folder under a new name, then the manifest that names the file."""
+    """Save `demos` as a new file in the task's folder, then the manifest that names the file."""
     path = task.folder / FILE
     numbers = range(2, 100_000)
     if path.exists():

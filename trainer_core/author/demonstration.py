@@ -1,4 +1,4 @@
-"""Replaying demonstrations bit for bit, and saving them; envs/demonstrations.py reads the file."""
+"""Replay of demonstrations on the console, and their saving; envs/demonstrations.py reads the file."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Trace:
 
 
 def step_screen(cartridge: Cartridge, state: Snapshot) -> np.ndarray:
-    """Return the screen u8[144, 160] of `state`."""
+    """Restore `state` on a console and return its screen, shades u8[144, 160]."""
     emulator = Emulator(cartridge, 1, "cpu")
     emulator.restore(state)
     return emulator.screens.numpy()[0]
 
 
 def play_inputs(cartridge: Cartridge, inputs: Inputs, codec: Codec, tell: Preparing | None = None) -> Trace:
-    """Play `inputs`; return the states at `inputs.first_step` and after each whole step from there.
+    """Play `inputs` on a new console; return the states at `inputs.first_step` and after each whole step from there.
 
-    Raises TaskError when they belong to another ROM.
+    Raises TaskError when the inputs belong to another ROM.
     """
     emulator = Emulator(cartridge, 1, "cpu")
     if inputs.start is not None:
@@ -68,7 +68,7 @@ def play_inputs(cartridge: Cartridge, inputs: Inputs, codec: Codec, tell: Prepar
 
 
 def play_demonstration(cartridge: Cartridge, demo: Demonstration, codec: Codec, tell: Preparing | None = None) -> Trace:
-    """Press the demonstration's buttons on a new console. Raises LabError."""
+    """Play a demonstration's buttons on a new console; return pictures and states after each step. Raises LabError."""
     return play_inputs(cartridge, Inputs(demo.masks, demo.start, FILE), codec, tell)
 
 
@@ -84,7 +84,7 @@ def save_demonstrations(path: Path, demos: list[Demonstration]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """One demonstration under a task's rules."""
+    """One demonstration, replayed and judged by a task's rules."""
 
     pictures: np.ndarray
     """u8[S + 1, 72, 80]"""
@@ -107,9 +107,9 @@ def _replay(task: Task, cartridge: Cartridge, parts: TaskParts, demo: Demonstrat
 
 
 def done_step(task: Task, pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray) -> int | None:
-    """Return the step, from 1, in which `done` fires along `pictures` u8[S + 1, 72, 80]; None if never.
+    """Return the number, from 1, of the step whose picture reaches the goal; None if none does.
 
-    Ignores the horizon.
+    `pictures` is u8[S + 1, 72, 80], the first before any step. Ignores the horizon.
     """
     rules = task_rules(task.manifest)._replace(horizon=len(pictures) + 1)
     judge = Judge(templates, mask, task.manifest.goal.distance, rules)

@@ -57,7 +57,7 @@ STARTS, GOAL, MANIFEST, INPUTS = "starts.npz", "goal.npz", "task.toml", "starts.
 
 
 def free_folder(task_id: str, home: HomePaths) -> Path:
-    """Return the folder of a new task after checking id and write access.
+    """Return the path for a new task's folder, after checking the id and that the home can be written.
 
     First removes unfinished folders in the home's tasks. Raises TaskError for an invalid or existing id, and for a home
     that cannot be written.
@@ -90,7 +90,7 @@ def _try_to_write(folder: Path) -> None:
 def new_folder(folder: Path) -> Iterator[Path]:
     """Yield a hidden folder to fill; rename it to `folder` if the block succeeds, else remove it.
 
-    It is locked until then, so that `remove_left` can tell abandoned folders.
+    The hidden folder is locked until then; `remove_left` takes unlocked ones for abandoned.
     """
     made: Path | None = None
     lock = -1
@@ -151,7 +151,7 @@ def _remove_if_left(folder: Path) -> bool:
 
 
 def own_folder(task_id: str, home: HomePaths) -> Path:
-    """Return the folder of one of the user's own tasks, whatever it contains.
+    """Return the folder of one of the user's own tasks, without checking its contents.
 
     Raises TaskError for a missing task and for a shipped one.
     """
@@ -187,7 +187,7 @@ def remove_task(task_id: str, home: HomePaths) -> Path:
 
 
 def update_reward(task_id: str, home: HomePaths) -> dict[str, Any]:
-    """Give one of the user's own tasks the current default reward; return the changes.
+    """Replace the reward in the manifest of one of the user's own tasks by the current default; return the changes.
 
     Keeps the distance's weight (`alpha`) and the goal's bonus. Raises TaskError.
     """
@@ -272,7 +272,7 @@ def write_task(folder: Path, task: TaskContents) -> None:
 
 
 def held_out_share(count: int) -> int:
-    """Return a third of `count`, rounded down, but at least 1 of two or more starts."""
+    """Return how many of `count` starts to hold out: a third, rounded down, at least 1 of two or more."""
     return max(count // 3, 1) if count > 1 else 0
 
 

@@ -13,14 +13,14 @@ from trainer_core.lab.recording import HEIGHT, WIDTH
 from trainer_core.wire.errors import TaskError
 
 LEAST_DISTANCE = 0.001
-"""Distance below which a picture is taken for the goal itself."""
+"""Distance to a goal template below which a picture is considered equal to the goal."""
 MOST_TAU, TAU_SHARE = 0.02, 0.4
 MAX_TEMPLATES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class GoalPictures:
-    """Goal templates, any of which is the goal."""
+    """Goal templates with mask and distance; a picture near any template reaches the goal."""
 
     templates: np.ndarray
     """u8[G, 72, 80]"""
@@ -37,9 +37,9 @@ class GoalPictures:
 
 
 def parse_mask(rectangles: tuple[str, ...]) -> np.ndarray | None:
-    """Return bool[72, 80] of the rectangles `X,Y,WIDTH,HEIGHT` in screen pixels; None without any.
+    """Return the mask bool[72, 80] of rectangles `X,Y,WIDTH,HEIGHT` in screen pixels; None for no rectangle.
 
-    A pixel of the observation counts when the rectangles cover a part of it. Raises TaskError.
+    A pixel of the 80x72 observation counts when a rectangle covers a part of it. Raises TaskError.
     """
     if not rectangles:
         return None
@@ -59,7 +59,7 @@ def parse_mask(rectangles: tuple[str, ...]) -> np.ndarray | None:
 def gather_goal(
     pictures: list[np.ndarray], files: tuple[Path, ...], mask: np.ndarray | None, distance: str
 ) -> GoalPictures:
-    """Return the goal of `pictures` u8[72, 80] and of the templates in `files`, without duplicates.
+    """Return the goal made of `pictures` u8[72, 80] and of the templates in `files`, without duplicates.
 
     `mask` bool[72, 80] replaces the files' own masks. Raises TaskError.
     """
@@ -82,11 +82,11 @@ def gather_goal(
 
 
 def suggest_tau(apart: np.ndarray) -> tuple[float, str]:
-    """Return (tau, reason) from the distances `apart` f32[K] of pictures that are not the goal.
+    """Return (tau, reason), the goal's distance threshold, derived from other pictures.
 
-    Well below the nearest of them: a small sprite that walked a few tiles changes less than a hundredth of the picture,
-    so a fixed tau would call such a goal reached before the first step. Raises TaskError when one of them looks like
-    the goal.
+    `apart` f32[K] has their distances to the goal. tau is well below the least: a small sprite that walked a few tiles
+    changes less than a hundredth of the picture, so a fixed tau would call such a goal reached before the first step.
+    Raises TaskError when one of the other pictures looks like the goal.
     """
     nearest = float(apart.min())
     if nearest < LEAST_DISTANCE:

@@ -1,4 +1,4 @@
-"""Input scripts and recordings as one type: a state to begin in, and a joypad mask per frame.
+"""Input scripts and recordings as one type: an initial state, and a joypad mask per frame.
 
 A script is a text of words, `#` begins a comment:
 
@@ -6,8 +6,8 @@ A script is a text of words, `#` begins a comment:
     START 3 UP A        one button per step, a number before it repeats it
     begin               where the agent's episodes begin; without it, at the first button
 
-or JSON, `{"wait_frames": 180, "actions": "START 3 UP A"}`, or a list of such objects. It is played
-from power-on unless told otherwise. A recording is a folder that the player wrote.
+or JSON, `{"wait_frames": 180, "actions": "START 3 UP A"}`, or a list of such objects. A script is played from power-on
+unless another state is given. A recording is a folder that the player wrote.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SELECT = 1 << MASK_BITS.index("select")
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Buttons frame by frame, and the state they begin in."""
+    """Joypad masks frame by frame, and the state before the first frame."""
 
     masks: np.ndarray
     """u8[F], the joypad mask of each frame."""
@@ -44,9 +44,9 @@ class Inputs:
     """State before frame 0; None is power-on."""
     source: str = ""
     first_step: int = 0
-    """Frame at which the first agent step begins; the frames before are a wait."""
+    """Frame at which the first agent step begins; the frames before it are an initial wait."""
     begins: int = 0
-    """Step at which the script's `begin` puts the start of episodes."""
+    """Step at which episodes begin, as the script's word `begin` says."""
 
 
 def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
@@ -76,7 +76,7 @@ def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
 
 
 def _cut(error: Exception) -> str:
-    """Return the error's text on one line, shortened: it may quote the file."""
+    """Return the error's text on one line of at most MAX_REASON letters: the text may quote the file."""
     text = " ".join(str(error).split())
     return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}..."
 
@@ -94,7 +94,10 @@ def steps_of(masks: np.ndarray, codec: Codec) -> np.ndarray:
 
 
 def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
-    """Return whether an agent could press exactly this: each step one action, held and released."""
+    """Return whether an agent with this codec could produce exactly these masks.
+
+    Each step must be one action of the codec, pressed and released as the codec says.
+    """
     if len(masks) % codec.frames_per_step:
         return False
     actions = steps_of(masks, codec)
@@ -102,7 +105,7 @@ def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
 
 
 def beyond_codec(masks: np.ndarray, codec: Codec) -> dict[str, int]:
-    """Return how many frames of `masks` u8[F] press buttons that no action of `codec` presses."""
+    """Return how many frames of `masks` u8[F] have buttons that no action of `codec` presses: SELECT, two at once."""
     beyond = masks[~np.isin(masks, (0, *codec.masks))]
     pressed = np.unpackbits(beyond[:, None], axis=1).sum(1)
     return {
@@ -112,9 +115,9 @@ def beyond_codec(masks: np.ndarray, codec: Codec) -> dict[str, int]:
 
 
 def wide_enough(masks: np.ndarray, codec: Codec) -> Codec:
-    """Return `codec`, or the first other codec with every button combination in `masks` u8[F].
+    """Return `codec`, or the first other codec that has every button combination in `masks` u8[F].
 
-    The steps stay. If no codec has them all, returns `codec`.
+    Its step length is that of `codec`. If no codec has all combinations, returns `codec`.
     """
     for name in (codec.id, *CODECS):
         wider = msgspec.structs.replace(codec, id=name)
@@ -136,7 +139,7 @@ def refuse_beyond_codec(masks: np.ndarray, codec: Codec, source: str) -> None:
 
 
 def _wider(masks: np.ndarray, codec: Codec) -> str:
-    """Return the end of a sentence that names a codec which has what `codec` lacks, or ""."""
+    """Return the end of an error message that names a codec with the missing buttons; "" (empty) if there is none."""
     wider = wide_enough(masks, codec)
     if wider == codec:
         return ""
@@ -189,7 +192,7 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
 
 
 def _frames(word: str) -> int:
-    """Return the number of frames after `wait`. Raises ValueError."""
+    """Parse the number of frames in `wait FRAMES`. Raises ValueError."""
     try:
         return _limited(int(word))
     except ValueError:

@@ -1,10 +1,10 @@
-"""Start states from which the game is already lost: any input ends in the same picture.
+"""Start states from which the goal can no longer be reached: any input ends in the same picture.
 
 A random walk may end under a falling rock, a tick before the game is over. Such a start teaches nothing and, held out,
-fails every validation. Several plays from each start follow the demonstration where pictures are alike and sometimes
-press at random. A start is fine as soon as one of them reaches the goal. It is lost only if none does and all end in
-the same places: the console no longer reacts. A game that restarts at a button is not lost, nor is a place that the
-plays merely fail to leave.
+fails every validation. It is found by several tries from each start, which press the button of the most similar picture
+of the demonstration, or sometimes a random one. A start is fine as soon as one try reaches the goal. It is lost if no
+try does and all end in the same picture: the console no longer reacts. A game that restarts at a button is not lost,
+nor is a place that the tries merely fail to leave.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from trainer_core.lab.tasks import Codec
 
 BATCH = 32
 AT_RANDOM = (0.0, 0.5, 0.2, 1.0, 0.3, 0.7)
-"""Share of random presses in each try; the first two separate most starts from lost ones."""
+"""Probability of a random button in each try; the first two tries separate most starts from lost ones."""
 STEPS_LEAST, STEPS_MOST = 32, 96
-"""Shortest and longest try in steps; between them twice the demonstration, since a slip makes the way longer."""
+"""Shortest and longest try in steps; between these, twice the demonstration's length."""
 SAME_ENDS = 1
-"""Maximum number of places in which the tries from a lost start end."""
+"""Maximum number of different end pictures of the tries from a lost start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Demonstrations, step by step."""
+    """Observations and actions of demonstrations that reach the goal, for imitation by similarity."""
 
     pictures: np.ndarray
     """u8[K, 72, 80], the observations."""
     actions: np.ndarray
-    """i64[K], the action at each; -1 where an agent has no such button."""
+    """i64[K], the action at each observation; -1 for buttons that the codec does not have."""
 
     def nearest(self, pictures: np.ndarray) -> np.ndarray:
         """Return i64[N], the actions at the observations most like `pictures` u8[N, 72, 80]."""
@@ -57,7 +57,7 @@ def find_lost(
     seed: int,
     tell: Preparing | None = None,
 ) -> np.ndarray:
-    """Return bool[S], which of `states` are lost; without a demonstration none is."""
+    """Return bool[S], true for each of `states` from which the game is lost; all false without a demonstration."""
     lost = np.zeros(len(states), bool)
     if not len(way.actions):
         return lost
@@ -94,7 +94,10 @@ def _play(
     at_random: float,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, list[bytes]]:
-    """Make one try from each of `begun`; return which met the goal, bool[S], and the places where they ended."""
+    """Play one try from each state in `begun`, with random actions at the rate `at_random`.
+
+    Returns (bool[S], true where the goal was reached; the coarse last picture of each try, see `cells_of`).
+    """
     count = len(begun)
     index = np.arange(BATCH, dtype=np.int32) % count
     emulator.reset(None, emulator.state_cache(begun), index)

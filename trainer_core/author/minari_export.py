@@ -54,7 +54,10 @@ def export_minari(dataset_id: str, task: Task, cartridge: Cartridge, demos: list
 def episode_buffer(
     collector: Any, number: int, pictures: np.ndarray, actions: np.ndarray, rewards: list[float], done: list[bool]
 ) -> Any:
-    """Return one episode of a dataset: `pictures` u8[S + 1, 72, 80], the others of length S."""
+    """Return one episode of a Minari dataset.
+
+    `pictures` is u8[S + 1, 72, 80]; actions, rewards and `done` have length S.
+    """
     return collector.EpisodeBuffer(
         id=number,
         observations=pictures,

@@ -53,7 +53,7 @@ WHY_KNOWN = "nothing that was played needs more"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """Request for a new task; zeros and empty values are chosen from measurements."""
+    """Request for a new task; numbers of 0 and empty values are chosen from measurements."""
 
     id: str
     title: str = ""
@@ -62,14 +62,14 @@ class NewTask:
     """Path, name or SHA-256 of the ROM; or give `base`, a task of the same game."""
     base: str = ""
     from_goal_of: str = ""
-    """Task at whose demonstration's end the scripts begin, instead of power-on."""
+    """Id of a task at the end of whose demonstration the scripts begin, instead of power-on."""
     scripts: tuple[Path, ...] = ()
     starts: tuple[Path, ...] = ()
     goals: tuple[Path, ...] = ()
     way: Path | None = None
-    """Demonstration played by a person; ignored if no agent could press it."""
+    """File of a demonstration played by a person; ignored if no agent could press its buttons."""
     around: bool = False
-    """Make `count` starts around the demonstration, or around the given starts without one."""
+    """Make `count` starts by random walks from the demonstration, or from the given starts if there is none."""
     from_step: int = 0
     goal_steps: tuple[int, ...] = ()
     count: int = 48
@@ -165,7 +165,7 @@ def _training(gamma: float, stack_k: int) -> Training:
 
 
 def _stack(codec: Codec, way: Way) -> tuple[int, str]:
-    """Return how many pictures the policy should see, and the reason."""
+    """Return how many stacked pictures the policy should receive, and the reason."""
     ambiguous = suggestions.ambiguous_share(list(way.pictures), way.actions.tolist())
     return suggestions.suggest_stack(codec.frames_per_step, ambiguous)
 
@@ -183,7 +183,7 @@ def random_play(task_id: str, home: HomePaths, episodes: int, seed: int) -> str:
 
 
 def _told(task: str, chosen: dict[str, tuple[Any, str]], stack: tuple[int, str]) -> dict[str, str]:
-    """Return the numbers of `_numbers` with their reasons, and the next commands for the task."""
+    """Return the chosen numbers as text with their reasons, and the next commands for the task."""
     (horizon, why_horizon), (reward, why_reward) = chosen["horizon"], chosen["reward"]
     gamma, why_gamma = chosen["gamma"]
     return {
@@ -197,7 +197,10 @@ def _told(task: str, chosen: dict[str, tuple[Any, str]], stack: tuple[int, str])
 
 
 def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
-    """Return the codec as requested, as known, or as the demonstration needs it, and the reason."""
+    """Return the task's codec and the reason for it.
+
+    It is the requested one, or a wider one if the demonstration needs it, or else `known`.
+    """
     if request.buttons:
         return msgspec.structs.replace(known, id=request.buttons), "as asked"
     if request.way is not None:
@@ -213,7 +216,10 @@ def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
 
 
 def _way(request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPictures) -> tuple[list[Segment], str]:
-    """Return the person's demonstration if it ends at the goal with an agent's buttons, and else the reason why not."""
+    """Return the person's demonstration as segments, and "" or the reason why it is left out.
+
+    It must reach the goal and use only the codec's buttons.
+    """
     if request.way is None:
         return [], ""
     try:
@@ -227,7 +233,10 @@ def _way(request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPicture
 
 
 def _heldout(request: NewTask, count: int) -> int:
-    """Return how many of `count` starts are held out. Raises TaskError for none of several."""
+    """Return how many of `count` starts are held out, as requested or by default.
+
+    Raises TaskError when none of several would be held out.
+    """
     heldout = held_out_share(count) if request.heldout < 0 else request.heldout
     if heldout == 0 < count - 1 or heldout >= count:
         raise TaskError(
@@ -267,9 +276,9 @@ def _starts(
     goal: GoalPictures,
     tell: Preparing | None,
 ) -> tuple[list[Walk], np.ndarray]:
-    """Return the start states, and distances f32[K] of all pictures seen that are not the goal.
+    """Return the start states, and the distances f32[K] to the goal of all other pictures seen.
 
-    The starts are `given`, or walks from `around`, or walks that leave `segments`.
+    The starts are `given`, or random walks from the states `around`, or walks from the demonstrations `segments`.
     """
     if given:
         pictures = _pictures_of(cartridge, given)

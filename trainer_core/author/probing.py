@@ -1,7 +1,7 @@
-"""`dmglab task probe`: whether random play reaches a captured goal, and which tau separates them.
+"""`dmglab task probe`: test of a captured goal and its tau by random play.
 
 The minute of random play does not depend on the goal, so it can be played and saved in a file before a goal exists;
-goal and region are then judged without an emulator.
+goal and mask are then judged without an emulator.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEPT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomPlay:
-    """Parameters of random play: game, starts, duration."""
+    """Parameters of random play: game, start states, duration, number of consoles, seed."""
 
     rom: str
     """Path or SHA-256 of the ROM; or give `base`, a task of the same game."""
@@ -48,7 +48,10 @@ class RandomPlay:
     seed: int
 
     def digest(self) -> str:
-        """Return a hash of everything that determines the pictures. Raises TaskError for a missing start."""
+        """Return a hash of all parameters and start files, which determine the pictures.
+
+        Raises TaskError for a missing start file.
+        """
         try:
             states = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.starts]
         except OSError as error:
@@ -64,11 +67,11 @@ class Seen:
     pictures: np.ndarray
     """u8[steps, consoles, 72, 80], after each step."""
     at_start: np.ndarray
-    """u8[starts, 72, 80]"""
+    """u8[starts, 72, 80], the picture of each start state."""
     seconds: float
 
     def save(self, path: Path, digest: str) -> None:
-        """Save four shades per byte, atomically: 3 MB for the usual minute."""
+        """Save the pictures atomically, four pixels per byte: 3 MB for the usual minute."""
         pairs = (self.pictures.reshape(-1, 4), self.at_start.reshape(-1, 4))
         packed = [p[:, 0] | p[:, 1] << 2 | p[:, 2] << 4 | p[:, 3] << 6 for p in pairs]
         with replacing(path) as file:
@@ -83,7 +86,7 @@ class Seen:
 
     @classmethod
     def load(cls, path: Path, digest: str) -> Seen | None:
-        """Return the play saved under this digest, else None."""
+        """Return the pictures saved in `path` if their digest is `digest`, else None."""
         try:
             data = read_arrays(path, KEPT)
             if str(data["digest"]) != digest:
@@ -107,10 +110,10 @@ def probe_goal(
     kept: Path | None = None,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:
-    """Return how near random play comes to the goal; without a goal, only play.
+    """Play at random and return how near the pictures come to the goal; without a goal, only play.
 
-    `kept` is the file of the pictures: read if it belongs to this play, else written. `false_positive_rate` is the
-    share of consoles that came below tau at the end of any step. Raises LabError, also when a start looks like the
+    `kept` is a file for the pictures: read if it was made by the same `play`, else written. `false_positive_rate` is
+    the share of consoles that came below tau at the end of any step. Raises LabError, also when a start looks like the
     goal.
     """
     if not play.starts:

@@ -30,7 +30,7 @@ from trainer_core.wire.errors import TaskError
 
 BATCH = 64
 LEAST_STARTS, SHORTEST_WAY, RANDOM_ALLOWED, ALIASING_ALLOWED = 32, 12, 0.05, 0.01
-"""Thresholds for shipped tasks; `audit` names those that a task misses."""
+"""Requirements for shipped tasks: starts, steps, random success, aliasing; `audit` names those that a task misses."""
 LOOKED_AT, LOOKED_STEPS, HIDDEN_ALLOWED = 32, 48, 0.05
 """Consoles and steps whose whole screens `check` compares, and the share of them that may look like another one in the
 agent's picture. Of eleven homebrew tasks two went beyond it (0.14 and 0.35), which greedy play does not learn; the
@@ -40,7 +40,7 @@ others lay below 0.013 (docs/notebook/learning.md)."""
 def check_task(
     task: Task, home: HomePaths, *, episodes: int, seed: int, tell: Preparing | None = None
 ) -> dict[str, Any]:
-    """Load everything, replay the demonstrations and play at random; return a report. Raises LabError.
+    """Check a task: load its files, replay the demonstrations and play at random; return a report. Raises LabError.
 
     `problems` make the task unfit, `warnings` may keep it from being learned.
     """
@@ -96,7 +96,7 @@ def check_task(
 def audit_task(
     task: Task, home: HomePaths, *, episodes: int, seed: int, tell: Preparing | None = None
 ) -> dict[str, Any]:
-    """Return measures of a task's difficulty and of what the policy can see. Raises LabError."""
+    """Return measures of a task's difficulty and of ambiguous pictures. Raises LabError."""
     tell = tell or silent()
     parts = load_task_parts(task, home, tell)
     replays = replay_demonstrations(task, parts, tell)
@@ -134,9 +134,9 @@ def audit_task(
 
 
 def aliasing(replays: list[Replay]) -> float | None:
-    """Return the share of equal pictures along the demonstrations that have different actions.
+    """Return the share of demonstrated pictures that occur with different actions.
 
-    None without a demonstration. A policy that sees one picture cannot tell them apart.
+    None without a demonstration. A policy that receives one picture cannot tell such moments apart.
     """
     actions = [replay.actions[: replay.done] for replay in replays]
     pictures = [
@@ -156,7 +156,11 @@ def random_success(task: Task, home: HomePaths, episodes: int, seed: int) -> flo
 
 
 class _WatchedEnv(GameEnv):
-    """GameEnv that records the least distance of an unsolved picture, and screens of its first consoles and steps."""
+    """GameEnv that records how near the pictures come to the goal, and some whole screens.
+
+    `nearest` is the least distance of a picture that is not the goal. Screens are kept from the first LOOKED_AT
+    consoles and LOOKED_STEPS steps.
+    """
 
     nearest = 1.0
     steps_seen = 0
@@ -175,12 +179,12 @@ class _WatchedEnv(GameEnv):
 
     @cached_property
     def _shown(self) -> defaultdict[bytes, set[bytes]]:
-        """Screens by picture."""
+        """Different screens seen for each 80x72 picture."""
         return defaultdict(set)
 
     @property
     def hidden(self) -> float:
-        """Share of the seen screens whose picture belongs to another screen too."""
+        """Share of the seen screens whose 80x72 picture equals that of another screen."""
         counts = [len(screens) for screens in self._shown.values()]
         return sum(count for count in counts if count > 1) / max(1, sum(counts))
 
@@ -205,7 +209,7 @@ def _spread(env: GameEnv, act: Act, episodes: int, tell: Preparing) -> Evaluatio
 
 
 def _one_button(env: GameEnv, tell: Preparing) -> dict[str, float]:
-    """Return the success of each button held alone, all side by side from the same few starts."""
+    """Return the success rate of each button when held alone, all from the same few starts."""
     names = env.task.manifest.codec.actions
     each = env.num_envs // len(names)
     spaced = torch.linspace(0, len(env.start_set) - 1, each).long()
@@ -222,7 +226,7 @@ def _one_button(env: GameEnv, tell: Preparing) -> dict[str, float]:
 
 
 def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
-    """Return problems and warnings about the demonstrations."""
+    """Return problems and warnings about the demonstrations: goal not reached, too long, none."""
     problems, horizon = [], task.manifest.episode.horizon
     for number, replay in enumerate(replays):
         if replay.done is None:

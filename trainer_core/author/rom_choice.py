@@ -14,9 +14,10 @@ from trainer_core.wire.errors import TaskError
 
 
 def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]:
-    """Return the manifest's entry and the cartridge of `rom` (see `named_rom`), or of the task `task_id`.
+    """Return the manifest entry and cartridge of the ROM `rom` (see `named_rom`), or of a task's ROM.
 
-    Registers nothing; `register_rom` does, since a task cannot be played without its ROM. Raises TaskError.
+    `task_id` names the task if `rom` is empty. Does not register the ROM; `register_rom` does, since a task cannot be
+    played without its ROM. Raises TaskError.
     """
     if not rom:
         if not task_id:
@@ -37,7 +38,10 @@ def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]
 
 
 def register_rom(rom: str, sha256: str, home: HomePaths) -> str:
-    """Register the ROM file that `rom` names unless it is known; return its path if it was not. Raises LabError."""
+    """Register the ROM file that `rom` names.
+
+    Returns its path, or "" if the ROM was registered already or is one that we ship. Raises LabError.
+    """
     if not rom or sha256 in registered_roms(home):
         return ""
     path = named_rom(rom, home)
@@ -48,7 +52,7 @@ def register_rom(rom: str, sha256: str, home: HomePaths) -> str:
 
 
 def _shipped(path: Path) -> str:
-    """Return `assets/...` for one of our games, else ""."""
+    """Return the path below the checkout, `assets/...`, of a ROM that we ship, else ""."""
     path = path.resolve()
     if not path.is_relative_to(ASSETS.resolve()):
         return ""

@@ -25,7 +25,7 @@ from trainer_core.wire.errors import TaskError
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Steps `first` to `arrival` of one played script, extended while the goal is held."""
+    """Part of a played script: the steps from `first`, where episodes begin, to `end`, the last one at the goal."""
 
     inputs: Inputs
     trace: Trace
@@ -36,12 +36,12 @@ class Segment:
     arrival: int
     """First step whose picture is the goal; else the script's last step."""
     end: int
-    """Last step of the demonstration."""
+    """Last step of the demonstration, to which it is extended while the goal stays visible."""
     arrives: bool
 
     @property
     def before(self) -> np.ndarray:
-        """u8[K, 72, 80], the pictures before the goal, at least the first."""
+        """Observations u8[K, 72, 80] of the segment before the goal, at least the first."""
         return self.trace.pictures[self.first : max(self.arrival, self.first + 1)]
 
     def masks(self, first: int, end: int) -> np.ndarray:
@@ -62,10 +62,11 @@ def read_segments(
     goal_steps: tuple[int, ...],
     tell: Preparing | None = None,
 ) -> list[Segment]:
-    """Play every script to its end, from `begun` instead of power-on if given.
+    """Play every script to its end; return one segment per script.
 
-    `from_step` 0 is the script's `begin`, else its first step; `goal_steps` default to the last step. Raises TaskError
-    for a missing step, or when inputs between them cannot be expressed in `codec`.
+    `begun` is the state to begin in instead of power-on. `from_step` 0 is the script's `begin`, else its first step;
+    `goal_steps` default to the last step. Raises TaskError for a missing step, or when inputs between them cannot be
+    expressed in `codec`.
     """
     segments = []
     for path in scripts:
@@ -88,10 +89,10 @@ def read_segments(
 
 
 def _inputs(path: Path, codec: Codec) -> list[Inputs]:
-    """Return scripts, a recording, or demonstrations (demo.npz), each padded to the end of its last step.
+    """Read scripts, a recording or demonstrations (demo.npz).
 
-    A person does not stop at a step's end: the missing frames, and one more step for the picture to settle, hold no
-    button.
+    Demonstrations are padded: a person does not stop at a step's end, so the rest of the last step, and one more step
+    for the picture to settle, hold no button.
     """
     if path.suffix != ".npz":
         return read_inputs(path, codec)
@@ -104,9 +105,9 @@ def _inputs(path: Path, codec: Codec) -> list[Inputs]:
 
 
 def until_goal(part: Segment, goal: GoalPictures, hold_steps: int) -> Segment:
-    """Return the segment up to its first picture that is the goal, and while that is held.
+    """Return the segment cut at its first goal picture, extended while up to `hold_steps` pictures hold the goal.
 
-    Raises TaskError when its first picture is already the goal.
+    A segment without the goal is returned unchanged. Raises TaskError when its first picture is already the goal.
     """
     apart = goal.distances(part.trace.pictures[part.first :])
     met = np.flatnonzero(apart < LEAST_DISTANCE)
@@ -123,9 +124,9 @@ def until_goal(part: Segment, goal: GoalPictures, hold_steps: int) -> Segment:
 
 
 def passes_by(parts: list[Segment], cartridge: Cartridge, goal: GoalPictures, tau: float) -> bool:
-    """Return whether every arriving segment's goal disappears within a step without input.
+    """Return whether the goal disappears within one step without input at the end of every segment that reaches it.
 
-    Such a goal is a moment of an animation, say, which play would have to hit exactly.
+    Such a goal is, for example, a moment of an animation, which play would have to hit exactly.
     """
     ends = [part for part in parts if part.arrives]
     if not ends:
@@ -138,7 +139,7 @@ def passes_by(parts: list[Segment], cartridge: Cartridge, goal: GoalPictures, ta
 
 
 def way_of(segments: list[Segment]) -> Way:
-    """Return observations and actions of the segments that arrive."""
+    """Return observations and actions of the segments that reach the goal."""
     ways = [part for part in segments if part.arrives]
     if not ways:
         return Way(np.zeros((0, 72, 80), np.uint8), np.zeros(0, np.int64))
@@ -149,7 +150,10 @@ def way_of(segments: list[Segment]) -> Way:
 
 
 def anchor_steps(segments: list[Segment], spread: float) -> list[tuple[Segment, int]]:
-    """Return where walks leave each segment: its first steps, `spread` of the way to the goal."""
+    """Return the (segment, step) pairs from which random walks start.
+
+    These are each segment's first steps, up to the share `spread` of its steps to the goal.
+    """
     found = []
     for part in segments:
         reach = max(1, round((part.arrival - part.first) * spread))
@@ -158,9 +162,9 @@ def anchor_steps(segments: list[Segment], spread: float) -> list[tuple[Segment, 
 
 
 def inputs_of(walks: list[Walk], segments: list[Segment], spread: float) -> list[dict[str, Any]]:
-    """Return rows of starts.json that make `walks` from power-on; [] if buttons cannot.
+    """Return the start states as button inputs from power-on, one row of starts.json each.
 
-    They survive changes of the emulator's state layout.
+    Returns [] if buttons alone cannot produce them. Inputs stay valid when the emulator's state layout changes.
     """
     anchors = anchor_steps(segments, spread)
     rows = []
@@ -176,7 +180,10 @@ def inputs_of(walks: list[Walk], segments: list[Segment], spread: float) -> list
 
 
 def goal_state_of(task_id: str, home: HomePaths) -> Snapshot:
-    """Return the console at the end of a task's first demonstration: its goal. Raises TaskError."""
+    """Return the console's state at the end of a task's first demonstration, where its goal is reached.
+
+    Raises TaskError.
+    """
     task = find_task(task_id, home)
     if task.demo_path is None or task.manifest.demo is None:
         raise TaskError(

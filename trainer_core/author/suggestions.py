@@ -11,18 +11,24 @@ from trainer_core.lab.tasks import Reward
 
 STEP_COST = 0.005
 NOVELTY = 0.004
-"""Below STEP_COST: where sprites or menus move, every picture is new, and a bonus above the cost of a step would pay
-for staying there (docs/notebook/tasks.md)."""
+"""Suggested novelty bonus, less than STEP_COST.
+
+Where sprites or menus move, every picture is new, and a bonus above the cost of a step would pay for staying there
+(docs/notebook/tasks.md).
+"""
 LEAST_CORRELATION = -0.3
-"""Below it the distance clearly rises on the way. Only new minima are paid and a detour costs nothing, so an
-uninformative distance does no harm, and a slightly informative one helps."""
+"""Correlation of time and goal distance below which the distance is no useful reward.
+
+The distance then clearly rises on the way to the goal. Only new minima are paid and a detour costs nothing, so an
+uninformative distance does no harm, and a slightly informative one helps.
+"""
 SHORTEST_HORIZON, HORIZON_PER_STEP = 128, 4
 SHORT_STEP, AMBIGUOUS = 8, 0.2
 """Steps of at most so many frames, or a larger share of ambiguous pictures, call for two stacked pictures: one does not
 show what rises and what falls. A platformer of 8-frame steps and 34 % was learned in 0.4 times the steps with two
 (docs/notebook/learning.md)."""
 LEAST_TAU = 0.002
-"""Below it one more letter on a page, or a pixel of scrolling, separates goal and other pictures."""
+"""Least useful tau: below it one more letter on a page, or a pixel of scrolling, separates goal and other pictures."""
 LEAST_GAMMA, MOST_GAMMA = 0.97, 0.998
 
 
@@ -33,13 +39,13 @@ def suggest_horizon(steps: int) -> tuple[int, str]:
 
 
 def suggest_gamma(steps: int) -> tuple[float, str]:
-    """Return (discount, reason): the goal, `steps` away, still counts more than a third."""
+    """Return (discount, reason), so that a goal `steps` away still counts more than a third."""
     gamma = round(min(MOST_GAMMA, max(LEAST_GAMMA, 1 - 1 / max(1, steps))), 4)
     return gamma, f"1 - 1 / {steps} steps, within {LEAST_GAMMA:g} to {MOST_GAMMA:g}"
 
 
 def ambiguous_share(pictures: Sequence[np.ndarray], actions: Sequence[int]) -> float | None:
-    """Return the share of equal `pictures` with different `actions`; None without pictures."""
+    """Return the share of `pictures` that occur more than once with different `actions`; None without pictures."""
     asked: defaultdict[bytes, list[int]] = defaultdict(list)
     for picture, action in zip(pictures, actions, strict=True):
         asked[picture.tobytes()].append(int(action))
@@ -48,7 +54,7 @@ def ambiguous_share(pictures: Sequence[np.ndarray], actions: Sequence[int]) -> f
 
 
 def suggest_stack(frames_per_step: int, ambiguous: float | None) -> tuple[int, str]:
-    """Return (number of stacked pictures, reason)."""
+    """Return (number of stacked pictures, reason) for the step's length and the share of ambiguous pictures."""
     if frames_per_step <= SHORT_STEP:
         return 2, f"steps of {frames_per_step} frames: one picture does not tell what moves where"
     if ambiguous is not None and ambiguous > AMBIGUOUS:

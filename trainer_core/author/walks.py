@@ -14,18 +14,18 @@ from trainer_core.wire.errors import TaskError
 
 BATCH = 32
 MAX_ROUNDS = 24
-"""Batches of walks after which the search for starts ends."""
+"""Maximum number of batches of walks in the search for starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One start state: its anchor, the actions from there, and its picture."""
+    """One start state: the demonstration state it was reached from, the actions from there, and its picture."""
 
     anchor: int
     actions: tuple[int, ...]
     state: Snapshot
     picture: np.ndarray
-    """u8[72, 80]"""
+    """u8[72, 80], the observation of the start state."""
 
 
 def random_walks(

@@ -17,10 +17,10 @@ from trainer_core.lab.checkpoint_manifest import POLICY, CheckpointMeta
 
 
 class StackedAgent(ABC):
-    """Agent that stacks the last K observations of its episode; subclasses choose the action."""
+    """Agent that stacks the last K observations of its episode; subclasses choose the action from the stack."""
 
     def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str, mode: str) -> None:
-        """Keep the checkpoint's facts; `sha256` is the hash of the weights file, `mode` a PolicyMode."""
+        """Set up without observations; `sha256` is the hash of the weights file, `mode` a PolicyMode."""
         self._mode = mode
         self._met: dict[bytes, list[int]] = {}
         self._here: list[int] = []
@@ -34,14 +34,15 @@ class StackedAgent(ABC):
 
     @property
     def mind(self) -> dict[str, list[str]]:
-        """Beliefs, intentions and messages, in a BeliefsEvent's format; empty for other agents."""
+        """Beliefs, intentions and messages of a BDI agent, as the fields of a BeliefsEvent; {} for other agents."""
         return {}
 
     def saliency(self) -> Callable[[], np.ndarray] | None:
         """Return a function that computes the saliency of the current observation, or None.
 
-        It returns f32[rows, columns], larger where a pixel matters more, and may be called in any thread while the game
-        goes on. None for agents that are not networks of ours or do not see the game.
+        The function returns f32[rows, columns], larger where covering that part of the picture changes the logits more;
+        it may be called in any thread while the game continues. None unless the agent is one of our own networks for
+        pictures.
         """
         return None
 
@@ -52,21 +53,21 @@ class StackedAgent(ABC):
         self._meet(observation)
 
     def see(self, observation: np.ndarray) -> None:
-        """Take `observation` u8[72, 80], the picture one agent step later."""
+        """Append `observation` u8[72, 80], the picture one agent step later, to the stack."""
         self._stack[:-1] = self._stack[1:].copy()
         self._stack[-1] = observation
         self._meet(observation)
 
     @property
     def draws(self) -> bool:
-        """True while the next action is sampled from the probabilities."""
+        """True if actions are sampled from the probabilities instead of being the most likely ones."""
         return self._mode == "sample"
 
     def likeliest(self, scores: Sequence[float]) -> int:
         """Return the action with the greatest score.
 
-        In mode `leave_loops` it is chosen among the actions that this episode took least often at the current picture
-        (host/loop_leaving.py).
+        In mode `leave_loops` only the actions that were taken least often at the current picture in this episode are
+        candidates (host/loop_leaving.py).
         """
         actions = range(len(scores))
         if self._mode != "leave_loops":
@@ -85,7 +86,7 @@ class StackedAgent(ABC):
 
 
 class Agent(StackedAgent):
-    """Policy of one of our own checkpoints."""
+    """Agent that plays with the network of a checkpoint of our own trainer."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Load the policy; raises CheckpointError when the checkpoint cannot be used."""
@@ -106,7 +107,7 @@ class Agent(StackedAgent):
         self._newest = self._stack[-1].copy()
         """The last picture, without marks."""
         self._chosen: int | None = None
-        """Action since the last picture; None while a person presses."""
+        """Action taken since the last picture; None while a person presses the buttons."""
         self._rng = torch.Generator().manual_seed(seed)
         self._random = np.random.default_rng(seed)
 
@@ -158,7 +159,7 @@ MakeAgent = Callable[..., StackedAgent]
 
 
 def agent_class(module: str) -> MakeAgent:
-    """Return the agent class in a runner's player module; ours for ""."""
+    """Return the agent class of `module`, a runner's player module; `Agent` for an empty name."""
     if not module:
         return Agent
     found = [

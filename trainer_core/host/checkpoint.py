@@ -87,7 +87,10 @@ def unpack_state(data: bytes, name: str, most_bytes: int) -> dict[str, Any]:
 
 
 def _inflated(piece: bytes) -> bytes:
-    """Return one decompressed chunk; raises ValueError when it is longer than `pack_state` makes, zlib.error."""
+    """Return one decompressed chunk.
+
+    Raises ValueError when it is longer than the chunks of `pack_state`, and zlib.error for bytes that are not zlib's.
+    """
     inflater = zlib.decompressobj()
     raw = inflater.decompress(piece, _CHUNK + 1)
     if len(raw) > _CHUNK or not inflater.eof:
@@ -109,15 +112,15 @@ def load_plain(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Checkpoint of our learner in memory, without the envs."""
+    """Contents of a checkpoint of our learner, held in memory, without the state of the consoles."""
 
     state: dict[str, Any]
     weights: dict[str, torch.Tensor]
     thumbnail: np.ndarray
-    """Picture for `png_bytes`."""
+    """Picture for the checkpoint's thumbnail, in a form that `png_bytes` takes."""
 
     def files(self, machines: dict[int, bytes]) -> dict[str, bytes]:
-        """Return the checkpoint's files by name; `machines` holds each rank's packed envs."""
+        """Return the checkpoint's files by name; `machines` maps each rank to the packed state of its consoles."""
         return {
             layout.POLICY: safetensors.torch.save(
                 {name: value.contiguous().cpu() for name, value in self.weights.items()}
@@ -136,7 +139,8 @@ class Snapshot:
 def write_checkpoint(paths: RunPaths, meta: CheckpointMeta, contents: dict[str, bytes]) -> tuple[Path, CheckpointMeta]:
     """Write a checkpoint folder with the files `contents` atomically; return its path and manifest.
 
-    Replaces an older checkpoint of that name. Raises OSError when the disk is full or fails; leaves no partial folder.
+    Replaces an older checkpoint of the same name. Raises OSError when the disk is full or fails; no partial folder is
+    left then.
     """
     final = paths.checkpoint(meta.env_steps)
     partial = final.with_name(f".{final.name}{_PARTIAL}")
@@ -158,7 +162,7 @@ def write_checkpoint(paths: RunPaths, meta: CheckpointMeta, contents: dict[str, 
 
 
 def _put_in_place(partial: Path, final: Path) -> None:
-    """Rename the folder into place; `tidy` repairs a crash between the two renames of a replacement."""
+    """Rename the folder `partial` to `final`; `tidy` repairs a crash between the two renames of a replacement."""
     old = final.with_name(f".{final.name}{_OLD}")
     replaces = final.exists()
     if replaces:
@@ -171,10 +175,10 @@ def _put_in_place(partial: Path, final: Path) -> None:
 
 
 def tidy(paths: RunPaths) -> None:
-    """Remove what a crash left of an unfinished save or removal; the caller holds the run's lock.
+    """Remove the unfinished folders that a crash left while a checkpoint was saved or removed.
 
-    Restores a checkpoint that was renamed away for a replacement that was never completed. Ignores OSError: the next
-    save reports a disk that cannot be written.
+    The caller holds the run's lock. A checkpoint that was renamed to make room for a replacement is restored if the
+    replacement was not completed. Ignores OSError: the next save reports a disk that cannot be written.
     """
     for folder in paths.checkpoints.glob(".*"):
         with contextlib.suppress(OSError):
@@ -186,7 +190,7 @@ def tidy(paths: RunPaths) -> None:
 
 
 def _saved(state: dict[str, Any]) -> bytes:
-    """Return torch.save's bytes, made in memory: on a full disk its own file writer hides the cause."""
+    """Return the bytes of `torch.save(state)`, made in memory: torch's file writer hides the cause on a full disk."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     return buffer.getvalue()
@@ -227,9 +231,10 @@ def load_policy(folder: Path, device: torch.device | str = "cpu") -> tuple[Pixel
 
 
 def load_trainer_state(folder: Path, rank: int = 0, num_envs: int = 0) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return (trainer state, env state); the latter is None when `retain` removed it from an older checkpoint.
+    """Return the states of the trainer and of the environments of one rank; None for the latter when it was removed.
 
-    Verifies weights, trainer and env files, not the thumbnail. `num_envs` is the run's; 0 takes the checkpoint's.
+    `retain` removes the environments' state from older checkpoints. Checks the hashes of weights, trainer and env
+    files, not of the thumbnail. `num_envs` is the run's number of environments; 0 takes the checkpoint's.
     """
     name = machines_name(rank)
     meta = layout.read_meta(folder)
@@ -249,7 +254,7 @@ def _num_envs(meta: CheckpointMeta) -> int:
 
 
 def read_machines(folder: Path, ranks: int) -> dict[int, bytes]:
-    """Return each rank's packed envs if all of the folder's env files are intact, else {}. Raises OSError."""
+    """Return the packed environments of each rank, by rank; {} unless every env file is intact. Raises OSError."""
     try:
         layout.verify(folder, tuple(filter(layout.is_machines, os.listdir(folder))))
     except CheckpointError:

@@ -21,7 +21,10 @@ TELL_S = 1.0
 
 
 class Attending:
-    """Callback that a validator calls before each step, while the learner is idle and can be saved."""
+    """Callback for every step of a validation, which obeys the commands that arrived: stop, pause, save.
+
+    The learner is idle during a validation and can be saved.
+    """
 
     def __init__(
         self,
@@ -34,14 +37,14 @@ class Attending:
     ) -> None:
         """Set the callbacks.
 
-        `save` gets the reason; `hold` returns when the pause is over; `tell` gets a text and a share from 0 to 1, -1 at
-        the end; `wait` is called every second.
+        `save` writes a checkpoint for the given reason; `hold` blocks until the run is unpaused; `tell` shows a text
+        and the share of the validation that is done, 0 to 1, or -1 at the end; `wait` is called every TELL_S seconds.
         """
         self._control, self._save, self._hold, self._tell = control, save, hold, tell
         self._wait = wait
         self._saved, self._save_at, self._tell_at, self._told = False, 0.0, 0.0, False
         self.words = ""
-        """Progress text last sent, or that of the step at which the validation was stopped."""
+        """Progress text that was sent last, or of the step at which a stop ended the validation."""
 
     def begin(self) -> None:
         now = time.monotonic()
@@ -49,7 +52,10 @@ class Attending:
         self._save_at, self._tell_at = now + SAVE_AFTER_S, now + TELL_S
 
     def __call__(self, course: Course) -> None:
-        """Obey pending commands; raises EvaluationStopped on a stop, and what saving raises."""
+        """Obey the commands that arrived since the last step.
+
+        Raises EvaluationStopped on a stop, and the errors of saving a checkpoint.
+        """
         control, now = self._control, time.monotonic()
         if control.stop_reason:
             self.words = _words(course)
@@ -70,7 +76,7 @@ class Attending:
             self._wait()
 
     def end(self) -> None:
-        """Send the end of the progress if any was sent."""
+        """Report that the validation is over, if any progress was reported."""
         if self._told and not self._control.stop_reason:
             self._tell("", -1.0)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Control:
-    """Thread-safe requests: any thread sets them, the loop reads them at update boundaries."""
+    """Thread-safe requests: any thread sets them, the training loop reads them between two updates."""
 
     def __init__(self) -> None:
         self._wake = threading.Condition()
@@ -20,7 +20,7 @@ class Control:
         self.on_begin: Callable[[], None] = lambda: None
         """Callback in the loop's thread before the first update."""
         self.begun = False
-        """True once there is something to save."""
+        """True once the run's log is open and a checkpoint can be saved."""
 
     def begin(self) -> None:
         self.begun = True

@@ -19,10 +19,10 @@ _STEPS_PER_CHECK = 8
 
 
 class Course(NamedTuple):
-    """Progress of an evaluation before one of its steps."""
+    """Progress of an evaluation, passed to the callback before each of its steps."""
 
     episodes: int
-    """Episodes in all."""
+    """Total number of episodes."""
     over: Callable[[], int]
     """Function that returns the number of ended episodes; synchronises with the device."""
     share: float
@@ -34,11 +34,11 @@ Attend = Callable[[Course], None]
 
 
 class EvaluationStopped(Exception):  # noqa: N818 - an end, not an error
-    """Stop within an evaluation, whose results are discarded."""
+    """Exception that ends an evaluation at a stop; its results are discarded."""
 
 
 def go_on(course: Course) -> None:
-    """Do not interrupt an evaluation (the default callback)."""
+    """Do nothing: the default callback never interrupts an evaluation."""
 
 
 MOST_STARTS = 1 << 16
@@ -112,7 +112,7 @@ class Evaluation:
 
 
 def joined(parts: Sequence[Evaluation]) -> Evaluation:
-    """Return the episodes of several tasks in one mode, with distinct start numbers per task."""
+    """Merge the evaluations of several tasks in one mode; start numbers of different tasks stay distinct."""
     episodes = tuple(
         dataclasses.replace(episode, start=episode.start + MOST_STARTS * number)
         for number, part in enumerate(parts)
@@ -125,9 +125,9 @@ def joined(parts: Sequence[Evaluation]) -> Evaluation:
 def run_episodes(
     env: VecEnv, act: Act, starts: Tensor, mode: str, *, watched: int = 0, attend: Attend = go_on
 ) -> Evaluation:
-    """Play one episode from each of `starts` (i64[E]), `env.num_envs` at a time.
+    """Play one episode from each of `starts` (i64[E]), `env.num_envs` at a time, with the actions of `act`.
 
-    Keeps the screens of the first `watched` episodes.
+    Keeps the screens of the first `watched` episodes. `attend` is called before every step.
     """
     began = time.monotonic()
     episodes: list[Episode] = []
@@ -183,9 +183,9 @@ def _run_batch(
 
 
 def spread_starts(start_set: Tensor, episodes: int, mode: str) -> Tensor:
-    """Return the start of each episode, i64[E]: every start equally often, in deterministic modes once.
+    """Return the start of each of `episodes` episodes, i64[E], every start equally often.
 
-    A deterministic policy on a deterministic console would only repeat itself.
+    In deterministic modes every start occurs once, since repeated episodes would be identical.
     """
     distinct = start_set[:episodes]
     if mode in ("greedy", "leave_loops"):

@@ -1,7 +1,7 @@
-"""Validations whose results come some updates after their weights were copied.
+"""Validation of copied weights in another process while training continues.
 
-Records, progress and the best checkpoint belong to the copied weights, so all data of a checkpoint is kept in memory
-from the time of the copy.
+A result arrives some updates after its weights were copied, so the copy's records, progress and checkpoint data are
+kept in memory until then.
 """
 
 from __future__ import annotations
@@ -17,10 +17,17 @@ from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 
 
 class LateValidation:
-    """Validation of one copy of the weights at a time, with the data to save it as a checkpoint."""
+    """Validator that has one copy of the weights played at a time and keeps the data to save it as a checkpoint.
+
+    Its results arrive after training has gone on: "late".
+    """
 
     def __init__(self, process: ValidationProcess, checkpoints: Checkpoints, *, target: float, asked: bool) -> None:
-        """Set `target`, the success that ends the run, and `asked`: these weights are validated nowhere else."""
+        """Set up.
+
+        `target` is the success rate that ends the run; `asked` is true if no other validation of these weights is
+        planned.
+        """
         self.process, self.checkpoints, self.target, self.asked = (process, checkpoints, target, asked)
         self._played: tuple[CheckpointMeta, Snapshot] | None = None
         self._saved = False
@@ -37,9 +44,10 @@ class LateValidation:
         self.process.begin(meta.update, meta.env_steps, safetensors.torch.save(copy.weights))
 
     def take(self, progress: RunProgress) -> bool:
-        """Record a result that has arrived; return False when the process ended and lost the validation.
+        """Record a validation result if one has arrived; save a checkpoint if it is the best.
 
-        Raises DiskError, and NonFiniteLossError for a best checkpoint with non-finite weights.
+        Returns False when the process ended and the validation under way is lost. Raises DiskError, and
+        NonFiniteLossError for a best checkpoint with non-finite weights.
         """
         found = self.process.take()
         if found is not None:

@@ -44,7 +44,7 @@ from trainer_core.wire.errors import CheckpointError
 from trainer_core.wire.spec import RunSpec
 
 OF_RANK = "of_rank"
-"""Key, beside the env state, of the other state of ranks above 0."""
+"""Key of the trainer state of ranks above 0 in their env file, next to the environments' state."""
 
 
 def native_host(
@@ -58,9 +58,10 @@ def native_host(
     tasks: Mapping[str, Task] | None = None,
     beside: ValidationProcess | None = None,
 ) -> Host:
-    """Return the host of one of our runs, which resumes when the directory has checkpoints.
+    """Return the host of a run of our own trainer; it resumes when the run directory has checkpoints.
 
-    `beside` is a validation process started before torch was loaded; `tasks` is what `check_startable` returned.
+    `beside` is a validation process that was started before torch was loaded; `tasks` are the loaded tasks by id, as
+    `check_startable` returned them.
     """
     make = functools.partial(NativeTrainee, config=config, beside=beside)
     return Host(RunSpec.of(config), paths, writer, control, make, home=home, ranks=ranks, tasks=tasks)
@@ -115,7 +116,7 @@ class NativeTrainee(Trainee):
         self.beside = self._validated_beside(beside)
 
     def _validated_beside(self, process: ValidationProcess | None) -> ValidationProcess | None:
-        """Return the validation process if the configuration wants one and it starts, else None."""
+        """Set up and return the validation process if the configuration asks for one and it starts, else None."""
         config = self.config
         if process is None:
             process = validation_process.started(config)
@@ -153,7 +154,7 @@ class NativeTrainee(Trainee):
             trainer.training_success = host.progress.training_success
 
     def log(self, losses: LossSums) -> None:
-        """Add the last update to the metrics; every `log_every` updates write a record."""
+        """Add the last update's losses to the metrics; write an update record every `log_every` updates."""
         trainer, host = self.trainer, self.host
         host.counters.env_steps, host.counters.update = trainer.env_steps, trainer.update
         self.metrics.add(trainer.rollout, losses)
@@ -192,7 +193,10 @@ class NativeTrainee(Trainee):
     # -- checkpoints ------------------------------------------------------------------------
 
     def parts(self, progress: dict[str, Any]) -> dict[str, bytes]:
-        """Pack the checkpoint's files, on all ranks. Raises NonFiniteLossError rather than save broken weights."""
+        """Return the checkpoint's files by name; every rank calls it.
+
+        Raises NonFiniteLossError for non-finite weights.
+        """
         trainer = self.trainer
         check_weights(trainer.learner.parameters, trainer.update)
         machines = ckpt.pack_state(trainer.env.state_dict() | self._of_rank())
@@ -216,7 +220,10 @@ class NativeTrainee(Trainee):
         self._loaded = state, machines, policy.state_dict(), RunProgress.from_state(state["run"])
 
     def restore(self, folder: Path) -> RunProgress:
-        """Restore what `load` read; after an earlier attempt failed half-way, the envs are reset."""
+        """Restore the checkpoint that `load` read; return its progress.
+
+        If an earlier attempt to restore failed half-way, the environments are reset.
+        """
         (state, machines, weights, progress), trainer = self._loaded, self.trainer
         begun, self._begun = self._begun, True
         trainer.learner.load_weights(weights)
@@ -232,16 +239,17 @@ class NativeTrainee(Trainee):
         return progress
 
     def _of_rank(self) -> dict[str, Any]:
-        """Return a rank's state besides its envs; {} on rank 0, whose state is in the trainer's."""
+        """Return this rank's state other than the environments; {} on rank 0, whose state is in the trainer's file."""
         if self.ranks.is_first:
             return {}
         own = {"rng": self.trainer.rng.get_state(), "metrics": self.metrics.state_dict()}
         return {OF_RANK: own}
 
     def _take_of_rank(self, own: dict[str, Any] | None) -> None:
-        """Restore a rank's own state.
+        """Restore the state of a rank above 0 that `_of_rank` returned.
 
-        Without it a rank above 0 reseeds and clears its sums: rank 0's would count twice and press the same buttons.
+        Without a saved state the rank reseeds its generator and clears its sums, since it was loaded with rank 0's: the
+        sums would count twice and both ranks would sample the same actions.
         """
         if self.ranks.is_first:
             return

@@ -23,11 +23,11 @@ Describe = Callable[[str, RunProgress], CheckpointMeta]
 
 
 class ForeignCheckpointError(CheckpointError):
-    """Intact checkpoint made for other task files; older ones would not fit either."""
+    """Error for an intact checkpoint whose task files differ from the run's; older checkpoints would differ too."""
 
 
 class Checkpoints:
-    """Checkpoints of one run: its trainee and progress."""
+    """Writer and reader of one run's checkpoints, which contain its trainee and progress."""
 
     def __init__(
         self,
@@ -40,21 +40,25 @@ class Checkpoints:
         hashes: dict[str, str],
         describe: Describe,
     ) -> None:
-        """Keep `keep` checkpoints besides the best and the newest; `hashes` are those of the task's files."""
+        """Set up.
+
+        `keep` is the number of checkpoints kept besides the best and the newest; `hashes` are the SHA-256 of the task's
+        files; `describe` makes a manifest.
+        """
         self.trainee, self.counters, self.writer, self.ranks = trainee, counters, writer, ranks
         self.paths, self.keep, self.hashes, self.describe = writer.paths, keep, hashes, describe
         self.newest = ""
         """Last checkpoint announced or restored, relative to the run directory."""
         self.saved_env_steps = self._known_env_steps = -1
-        """Env steps of the newest checkpoint, and of the validation it includes."""
+        """Environment steps of the newest checkpoint, and of the last validation that it contains."""
 
     # -- saving -----------------------------------------------------------------------------
 
     def save(self, reason: str, progress: RunProgress, wall_time_s: float) -> None:
-        """Write and announce a checkpoint, unless the trainee saves none or the newest is up to date.
+        """Write a checkpoint and its log record, unless the trainee saves none or the newest checkpoint is up to date.
 
-        The newest must have these weights and know the last validation. All ranks call it. Raises DiskError, and
-        NonFiniteLossError rather than save broken weights.
+        The newest is up to date if it has the current weights and the last validation. All ranks call it. Raises
+        DiskError, and NonFiniteLossError for non-finite weights.
         """
         now, known = self.counters.env_steps, progress.validated_env_steps
         is_saved = (now, known) == (self.saved_env_steps, self._known_env_steps)
@@ -68,15 +72,15 @@ class Checkpoints:
         self.saved_env_steps, self._known_env_steps = now, known
 
     def save_unannounced(self, progress: RunProgress, wall_time_s: float) -> None:
-        """Write a checkpoint without a record, when the log cannot be written. Raises as `save` does."""
+        """Write a checkpoint without a log record, for use when the log cannot be written. Raises as `save` does."""
         if self.trainee.file:
             parts = self.trainee.parts(progress.state_dict(wall_time_s))
             ckpt.write_checkpoint(self.paths, self.describe("stop", progress), parts)
 
     def save_late(self, meta: CheckpointMeta, then: ckpt.Snapshot, progress: RunProgress) -> None:
-        """Write and announce a checkpoint of earlier weights `then`; rank 0 alone calls it.
+        """Write a checkpoint of the copied weights `then`, and its log record; only rank 0 calls it.
 
-        Keeps the env state if a checkpoint was saved at that time. Raises as `save` does.
+        If a checkpoint was saved at the time of the copy, its environments' state is included. Raises as `save` does.
         """
         check_weights(then.weights.values(), meta.update)
         meta = msgspec.structs.replace(
@@ -120,8 +124,8 @@ class Checkpoints:
     def restore(self, skipped: Callable[[str], None]) -> RunProgress | None:
         """Restore the newest intact checkpoint; return its progress, None when there is no checkpoint.
 
-        All ranks call it and take the same one. `skipped` gets a reason for each newer one passed over. Raises
-        CheckpointError when none can be loaded, or one was made for other files of the task.
+        All ranks call it and restore the same one. `skipped` is called with the reason for each newer checkpoint that
+        could not be used. Raises CheckpointError when none can be loaded, or one was made for other task files.
         """
         reason = ""
         for folder in reversed(list_checkpoints(self.paths)):
@@ -159,7 +163,7 @@ class Checkpoints:
         return None
 
     def _load(self, folder: Path) -> CheckpointMeta:
-        """Return the folder's manifest after the trainee has loaded it. Raises CheckpointError."""
+        """Have the trainee load the checkpoint `folder`; return its manifest. Raises CheckpointError."""
         self.trainee.load(folder)
         meta = read_meta(folder)
         if meta.hashes != self.hashes:
@@ -168,7 +172,10 @@ class Checkpoints:
 
 
 def vouch_for(sha256: str) -> None:
-    """Note that a run of this user wrote the file; if that fails, opening it asks for consent."""
+    """Add the hash to the user's list of trusted files; opening an unlisted file asks for consent.
+
+    Prints a message if the list cannot be written.
+    """
     try:
         trust(sha256)
     except OSError as error:

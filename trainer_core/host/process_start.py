@@ -33,7 +33,10 @@ GARBAGE_THRESHOLD = 50_000
 
 
 def begin_process() -> None:
-    """Set up the process and its later children; call it before torch is loaded."""
+    """Set how torch's threads wait, garbage collection and the bytecode cache; call it before torch is loaded.
+
+    Child processes inherit the first and the last.
+    """
     # With `--threads 2` torch's threads then sleep while they wait for each other. Spinning threads are ten times
     # slower than one thread as soon as another process needs a core.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -43,10 +46,10 @@ def begin_process() -> None:
 
 
 def keep_bytecode() -> None:
-    """Keep compiled bytecode in a cache of ours where Python may not write it beside the sources.
+    """Keep compiled bytecode in the user's cache folder if the environment forbids writing it beside the sources.
 
-    Container images often set that; every start would then compile 1,100 files, for seconds. Holds for this process and
-    its children.
+    Container images often forbid it; every start would then compile 1,100 files, which takes seconds. The setting holds
+    for this process and its children.
     """
     if not os.environ.get(UNCACHED) or os.environ.get(CACHE):
         return
@@ -83,7 +86,7 @@ def load_torch(device: str = "cpu") -> None:
 
 
 def _begin(work: Callable[[], None]) -> None:
-    """Run `work` on a thread; torch meets and reports the same error later."""
+    """Run `work` on a thread and ignore its errors: torch meets and reports the same error later."""
 
     def run() -> None:
         with contextlib.suppress(OSError, AttributeError):
@@ -93,7 +96,7 @@ def _begin(work: Callable[[], None]) -> None:
 
 
 def _map_libraries() -> None:
-    """Load libtorch.so and its dependencies with libc's dlopen: Python's holds the interpreter lock."""
+    """Load libtorch.so and its dependencies with dlopen of the C library: Python's own holds the interpreter lock."""
     found = importlib.util.find_spec("torch")
     if found is None or not found.submodule_search_locations:
         return
@@ -110,9 +113,9 @@ def _open_gpu(index: int) -> None:
 
 
 def _keep_memory() -> None:
-    """Make malloc keep freed memory.
+    """Set malloc to keep freed memory instead of returning it to the kernel.
 
-    Otherwise each minibatch's tensors come from the kernel page by page, a fifth of an optimizer step on a CPU.
+    Otherwise the tensors of each minibatch are mapped page by page, a fifth of an optimizer step on a CPU.
     """
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD)

@@ -11,7 +11,7 @@ from trainer_core.wire.errors import CheckpointError
 from trainer_core.wire.records import NOT_CONFIRMED
 
 ENOUGH = 256
-"""Own-start episodes in one record that suffice without those of earlier records."""
+"""Number of episodes in one record, begun at the task's own starts, from which earlier records no longer count."""
 CONFIRMS = 0.8
 """Share of the target that sampled play must reach to confirm a single greedy validation. Greedy play with marks may
 reach the goal from every start by a walk that covers the whole place (ADR 24)."""
@@ -33,17 +33,17 @@ OF_VALIDATION = (
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Success of one validation by mode of play; 0 for modes not played."""
+    """Success rates of one validation for greedy, sampled and loop-leaving play; 0 for a mode that was not played."""
 
     greedy: float = 0.0
     least: float = 0.0
-    """Greedy play on the task with the least success."""
+    """Lowest greedy success among the tasks."""
     leaving: float = 0.0
-    """Greedy play that leaves loops (host/loop_leaving.py)."""
+    """Success of greedy play that leaves loops (host/loop_leaving.py)."""
     least_leaving: float = 0.0
     sampled: float = 0.0
     least_sampled: float = 0.0
-    """Sampled play on the task with the least success."""
+    """Lowest success of sampled play among the tasks."""
 
 
 @dataclass(slots=True)
@@ -60,24 +60,24 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     wall_before: float = 0.0
     """Seconds of training in earlier processes of this run."""
     success: float = 0.0
-    """Greedy play in the last validation."""
+    """Success of greedy play in the last validation."""
     least: float = 0.0
-    """Greedy play on the task with the least success."""
+    """Lowest greedy success among the tasks, in the last validation."""
     leaving: float = 0.0
-    """Play that leaves loops, in the last validation."""
+    """Success of loop-leaving play in the last validation."""
     least_leaving: float = 0.0
     sampled: float = 0.0
-    """Sampled play, in the last validation."""
+    """Success of sampled play in the last validation."""
     least_sampled: float = 0.0
     best_confirmed: bool = False
-    """True when the best checkpoint's greedy success was confirmed."""
+    """True when the best checkpoint's greedy success was confirmed by a second validation or by sampled play."""
     best_success: float = -1.0
     best_leaving: float = -1.0
     best_sampled: float = -1.0
     best_folder: str = ""
     """Checkpoint folder with `best_success`; ties go to the best at leaving loops, then the best sampled."""
     target: float = 0.0
-    """Success to which the next three fields refer."""
+    """Target success rate to which the next three fields refer."""
     greedy_since: int = -1
     """Env steps at the first of the latest consecutive validations with greedy play at the target; -1 if the last was
     below."""
@@ -87,14 +87,14 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Env steps at the first of the latest consecutive validations with play that leaves loops at the target; -1 if the
     last was below."""
     training_success: float = 0.0
-    """Success of the last horizon's episodes from the task's own starts; 0 while too few have ended."""
+    """Success rate of recent training episodes that began at the task's own starts; 0 while too few have ended."""
     recent_won: float = 0.0
     recent_ended: float = 0.0
-    """Ended episodes, weighted less the older their record."""
+    """Weighted number of recent ended episodes: the older their record, the lower the weight."""
     validated_update: int = 0
     """Update whose weights the last validation played."""
     validated_env_steps: int = -1
-    """Env steps of the weights the rates above belong to."""
+    """Environment steps at which the weights of the last validation were taken; -1 before the first."""
 
     def is_best(self, folder: str) -> bool:
         """Return whether the last validation is the best so far and, if so, note it with checkpoint `folder`.
@@ -111,9 +111,9 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return True
 
     def take(self, found: Rates, env_steps: int, target: float) -> None:
-        """Fold in a validation of the weights at `env_steps`.
+        """Store the rates of a validation of the weights at `env_steps`.
 
-        `target` is the success on every task that ends the run, 0 for none.
+        `target` is the success rate on every task that ends the run, 0 for none.
         """
         self.success, self.least = found.greedy, found.least
         self.leaving, self.least_leaving = found.leaving, found.least_leaving
@@ -135,7 +135,10 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             self.leaving_since = env_steps
 
     def reached(self, target: float) -> str:
-        """Return "greedy" or "leave_loops", the mode of play that reached the target, or ""."""
+        """Return the mode of play that reached the target, "greedy" or "leave_loops", or "" if none did.
+
+        Greedy play must be confirmed; loop-leaving play must hold the target for a while (HOLDS).
+        """
         if not target:
             return ""
         if self._is_confirmed(target):
@@ -146,22 +149,25 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return "leave_loops" if held >= HOLDS * self.leaving_first else ""
 
     def _is_confirmed(self, target: float) -> bool:
-        """Return whether greedy play reached the target twice in a row, or sampled play nearly did too."""
+        """Return whether greedy play is at the target and confirmed.
+
+        It is confirmed by two validations in a row, or by sampled play at CONFIRMS times the target.
+        """
         if not 0 < target <= self.least:
             return False
         again = target == self.target and 0 <= self.greedy_since < self.validated_env_steps
         return again or self.least_sampled >= CONFIRMS * target
 
     def unconfirmed(self, target: float) -> str:
-        """Return a message if greedy play alone reached the target in the last validation without ending the run, else
-        "".
+        """Return a message if the last validation's greedy play reached the target but was not confirmed, else an
+        empty text.
         """
         if not 0 < target <= self.least or self.reached(target):
             return ""
         return f"greedy {self.success:.2f}, sampled {self.sampled:.2f}: {NOT_CONFIRMED}"
 
     def reason(self, target: float) -> str:
-        """Return why a run with that target ends now, or ""."""
+        """Return the reason to end the run if the target is reached, else "" (empty)."""
         match self.reached(target):
             case "greedy":
                 return (
@@ -176,16 +182,16 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return ""
 
     def standing(self) -> str:
-        """Return the best checkpoint's success in both modes of play as text; "" without one."""
+        """Return the best checkpoint's success in greedy and loop-leaving play as text; empty without a checkpoint."""
         if not self.best_folder:
             return ""
         return f"best greedy {self.best_success:.3f}, leaving loops {self.best_leaving:.3f}"
 
     def fold_episodes(self, success_rate: float, episodes: float, decay: float) -> float:
-        """Return the success rate of recent episodes; earlier ones weigh `decay`.
+        """Update the success rate of recent training episodes with one record's; return it.
 
-        Episodes from equal starts end together at the horizon, so a record with few of them says little; the more a
-        record holds, the less the earlier ones count.
+        Earlier episodes get the weight `decay`, lower the more `episodes` the record has. Episodes from equal starts
+        end together at the horizon, so a record with few episodes says little.
         """
         decay *= max(0.0, 1 - episodes / ENOUGH)
         self.recent_won = self.recent_won * decay + success_rate * episodes
@@ -193,14 +199,15 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return self.recent_won / self.recent_ended if self.recent_ended else 0.0
 
     def state_dict(self, wall_time_s: float) -> dict[str, Any]:
-        """Return the state for a process that resumes at `wall_time_s`."""
+        """Return the progress as a dict for a checkpoint; `wall_time_s` is the training time up to now."""
         return msgspec.to_builtins(self) | {"wall_before": wall_time_s}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> RunProgress:
-        """Return the progress in a `state_dict`; raises CheckpointError for anything else.
+        """Return the progress in a dict of `state_dict`. Raises CheckpointError for anything else.
 
-        Reads checkpoints from before November 2026 too: names with an underscore, without the fields in ADDED.
+        Reads checkpoints from before November 2026 too, which have names with an underscore and lack the fields in
+        ADDED.
         """
         try:
             named = {name.removeprefix("_"): state[name] for name in state}

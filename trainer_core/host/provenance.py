@@ -1,4 +1,4 @@
-"""Facts about a run and its origin for meta records and checkpoint manifests."""
+"""Fields of meta records and checkpoint manifests that describe a run and its origin."""
 
 from __future__ import annotations
 

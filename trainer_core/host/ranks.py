@@ -1,4 +1,7 @@
-"""Several processes with one learner: rank, rendezvous and agreement. One process is the plain case."""
+"""Ranks: processes that train one learner together: their numbers, connection and agreement.
+
+A single process is rank 0 of one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ T = TypeVar("T")
 
 
 class Ranks:
-    """Rank of this process among the processes that `--gpus` or torchrun started; alone otherwise."""
+    """Group of the processes that `--gpus` or torchrun started, seen from one of them; a group of one otherwise."""
 
     def __init__(self) -> None:
         place = rank_place()
@@ -35,9 +38,9 @@ class Ranks:
                 dist.init_process_group(backend)
 
     def _meet(self, address: str, within: float) -> Any:
-        """Return the store at HOST:PORT, which rank 0 serves on that address alone.
+        """Return torch's key-value store at `address` (HOST:PORT), which rank 0 serves on that address alone.
 
-        Raises LabError when not all ranks came in time, or when the address is another computer's.
+        Raises LabError when not all ranks connect `within` seconds, or when the address is another computer's.
         """
         host, _, port = address.rpartition(":")
         place, family = (host.strip("[]"), int(port)), _family(host.strip("[]"))
@@ -77,7 +80,7 @@ class Ranks:
         return self.rank == 0
 
     def agree(self, value: T) -> T:
-        """Return the value of rank 0."""
+        """Return rank 0's `value` on every rank."""
         if self.world == 1:
             return value
         box: list[Any] = [value]
@@ -101,9 +104,9 @@ class Ranks:
         return all(told)
 
     def require_same(self, told: str) -> None:
-        """Raise LabError on every rank unless all were started with the same options.
+        """Raise LabError on every rank unless all of them pass the same `told`, an encoding of the options.
 
-        `told` encodes the options. Ranks that differ would wait for each other for ever.
+        Ranks with different options would wait for each other for ever.
         """
         if not self.all(self.agree(told) == told):
             raise FailureError(
@@ -125,7 +128,7 @@ def _family(host: str) -> int:
 
 
 def _await_server(place: tuple[str, int], within: float) -> None:
-    """Return once a server listens there; torch's own waiting fills the terminal."""
+    """Wait until a server listens at `place`, at most `within` seconds; torch's own waiting fills the terminal."""
     deadline = time.monotonic() + within
     while True:
         try:

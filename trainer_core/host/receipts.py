@@ -1,4 +1,4 @@
-"""Failure receipts, failures/<trace_id>/: data to see and repeat an error."""
+"""Failure receipts, folders failures/<trace_id>/ in a run, with the data to inspect and repeat an error."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ STEPS = 32
 def write_receipt(
     paths: RunPaths, trace_id: str, error: BaseException, told: dict[str, object], files: dict[str, bytes]
 ) -> Path:
-    """Write receipt.json with the traceback and `told`, and `files` beside it.
+    """Write a receipt folder: receipt.json with the error's traceback and the fields `told`, and `files` beside it.
 
-    Raises OSError; leaves no partial receipt.
+    Returns the folder. Raises OSError; no partial receipt is left then.
     """
     folder = paths.failures / trace_id
     partial = folder.with_name(f".{trace_id}.tmp")
@@ -52,7 +52,7 @@ def write_receipt(
 
 
 def rollout_evidence(rollout: Storage) -> tuple[dict[str, object], dict[str, bytes]]:
-    """Return a receipt's fields and files on our learner's last rollout: pictures (NPY, PNG), actions, steps."""
+    """Return fields of receipt.json and files about our learner's last rollout: pictures (NPY, PNG), actions, steps."""
     pictures = rollout.obs[-8:, :CONSOLES, -1].cpu().numpy()
     wrong, steps = last_steps(rollout)
     low, middle, high = percentiles(rollout.dist).tolist()
@@ -66,9 +66,9 @@ def rollout_evidence(rollout: Storage) -> tuple[dict[str, object], dict[str, byt
 
 
 def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
-    """Return where the rollout went wrong, and the last STEPS steps of CONSOLES consoles as an .npz.
+    """Return the place of the first non-finite number in a rollout's last STEPS steps, and these steps as .npz.
 
-    The console with a non-finite number comes first; without one, the last step is named. Arrays are [steps, consoles];
+    Keeps CONSOLES consoles, the faulty one first; without a fault the last step is named. Arrays are [steps, consoles];
     `pictures` u8[steps, consoles, 72, 80] holds the newest picture seen before each step.
     """
     kept = min(STEPS, rollout.num_steps)

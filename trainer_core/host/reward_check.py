@@ -1,4 +1,4 @@
-"""Warning about a reward that is earned without the goal, given once, while there is time to stop the run."""
+"""Warning about a reward that is positive although no episode reaches the goal, given once per run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ PATIENCE = 20
 
 
 class DawdlingWatch:
-    """Detector of such a reward in the scalars of update records."""
+    """Watcher of update records that detects a positive mean reward without any goal."""
 
     def __init__(self) -> None:
         self._records = 0
         self._said = False
 
     def warning(self, scalars: Mapping[str, Any]) -> str:
-        """Return a warning for the user, mostly ""."""
+        """Return a warning for the user once PATIENCE records in a row had this fault, else an empty text."""
         earns = scalars["reward_mean"] > 0 and scalars["done_rate"] == 0
         self._records = self._records + 1 if earns else 0
         if self._records < PATIENCE or self._said:

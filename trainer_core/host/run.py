@@ -1,6 +1,6 @@
-"""Host of a run, from its configuration to its end: records, commands, validation, checkpoints.
+"""Host of a run, from its configuration to its end: log, commands, validation, checkpoints.
 
-Every run has one; its Trainee (host/trainee.py) defines what is trained, and in whose loop.
+Every run has one host. Its Trainee (host/trainee.py) does the training, in a loop of its own or of a library.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GOALS_PER_HORIZON = 3
 """Goals an env must reach in one horizon's time before training success counts: early on only lucky episodes end, and
 nearly all of those are successes."""
 WORD_S = 1.0
-"""Seconds between two messages that a stop waits for the update."""
+"""Seconds between two progress messages while a requested stop waits for the end of the update."""
 CUT_S = 4.0
 """Seconds that a stop waits for an update which the trainee can cut short."""
 HELD_S = 60.0
@@ -66,25 +66,25 @@ NO_NAMES: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """End state of a run."""
+    """End state of a run, with its results."""
 
     state: RunState
     reason: str
     env_steps: int
     success_rate: float
-    """Greedy play in the last validation; 0 without one."""
+    """Greedy success rate in the last validation; 0 without one."""
     leaving_success_rate: float
-    """Play that leaves loops, in the same validation."""
+    """Success rate of loop-leaving play in the same validation."""
     best: tuple[float, float]
     """Greedy and loop-leaving success of the best checkpoint."""
     reached_by: str
     """"greedy" or "leave_loops" if that mode of play reached the target, else ""."""
     checkpoint: str
-    """Path relative to the run directory."""
+    """Path of the final checkpoint, relative to the run directory."""
 
 
 class Host:
-    """Owner of one run's records and state; `counters` include earlier processes of the run."""
+    """Owner of one run's log, counters and progress; `counters` include earlier processes of the run."""
 
     trainee: Trainee | None = None
     is_open = False
@@ -106,8 +106,8 @@ class Host:
     ) -> None:
         """Store the run's parts.
 
-        `make` builds the trainee, and may load and set `intervals`. `tasks` is `game_tasks`'s result for the run;
-        without it, `find_task` looks them up.
+        `make` builds the trainee; it may take time and sets `intervals`. `tasks` is `game_tasks`'s result for the run;
+        without it, `find_task` looks the tasks up.
         """
         self.spec, self.paths, self.home = spec, paths, home or home_of(paths)
         self.tasks = tasks
@@ -119,7 +119,7 @@ class Host:
         self.closing = contextlib.ExitStack()
         """Resources that are closed with the run; a trainee registers here what it opens."""
         self.began = self._recorded = time.monotonic()
-        """Time of construction, then of `begin`, when everything is loaded: the time limit counts from there."""
+        """Time of construction, then of `begin`, after loading; the time limit counts from there."""
         self._recorded_at = Counters()
         self._shown: Watched | None = None
         self._watcher: Watcher | None = None
@@ -149,18 +149,21 @@ class Host:
         self.facts = task_facts(self.spec.task, self.home, self.tasks)
 
     def watch(self, env: Watched) -> None:
-        """Show `env`'s pictures on request."""
+        """Make `env` the environment whose screens are published while somebody watches."""
         self._shown = env
         self._watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
 
     def prepare(self) -> None:
-        """Make the trainee; if it knows its spaces, restore the newest checkpoint or begin."""
+        """Make the trainee.
+
+        If its picture size and actions are known already, restore the newest checkpoint or begin.
+        """
         self.trainee = trainee = self._make(self)
         if trainee.knows_spaces:
             self.begin()
 
     def begin(self) -> None:
-        """Begin or continue the run's log; from here on there is something to save."""
+        """Open the run's log, restore or initialise the trainee; from then on a checkpoint can be saved."""
         self._open_life()
         self.is_open = True
         self.control.begin()
@@ -169,7 +172,7 @@ class Host:
         self._recorded_at = Counters(self.counters.env_steps, self.counters.update)
 
     def _open_life(self) -> None:
-        """Begin or restore the trainee, whose spaces are now known, and log which."""
+        """Initialise or restore the trainee, and write a meta or resume record."""
         trainee, spec, plan = self._trained, self.spec, self.intervals
         self.checkpoints = Checkpoints(
             trainee,
@@ -213,14 +216,17 @@ class Host:
         return self.trainee
 
     def _obey(self, what: str, reason: str) -> None:
-        """Carry out, on every rank, an order that rank 0 gives while it validates."""
+        """Carry out an order that rank 0 gives during a validation: "save" (with the reason) or "hold".
+
+        Every rank calls it.
+        """
         if what == "save":
             self.save(reason)
         elif what == "hold":
             self._hold()
 
     def _resume(self) -> None:
-        """Restore the newest intact checkpoint; without one, begin."""
+        """Restore the newest intact checkpoint, or initialise the trainee without one; write a resume record."""
         previous_seq = self.writer.seq - 1
         restored = self.checkpoints.restore(lambda reason: self.tell_state("starting", reason))
         if restored is None:
@@ -243,7 +249,7 @@ class Host:
     # -- while it runs ----------------------------------------------------------------------
 
     def train(self) -> Outcome:
-        """Train until the library or `boundary` ends the run."""
+        """Train until the trainee returns or a limit, stop or target ends the run; return the end state."""
         try:
             self._trained.train()
             if not self.is_open:
@@ -257,14 +263,14 @@ class Host:
         return self._outcome(ended)
 
     def tick(self, env_steps: int, info: StepInfo | None = None) -> None:
-        """Update counters and pictures; trainees call it after every environment step (cheap)."""
+        """Update the step counter and the watched screens; trainees call it after every environment step."""
         self.counters.env_steps = env_steps
         if self._watcher is not None:
             self._watcher.show(env_steps, info)
         self.tell_finishing()
 
     def tell_finishing(self) -> None:
-        """Report, every second during an update, that a requested stop is still waiting."""
+        """Report every WORD_S seconds, during an update, that a requested stop waits for its end."""
         if self.control.stop_reason and time.monotonic() >= self._next_word:
             self._next_word = time.monotonic() + WORD_S
             self.tell_state("stopping", records.FINISHING)
@@ -275,9 +281,9 @@ class Host:
         return self.control.stopped_for_s() >= CUT_S
 
     def within_update(self) -> None:
-        """End the run here if a stop has waited long enough; called within an update where a checkpoint is possible.
+        """End the run within an update, by raising RunEnded, if a stop has waited CUT_S seconds.
 
-        Raises RunEnded.
+        Trainees call it where a checkpoint is possible.
         """
         self.tell_finishing()
         if self.cuts_update:
@@ -324,17 +330,20 @@ class Host:
     def count_episodes(
         self, success_rate: float, ended: float, goals_per_step: float, steps: int, horizon: int
     ) -> None:
-        """Count `ended` episodes of one record that began at the task's own starts.
+        """Add one record's training episodes to the progress: `ended` of them, begun at the task's own starts.
 
-        They ended within `steps` steps of every env, with episodes of `horizon` steps. Runs that count episodes are
-        validated as soon as training success reaches the target.
+        `success_rate` is theirs; they ended within `steps` steps of every env, with episodes of `horizon` steps. Runs
+        that count episodes are validated as soon as training success reaches the target.
         """
         often = goals_per_step * horizon >= GOALS_PER_HORIZON
         recent = self.progress.fold_episodes(success_rate, ended, math.exp(-steps / horizon))
         self.progress.training_success = self.ranks.agree(recent if often else 0.0)
 
     def boundary(self, env_steps: int | None = None) -> None:
-        """Validate, save, pause and end as requested, between two updates; raises RunEnded after the last save."""
+        """Obey requests between two updates: validate, save, pause or end the run.
+
+        Raises RunEnded after the last save.
+        """
         if env_steps is not None:
             self.counters.env_steps = env_steps
         with self._trained.timed():
@@ -355,13 +364,13 @@ class Host:
         return self.validations.after_update(self.progress, self.wall_s, ends=ends)
 
     def limit(self) -> tuple[str, RunState]:
-        """Return (reason to end now or "", resulting state), the same on all ranks."""
+        """Return the limit that was reached, or an empty text, and the resulting end state; the same on all ranks."""
         if stopped := self.control.stop_reason:
             return self.ranks.agree((stopped, RunState.STOPPED))
         return self.ranks.agree((self._reason_to_end(), RunState.FINISHED))
 
     def _reason_to_end(self) -> str:
-        """Return the limit that is reached, or ""."""
+        """Return which limit is reached, as the reason to end the run, or ""."""
         spec, trainee = self.spec, self._trained
         if spec.seconds and time.monotonic() - self.began >= spec.seconds:
             return f"time limit of {spec.seconds:g} s"
@@ -385,14 +394,19 @@ class Host:
         return self.progress.reached(self.spec.target_success)
 
     def _wishes(self) -> tuple[str, bool]:
-        """Return (reason for a checkpoint or "", whether paused), as rank 0 sees them, on all ranks."""
+        """Return the reason for a requested checkpoint or "", and whether the run is paused: rank 0's values, on all
+        ranks.
+        """
         asked = "request" if self.control.take_checkpoint_request() else ""
         if self.validations.take_saved() and not asked:
             asked = "periodic"
         return self.ranks.agree((asked, self.control.paused))
 
     def _hold(self) -> None:
-        """Wait on all ranks while paused; rank 0 reports every HELD_S, lest the others' collectives time out."""
+        """Wait while the run is paused; every rank calls it.
+
+        Rank 0 sends the others a message every HELD_S seconds, since their collective operations would time out.
+        """
         paused = True
         while paused:
             self.tell_state("paused")
@@ -404,7 +418,10 @@ class Host:
         self.tell_state("running")
 
     def save(self, reason: str) -> None:
-        """Write and announce a checkpoint, once per weights and validation. Raises DiskError."""
+        """Write a checkpoint and its log record, unless the newest has the same weights and validation.
+
+        Raises DiskError.
+        """
         if reason == "stop":
             self.tell_state("stopping", f"{records.SAVING} a checkpoint")
         self.checkpoints.save(reason, self.progress, self.wall_s)
@@ -428,9 +445,9 @@ class Host:
         )
 
     def _ended_with(self) -> str:
-        """Return the checkpoint the run ended with, relative to its folder.
+        """Return the run's final checkpoint, relative to its folder.
 
-        After a late validation reached the target it is the validated one, else the newest.
+        If a late validation reached the target, it is the validated checkpoint, else the newest.
         """
         folder = self.paths.checkpoints / self.progress.best_folder
         is_late = self.validations.late is not None and self._reached()
@@ -439,7 +456,7 @@ class Host:
         return self.checkpoints.newest
 
     def rescue(self) -> None:
-        """Save a checkpoint when only the log cannot be written."""
+        """Save a checkpoint without a log record, after the log could not be written."""
         if not self.is_open or not self.counters.env_steps or self.ranks.world > 1:
             return
         if self.writer.has_folder():
@@ -463,7 +480,10 @@ class Host:
             self.writer.tell(records.ErrorRecord, **fields)
 
     def _receipt(self, error: Exception) -> str:
-        """Write a receipt; return its folder relative to the run's, or "" on failure, which must not hide the cause."""
+        """Write a failure receipt; return its folder relative to the run's.
+
+        Returns "" if that fails too: the original error must still be reported.
+        """
         if self.trainee is None or not self.ranks.is_first or isinstance(error, DiskError):
             return ""
         now, config = self.counters, self.spec.to_dict()
@@ -477,7 +497,7 @@ class Host:
         return str(folder.relative_to(self.paths.root))
 
     def close(self) -> None:
-        """Close everything but the writer."""
+        """Close validation, screens and all other resources of the run except the log writer."""
         if self._watcher is not None:
             self._watcher.close()
         if self.is_open:
@@ -485,7 +505,7 @@ class Host:
         self.closing.close()
 
     def tell_state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
-        """Announce the run's state."""
+        """Send the run's state to the parent process, with a text and the share done (-1 = unknown)."""
         if self.control.stop_reason and state in ("running", "paused"):
             return  # a stop was already announced
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
@@ -500,7 +520,7 @@ class Host:
 
     @property
     def validating(self) -> RunConfig:
-        """Configuration for the validator of a library's model."""
+        """Configuration with which a library's model is validated."""
         spec, stack_k = self.spec, self._trained.obs_shape[0] if self.trainee else 1
         return RunConfig(
             task=spec.task,

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor, nn
 
 PATCH = 8
-"""Edge of a patch in pixels of the observation: one tile of a Game Boy room."""
+"""Width and height of a covered patch, in pixels of the 80x72 observation."""
 
 
 def covered(stack: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Return copies of `stack` u8[K, H, W] with one patch covered in every plane: (u8[P, K, H, W], rows, columns).
+    """Return copies of `stack` u8[K, H, W], each with another patch covered in every plane.
 
-    P = rows * columns, row by row. Patches at the right and lower edge may be smaller.
+    Returns (u8[P, K, H, W], rows, columns), P = rows * columns, row by row. Patches at the right and lower edge may be
+    smaller.
     """
     _, height, width = stack.shape
     rows, columns = -(-height // PATCH), -(-width // PATCH)

@@ -1,4 +1,4 @@
-"""Trainee: the part of a run that trains, our learner or another library's. Its Host does everything else."""
+"""Trainee: the part of a run that trains, with our learner or another library. Its Host does everything else."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.run_record import RunState
 
 PICTURES = 16
-"""Consoles whose last pictures a receipt contains."""
+"""Number of consoles whose last pictures a failure receipt contains."""
 
 
 class RunEnded(Exception):  # noqa: N818 - an end, not an error
-    """End of a run, raised out of a trainee's loop."""
+    """Exception that ends a run; a Host raises it out of the trainee's loop, with the end state and the reason."""
 
     def __init__(self, state: RunState, reason: str) -> None:
         super().__init__(reason)
@@ -47,13 +47,13 @@ class Intervals:
     """True to validate the final weights even when no validation is due."""
 
     def validation_is_due(self, now: Counters, progress: RunProgress) -> bool:
-        """Return whether a validation is due by `validate`."""
+        """Return whether `validate` steps or updates have passed since the last validation."""
         if not self.in_updates:
             return now.env_steps - max(progress.validated_env_steps, 0) >= self.validate
         return now.update != progress.validated_update and now.update % self.validate == 0
 
     def checkpoint_is_due(self, now: Counters, saved_env_steps: int) -> bool:
-        """Return whether a checkpoint is due by `checkpoint`, the last one at `saved_env_steps`, -1 for none."""
+        """Return whether `checkpoint` steps or updates have passed since `saved_env_steps` (-1: none saved)."""
         if not self.checkpoint:
             return False
         if self.in_updates:
@@ -62,7 +62,7 @@ class Intervals:
 
 
 class Watched(Protocol):
-    """Interface of environments that can be watched."""
+    """Interface of environments whose screens can be shown during training."""
 
     @property
     def num_envs(self) -> int: ...
@@ -74,10 +74,10 @@ class Watched(Protocol):
 
 
 class Trainee(ABC):
-    """Trainer of one run: it learns, and saves and loads what it learned.
+    """Trainer of one run: trains a model, saves and loads it.
 
-    A Host makes it, calls `begin` or `restore`, then `train`, which calls the host: `tick` after each step of the
-    environments, `record` with metrics, `boundary` where the library may be interrupted.
+    A Host makes it, calls `begin` or `restore`, then `train`. Meanwhile the trainee calls the host: `tick` after each
+    environment step, `record` with metrics, `boundary` wherever the library may be interrupted.
     """
 
     policy = ""
@@ -87,26 +87,31 @@ class Trainee(ABC):
     needs: tuple[str, ...] = ()
     """Checkpoint files required for a resume."""
     unpickles = False
-    """True if loading `file` may execute code; its hash is then noted as written by this user's run."""
+    """True if loading `file` may execute code (pickle); its hash is then listed as trusted."""
     obs_shape: tuple[int, int, int] = (1, 1, 1)
     num_actions = 1
     num_envs = 1
     versions: dict[str, str] = {}  # noqa: RUF012 - replaced, never changed
     """Versions of its libraries, for the meta record."""
     knows_spaces = True
-    """True if the four attributes above are known from the start; else `train` calls the host's `begin`."""
+    """True if the four attributes above are known from the start; else `train` calls the host's `begin` once they
+    are.
+    """
     counts_steps = False
-    """True if it ends by itself after `total_env_steps`."""
+    """True if `train` ends by itself after `total_env_steps`."""
     counted = "environment steps"
     """Unit of `total_env_steps`."""
     beside: ValidationProcess | None = None
-    """Process that validates copies of its weights during training."""
+    """Process that validates copies of the weights during training."""
 
     def begin(self) -> None:  # noqa: B027 - some draw their weights as they are made
         """Initialise the weights of a new run, randomly or from another checkpoint."""
 
     def load(self, folder: Path) -> None:
-        """Check a checkpoint without changing anything. Raises CheckpointError."""
+        """Read and check the checkpoint `folder` before `restore`, without changing the model.
+
+        Raises CheckpointError.
+        """
         meta = layout.verify(folder)
         for name in self.needs:
             if name not in meta.files or not (folder / name).exists():
@@ -118,7 +123,7 @@ class Trainee(ABC):
 
     @abstractmethod
     def train(self) -> None:
-        """Learn until the library is done, or the host's `boundary` raises RunEnded."""
+        """Train until the library's loop ends, or the host's `boundary` raises RunEnded."""
 
     def parts(self, progress: dict[str, Any]) -> dict[str, bytes]:
         """Return a checkpoint's files by name, `progress` included."""
@@ -143,15 +148,15 @@ class Trainee(ABC):
         raise NotImplementedError
 
     def snapshot(self, progress: dict[str, Any]) -> Snapshot:
-        """Return copies of weights and state for `beside`."""
+        """Return copies of the weights and the state for the validation process `beside`."""
         raise NotImplementedError
 
     def timed(self) -> contextlib.AbstractContextManager[object]:
-        """Return a context entered while the host works between two updates."""
+        """Return a context manager that surrounds the host's work between two updates, for timing it."""
         return contextlib.nullcontext()
 
     def evidence(self, shown: Watched | None) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return a receipt's fields and files besides the error: here the last pictures."""
+        """Return fields and files for a failure receipt besides the error: by default the last pictures."""
         if shown is None:
             return {}, {}
         pictures = shown.screens(min(shown.num_envs, PICTURES)).cpu().numpy()

@@ -1,8 +1,9 @@
-"""Process that validates copies of a run's weights on the CPU while the learner goes on.
+"""Process that validates copies of a run's weights on the CPU while the learner continues.
 
-`ValidationProcess` is the learner's end. It imports no torch: the process starts while the learner's own still loads.
-`python -m trainer_core.host.validation_process LINK WEIGHTS` is the other end. Messages are JSON on a socket; weights
-lie in a file that both have open, so that the learner never waits. The process ends with the learner's.
+`ValidationProcess` is the learner's end of the connection. It imports no torch, since it starts while the learner's
+torch still loads. `python -m trainer_core.host.validation_process LINK WEIGHTS` is the other end. Messages are JSON on
+a socket; weights are in a file that both have open, so that the learner never waits. The process ends with the
+learner's.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ class Result:
 
 
 def wanted(config: RunConfig) -> bool:
-    """Return whether this run is validated in a process of its own.
+    """Return whether the configuration asks for a validation process for this run.
 
-    Only rank 0 validates. With several ranks all wait at every step for the slowest, so `auto` leaves their cores to
-    them.
+    Only rank 0 validates. With several ranks all wait at every step for the slowest, so the setting `auto` leaves the
+    cores to them.
     """
     if not config.eval_every or not rank_place().is_first:
         return False
@@ -127,7 +128,7 @@ class ValidationProcess:
         self._send({"update": update, "env_steps": env_steps, "bytes": len(weights)})
 
     def take(self) -> Result | None:
-        """Return a result that has arrived, else None; notice readiness and the process's end."""
+        """Return a validation result that has arrived, else None; update `is_idle` and `is_over`."""
         if self.is_over:
             return None
         try:
@@ -169,7 +170,7 @@ class ValidationProcess:
 
 
 class _Player:
-    """Network whose weights each validation replaces."""
+    """Model for the Validator: a network whose weights are replaced before each validation."""
 
     def __init__(self, policy: PixelActorCritic) -> None:
         self.forward = policy
@@ -189,7 +190,10 @@ def _silent() -> Iterator[None]:
 
 
 def serve(link: Connection, weights: BinaryIO) -> None:
-    """Load, report it, then run the requested validations. Raises EOFError when the learner is gone."""
+    """Load torch and the game, report readiness, then run the requested validations.
+
+    Raises EOFError when the learner's process is gone.
+    """
     with _silent():  # Warp reports missing GPUs
         load_torch()
     import safetensors.torch

@@ -18,7 +18,7 @@ from trainer_core.runs.log_writer import RunWriter
 from trainer_core.wire.spec import RunSpec
 
 Order = Callable[[str, str], None]
-"""Function that orders every rank, while rank 0 validates, to save (with the reason), hold or wait."""
+"""Function `order(action, reason)` by which rank 0, while it validates, has every rank save, hold or wait."""
 SETTLE_UPDATES = 4
 """Updates between two validations caused by training success or by an unconfirmed validation."""
 LAST_RESULT_S = 60.0
@@ -26,7 +26,7 @@ LAST_RESULT_S = 60.0
 
 
 class Validations:
-    """Validations of one run. All ranks take the same decisions; rank 0 alone validates."""
+    """Scheduler of one run's validations; all ranks take the same decisions, and only rank 0 validates."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class Validations:
         tell_state: Callable[[str, str, float], None],
         do: Order,
     ) -> None:
-        """Set up validation.
+        """Set up.
 
-        `validator` is None if nothing can validate; `late` is set on rank 0 if a process beside the learner validates.
-        `do` carries out a command on one rank between the steps of a validation here.
+        `validator` is None if the run cannot be validated; `late` is set on rank 0 if a separate process validates.
+        `do` carries out an order, such as a save, on one rank between two steps of a validation in this process.
         """
         self.validator, self.late, self.intervals, self.counters = (validator, late, intervals, counters)
         self.ranks, self._control, self._tell_state, self._do = ranks, control, tell_state, do
@@ -59,13 +59,13 @@ class Validations:
         if validator is not None:
             validator.attend = self.attending
         self.owed = False
-        """True while a validation is due but not begun."""
+        """True while a validation is due but has not begun."""
         self._writer, self._spec = writer, spec
 
     def after_update(self, progress: RunProgress, wall_time_s: float, *, ends: bool) -> bool:
-        """Validate if due after an update; `ends` means that no other update follows.
+        """Validate after an update if a validation is due; `ends` means that no other update follows.
 
-        Returns True on all ranks when the current weights were played and are the best so far.
+        Returns True on all ranks when the current weights were validated and are the best so far.
         """
         now = self.counters
         self._take(progress)
@@ -96,7 +96,7 @@ class Validations:
             self._say(words)
 
     def _validate_here(self) -> Rates | None:
-        """Validate on rank 0; return the current weights' rates, None if a stop came first."""
+        """Validate the current weights on rank 0; return their rates, None if a stop ended the validation."""
         assert self.validator is not None
         if self._control.stop_reason:
             self._tell_ranks("over", None)
@@ -119,7 +119,7 @@ class Validations:
         return self.validator.rates
 
     def order(self, what: str, reason: str = "") -> None:
-        """Have all ranks, this one included, carry out an order while rank 0 validates."""
+        """Have all ranks, this one included, carry out `what` ("save", "hold" or "wait") while rank 0 validates."""
         self._tell_ranks(what, reason)
         self._do(what, reason)
 
@@ -135,14 +135,17 @@ class Validations:
         self.ranks.agree((what, told))
 
     def take_saved(self) -> bool:
-        """Return whether a late best checkpoint was written since the last call.
+        """Return whether the separate process's result had a best checkpoint written since the last call.
 
-        It lacks the consoles and all later updates; only a new checkpoint has them.
+        That checkpoint lacks the consoles and all later updates; only a new checkpoint has them.
         """
         return self.late is not None and self.late.take_saved()
 
     def finish(self, progress: RunProgress, wall_time_s: Callable[[], float], stopped: Callable[[], bool]) -> None:
-        """Wait for the validations under way and due, before a run ends that was not stopped."""
+        """Finish pending validations before a run ends, for at most LAST_RESULT_S seconds, unless it was stopped.
+
+        Waits for the result of a validation under way, and begins and awaits one that is due.
+        """
         late = self.late
         until = time.monotonic() + LAST_RESULT_S
         while late is not None and time.monotonic() < until and not stopped():
@@ -164,8 +167,8 @@ class Validations:
     def _is_due(self, progress: RunProgress, *, ends: bool) -> bool:
         """Return whether a validation is due.
 
-        By the interval; when training success reaches the target; after an unconfirmed validation; or because the run
-        `ends`.
+        One is due after each interval, when training success reaches the target, after an unconfirmed validation, and
+        when the run `ends`.
         """
         now, target = self.counters, self._spec.target_success
         if self.validator is None or not self.intervals.validate or not now.env_steps:
@@ -179,7 +182,9 @@ class Validations:
         return 0 < target <= progress.training_success or bool(progress.unconfirmed(target))
 
     def _where(self) -> str:
-        """Return "beside", "here", or "later": once the process is free again."""
+        """Return where the next validation runs: "beside" (the separate process), "here", or "later" (once that is
+        free).
+        """
         if self.late is None or self.late.process.is_over:
             return "here"
         if self.late.process.is_idle:
@@ -188,7 +193,7 @@ class Validations:
         return "later" if self.late.is_under_way or self.late.asked else "here"
 
     def _take(self, progress: RunProgress) -> None:
-        """Record the results of the process beside the learner."""
+        """Record the results that the separate process has sent."""
         if self.late is None:
             return
         before = progress.validated_env_steps

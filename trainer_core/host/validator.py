@@ -1,6 +1,6 @@
-"""Validation inside a run: greedy, sampled and loop-leaving play from the validation starts, and a sample episode.
+"""Validation during a run: greedy, sampled and loop-leaving play from the validation starts, and a sample episode.
 
-The test starts are left for `dmglab eval`.
+The test starts are used by `dmglab eval` only.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Forward = Callable[[torch.Tensor], tuple[torch.Tensor, Any]]
 
 
 class Forwards(Protocol):
-    """Validated model: our learner or another library's model."""
+    """Interface of a model that can be validated: our learner or another library's model."""
 
     def forward(self, obs: torch.Tensor, /) -> tuple[torch.Tensor, Any]:
         """Return (logits f32[N, 7], anything) of shades u8[N, K, 72, 80]."""
@@ -59,7 +59,7 @@ class Forwards(Protocol):
 
 
 class Validator:
-    """Player of the validation starts; makes one environment per task on first use."""
+    """Validator: plays episodes from the validation starts; makes one environment per task on first use."""
 
     leaves_model_alone = True
     """True if a checkpoint written within a validation equals one written before it."""
@@ -72,7 +72,7 @@ class Validator:
         paths: RunPaths,
         found: Mapping[str, Task] | None = None,
     ) -> None:
-        """Set up without environments.
+        """Set up without making environments.
 
         Without a `learner`, a subclass must override `_play` or `_forward`; `found` is `game_tasks`'s result for the
         run.
@@ -107,7 +107,10 @@ class Validator:
     def _validated(
         self, seed: int, env_steps: int, by_mode: dict[str, list[Evaluation]], kept: list[str]
     ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
-        """Yield as `validate`; add evaluations to `by_mode` and the GIFs' paths to `kept`."""
+        """Validate one task: yield records as `validate` does.
+
+        Adds its evaluations to `by_mode` and its GIFs' paths to `kept`.
+        """
         for number, task in enumerate(self.tasks):
             env = self._environment(task)
             env.reset(seed=seed)
@@ -169,7 +172,10 @@ class Validator:
         ]
 
     def _look(self, number: int, before: int, episodes: int) -> Attend:
-        """Return `attend` for task `number`, of whose `episodes` the first `before` have been played."""
+        """Return the callback before each step of task `number`, which passes its progress on to `attend`.
+
+        `before` of the task's `episodes` episodes were played in an earlier batch.
+        """
 
         def look(course: Course) -> None:
             share = (before + course.share * course.episodes) / episodes
@@ -206,7 +212,7 @@ class Validator:
         return self._remembering
 
     def load(self) -> None:
-        """Make the environments now and play one step in each, instead of at first use."""
+        """Make the environments in advance and play one step in each."""
         for task in self.tasks:
             env = self._environment(task)
             env.reset(seed=self.config.seed)
@@ -225,7 +231,7 @@ class Validator:
         return self._envs[task]
 
     def _keep(self, found: Evaluation, env_steps: int, task: str) -> dict[str, Any]:
-        """Write a sample episode's JSON and GIF; return its record's fields."""
+        """Write the JSON and GIF of a sample episode; return the fields of its record."""
         number = pick_sample(found.episodes[: len(found.screens[0])])
         episode = found.episodes[number]
         pictures = (screens[number].cpu().numpy() for screens in found.screens[: episode.steps])
@@ -250,7 +256,7 @@ class Validator:
 
 
 def _rates(by_mode: Mapping[str, Sequence[Evaluation]]) -> Rates:
-    """Return the rates of the evaluations in each mode, one per task."""
+    """Return the success rates by mode; each mode has one evaluation per task."""
     whole = {mode: joined(parts).success_rate for mode, parts in by_mode.items()}
     least = {mode: min(part.success_rate for part in parts) for mode, parts in by_mode.items()}
     return Rates(
@@ -269,7 +275,7 @@ def _image(picture: np.ndarray) -> Image.Image:
 
 
 def pick_sample(episodes: Sequence[Episode]) -> int:
-    """Return the index of the most telling episode: the first failure, else the longest success."""
+    """Return the index of the sample episode to show: the first failure, else the longest success."""
     for number, episode in enumerate(episodes):
         if not episode.success:
             return number

@@ -1,6 +1,6 @@
-"""Child side of `service.preload`: load what will be needed, then wait for the order.
+"""Child's side of `service.preload`: a process loads its modules ahead, then waits for the order to work.
 
-Imports only the standard library until it loads: it runs first in a worker or player.
+Imports only the standard library at first, since it runs first in a worker or player.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ MOST_BYTES, MOST_DESCRIPTORS = 1 << 20, 8
 
 
 def wait_for_order(load: Callable[[], None], descriptor: int) -> dict[str, str]:
-    """Call `load`, then block until the order arrives; return the environment variables in it.
+    """Call `load`, then block until the order arrives on the socket `descriptor`; return its environment variables.
 
-    Descriptors sent along appear under their numbers here. Ends the process when the socket closes without an order.
+    File descriptors that come with the order get the numbers they have in the sender. Ends the process when the socket
+    closes without an order.
     """
     try:
         load()

@@ -18,7 +18,7 @@ from trainer_core.wire.config import RunConfig
 
 
 def rehearse(home: HomePaths) -> None:
-    """Run one update of two Game Boys with the shipped first task. Raises LabError."""
+    """Run one PPO update with two Game Boys on the first shipped task, then discard it. Raises LabError."""
     config = RunConfig(num_envs=2, num_steps=2, num_minibatches=1, update_epochs=1)
     torch.set_num_threads(default_threads())
     env = make_env(config, home, seed=config.seed)

@@ -34,7 +34,7 @@ class Watcher:
         self._warned = ""
 
     def show(self, env_steps: int, info: StepInfo | None = None) -> None:
-        """Write the screens if due; `info` is of the previous step, if the trainer has one."""
+        """Write the screens if somebody watches and they are due; `info` is of the previous step, None if unknown."""
         count = min(self._control.watched_envs, self._env.num_envs)
         if count == 0:
             if self._tally.count:
@@ -60,7 +60,7 @@ class Watcher:
         self._warned = ""
 
     def _warn(self, words: str) -> None:
-        """Send a warning once, until there are pictures again."""
+        """Send a warning, once until pictures could be written again."""
         if words != self._warned:
             self._warned = words
             self._tell(records.StateEvent, state="running", detail=words)

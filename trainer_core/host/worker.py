@@ -74,7 +74,7 @@ def listen(control: Control, writer: RunWriter) -> None:
 
 
 def obey(command: commands.AnyCommand, control: Control, writer: RunWriter) -> str:
-    """Carry out one command; return "" or why it cannot be done."""
+    """Carry out one command; return an empty text, or the reason why it cannot be done."""
     match command:
         case commands.Stop():
             doing = records.FINISHING if control.begun else ""
@@ -105,7 +105,7 @@ def beat(writer: RunWriter) -> None:
 
 
 def load_trainee(module: str, device: str = "cpu") -> Callable[[Host], Trainee]:
-    """Return `make_trainee` of a library's worker; the first call takes seconds."""
+    """Import `module`, a library's worker, and return its `make_trainee`; the first call takes seconds."""
     package = module.rpartition(".")[0]
     if package and getattr(importlib.import_module(package), LEAN, False):
         load_torch(device)
@@ -113,10 +113,10 @@ def load_trainee(module: str, device: str = "cpu") -> Callable[[Host], Trainee]:
 
 
 def run(run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits: str = "{}") -> int:
-    """Train a run; return the exit code.
+    """Train the run in `run_dir`; return the exit code.
 
-    `inherited` is the descriptor of the run's lock if the parent took it; `module` makes the trainee, "" is ours;
-    `limits` replace the run's own, as JSON.
+    `inherited` is the descriptor of the run's lock if the parent took it; `module` has the `make_trainee` to use, empty
+    for our own trainer; `limits` is JSON with limits that replace the run's own.
     """
     paths = RunPaths(run_dir.resolve())
     try:
@@ -187,7 +187,7 @@ def _tell_compiling(writer: RunWriter, control: Control) -> None:
 
 
 def _rehearse(run_dir: Path, pipe: Pipe, module: str) -> None:
-    """Load and warm up before the order, reporting kernel compilation on the pipe."""
+    """Load and warm up before the order arrives; report kernel compilation on the pipe."""
     if module:
         load_trainee(module)
         return

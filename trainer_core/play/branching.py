@@ -1,4 +1,4 @@
-"""Branch: a roll saved as its own recording, beside the recording that it was made from."""
+"""Branch: an edited recording ("roll") saved as a recording of its own, beside the original."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ from trainer_core.wire.errors import LabError
 
 
 def write_branch(roll: Roll, folder: Path) -> Path:
-    """Play the missing frames and write the roll atomically to the new `folder`. Raises LabError."""
+    """Play the frames that are still unplayed and write the roll as a recording to the new `folder`, atomically.
+
+    Returns the folder. Raises LabError.
+    """
     if folder.exists():
         raise LabError(f"{folder}: is there already; choose another name")
     roll.advance(len(roll))
@@ -66,7 +69,10 @@ def write_branch(roll: Roll, folder: Path) -> Path:
 
 
 def _write_states(roll: Roll, folder: Path) -> Iterator[Jump]:
-    """Write the states that buttons cannot reproduce: the first, and those that were loaded."""
+    """Write the states that buttons cannot reproduce: the first one, and those loaded later.
+
+    Yields an entry of the manifest for each loaded state.
+    """
     roll.game.restore(roll.start)
     roll.game.save_state(folder / STATE_FILE)
     for frame, state in sorted(roll.jumps.items()):
@@ -78,10 +84,9 @@ def _write_states(roll: Roll, folder: Path) -> Iterator[Jump]:
 
 
 def branch_steps(roll: Roll) -> list[RecordedStep]:
-    """Return the recording's steps up to the first change, and newly judged steps from there on.
+    """Return the steps of the edited recording: the original ones before the first change, then newly judged ones.
 
-    A judge's state before the recording (which began inside an episode) is approximated from the recording's first
-    picture.
+    If the recording began within an episode, the judge's state at that point is approximated from its first picture.
     """
     fork, judge = roll.fork, roll.game.judge
     if not roll.is_changed:
@@ -121,14 +126,14 @@ def branch_steps(roll: Roll) -> list[RecordedStep]:
 
 
 def observation(roll: Roll, frame: int) -> np.ndarray:
-    """Return u8[72, 80], an agent's view of a known frame: each pixel the rounded mean of 2x2 shades."""
+    """Return the observation u8[72, 80] of a played frame: each pixel the rounded mean of 2x2 shades."""
     shades = np.frombuffer(unpack_picture(roll.picture(frame)), np.uint8)
     blocks = shades.reshape(HEIGHT // 2, 2, WIDTH // 2, 2).sum((1, 3), dtype=np.uint16)
     return ((blocks + 2) >> 2).astype(np.uint8)
 
 
 def _begin(roll: Roll, number: int) -> None:
-    """Begin an episode in the state that was loaded before frame `number`."""
+    """Begin an episode of the judge in the state that was loaded before frame `number`."""
     roll.game.restore(roll.jumps.get(number, roll.start))
     if roll.game.judge is not None:
         roll.game.judge.begin(roll.game.observation())
@@ -136,7 +141,7 @@ def _begin(roll: Roll, number: int) -> None:
 
 
 def _spans(roll: Roll, kept: list[RecordedStep]) -> Iterator[tuple[int, int, bool]]:
-    """Yield (first frame, last frame, begins an episode) of each whole step after the kept ones."""
+    """Yield (first frame, last frame, whether it begins an episode) of each whole step after the steps `kept`."""
     per = roll.game.frames_per_step
     first = kept[-1].last_frame + 1 if kept else 0
     last = first + per - 1
@@ -154,7 +159,7 @@ def _spans(roll: Roll, kept: list[RecordedStep]) -> Iterator[tuple[int, int, boo
 
 
 def _action(masks: bytes | bytearray) -> int:
-    """Return the action held longest in these frames; -1 for none."""
+    """Return the action whose buttons are held longest in `masks`, joypad masks frame by frame; -1 for none."""
     held = [(len(list(run)), mask) for mask, run in itertools.groupby(sorted(masks))]
     known = [(frames, mask) for frames, mask in held if mask in ALL_MASKS]
     return ALL_MASKS.index(max(known)[1]) if known else -1

@@ -1,4 +1,4 @@
-"""Recordings of whole successful episodes without a window: training data for offline learning."""
+"""Recording of successful episodes without a window, as training data for offline learning."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from trainer_core.wire.errors import ConfigError, shown
 
 Mode = Literal["greedy", "sample", "leave_loops", "script"]
 PATIENCE = 10
-"""Episodes played per recorded one before giving up."""
+"""Maximum number of episodes played per successful one."""
 AT_FIRST = 2
-"""Multiple of PATIENCE before the first success."""
+"""Multiple of PATIENCE that limits the episodes played before the first success."""
 
 
 def require_new_folder(out: Path) -> None:
@@ -35,7 +35,7 @@ def require_new_folder(out: Path) -> None:
 
 
 def train_starts(game: Game) -> range:
-    """Return the start states of training."""
+    """Return the start states used for training, without the held-out ones."""
     return range(game.held_out_start or game.num_starts)
 
 
@@ -49,7 +49,7 @@ def record_episode(
     checkpoint: str = "",
     checkpoint_sha256: str = "",
 ) -> Played:
-    """Play from `start` and write a recording to `folder`. Raises DiskError."""
+    """Play an episode from `start` with `chooser` and write a recording to `folder`. Raises DiskError."""
     game.restart(start)
     try:
         writer = RecordingWriter(folder, game, mode=mode, checkpoint=checkpoint, checkpoint_sha256=checkpoint_sha256)

@@ -15,14 +15,14 @@ from trainer_core.wire.errors import ConfigError
 
 
 class Chooser(Protocol):
-    """Player of an episode: a policy, a script, a client of another program."""
+    """Interface of a player of an episode: a policy, a script, a client of another program."""
 
     def begin(self, observation: np.ndarray) -> None:
         """Begin a new episode at `observation` u8[72, 80]."""
         ...
 
     def see(self, observation: np.ndarray) -> None:
-        """Take `observation`, the result of the step."""
+        """Receive `observation` u8[72, 80], the picture after the step."""
         ...
 
     def act(self) -> int:
@@ -31,7 +31,7 @@ class Chooser(Protocol):
 
 
 class Script:
-    """Player that presses a list of actions whatever it sees, then repeats the last one."""
+    """Player that presses a list of actions whatever the pictures show, then repeats the last one."""
 
     def __init__(self, actions: Sequence[int]) -> None:
         """Store the actions; raises ConfigError for an empty list."""
@@ -66,9 +66,9 @@ class Played:
 def play_episode(
     game: Game, chooser: Chooser, start: int, *, max_steps: int = 0, recording: RecordingWriter | None = None
 ) -> Played:
-    """Play from start state `start` to success, the horizon or `max_steps` (0 = no other limit).
+    """Play an episode from start state `start` to success, the horizon or `max_steps` (0 = no other limit).
 
-    `recording` must have been begun in that start state. Raises ConfigError without a goal.
+    `recording` must have been begun in that start state. Raises ConfigError for a task without a goal.
     """
     judge = game.judge
     if judge is None:
@@ -103,7 +103,7 @@ def play_episode(
 
 
 def _press(game: Game, action: int, recording: RecordingWriter | None) -> None:
-    """Play one step of the codec; frame by frame when recording."""
+    """Play one agent step with `action`; frame by frame into `recording` if given."""
     if recording is None:
         game.step(ALL_MASKS[action])
         return

@@ -1,7 +1,7 @@
-"""The last minutes of a game, for stepping back exactly, frame by frame.
+"""History of the last minutes of a game, for stepping back exactly, frame by frame.
 
-A state is saved every KEY_EVERY frames, with the inputs in between: going back restores the state before and replays
-the inputs. The states of the current stretch are cached while a person steps through it.
+A state is saved every KEY_EVERY frames, and the inputs in between: going back restores the saved state before and
+replays the inputs. While a person steps back, all states since the last saved one are cached.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ MAX_KEY_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Origin of one state of the game, and its owner's state."""
+    """One state in the history: the input that led to it, and the caller's own state at that time."""
 
     buttons: int
     """Joypad mask of the frame that led to it; -1 if the state was loaded."""
     known: Any
-    """The owner's own state, opaque."""
+    """Caller's own state, stored and returned unchanged."""
 
 
 class History:
-    """States 0, 1, 2, ... of one game; the newest is the game's current one."""
+    """States 0, 1, 2, ... of one game; the newest one is the game's present state."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -54,9 +54,9 @@ class History:
         return self._first + len(self._moments) - 1
 
     def masks_since(self, number: int) -> list[int] | None:
-        """Return the joypad masks of the frames that led from state `number` to the current one.
+        """Return the joypad masks of the frames from state `number` to the current one.
 
-        None if a state was loaded in between, or it is too long ago.
+        None if a state was loaded in between, or if `number` is older than the history.
         """
         if not self._first <= number <= self.number:
             return None
@@ -74,7 +74,7 @@ class History:
         self._append(Moment(buttons, known), is_key=number % KEY_EVERY == 0)
 
     def back(self) -> tuple[Moment, Moment] | None:
-        """Restore the previous state; return (undone moment, current moment), None at the beginning."""
+        """Restore the state one frame before; return (undone moment, now current moment), None at the beginning."""
         if len(self._moments) < 2:
             return None
         undone = self._moments.pop()
@@ -100,7 +100,7 @@ class History:
         return len(self._keys) > 1 and len(self._keys) * self._key_bytes > MAX_KEY_BYTES
 
     def _forget_oldest(self) -> None:
-        """Drop the oldest states up to the second key: the oldest one kept is always a key."""
+        """Drop the oldest saved state and those up to the next: the oldest one kept must be a saved state."""
         self._keys.popitem(last=False)
         oldest = next(iter(self._keys))
         for _ in range(oldest - self._first):
@@ -113,7 +113,7 @@ class History:
         self._game.restore(self._stretch[number])
 
     def _play_stretch(self, end: int) -> None:
-        """Fill the cache with the states from the last key up to `end`, by replaying inputs."""
+        """Fill the cache with the states from the last saved one up to state `end`, by replaying inputs."""
         key = next(kept for kept in reversed(self._keys) if kept <= end)
         self._game.restore(self._keys[key])
         self._stretch = {key: self._keys[key]}

@@ -19,11 +19,11 @@ IDLE_S = 1.0
 """Seconds per wait for a command while paused."""
 
 Inbox = SimpleQueue[commands.AnyCommand | None]
-"""Commands in order; None ends the loop."""
+"""Queue of commands in order; None ends the loop."""
 
 
 class Playable(Protocol):
-    """Game that the loop plays frame by frame."""
+    """Interface of a game that the loop plays frame by frame."""
 
     pacer: Pacer
     human: bool
@@ -40,7 +40,7 @@ class Playable(Protocol):
 
 
 class CommandLoop:
-    """Loop that obeys and acknowledges commands in order; this class has the commands of every game."""
+    """Base class of the loops: obeys and acknowledges commands in order and plays frames."""
 
     refusal = "this cannot be asked of a player"
 
@@ -48,10 +48,10 @@ class CommandLoop:
         self._plays, self._inbox, self._tell = plays, inbox, tell
         self.running, self.paused = True, False
         self._allowance = 0
-        """Frames to play although paused."""
+        """Number of frames to play although the game is paused."""
 
     def run(self) -> None:
-        """Play until told to stop."""
+        """Obey commands and play frames until a stop command or the end of the inbox."""
         while self.running:
             self._take_commands()
             if self.running:
@@ -116,7 +116,7 @@ class CommandLoop:
 
 
 class PlayLoop(CommandLoop):
-    """Loop with all commands for one game."""
+    """Loop for a single game, with all its commands."""
 
     def __init__(self, player: Player, inbox: Inbox, tell: Tell) -> None:
         super().__init__(player, inbox, tell)
@@ -182,7 +182,10 @@ class PlayLoop(CommandLoop):
 
 
 def _writable(path: str) -> Path:
-    """Return the path, its folder created; raises OSError, and LabError for a folder or device."""
+    """Return the path of a file to write, after creating its folder.
+
+    Raises OSError, and LabError for a folder or device.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     check_target(target)

@@ -1,7 +1,7 @@
-"""A Game Boy's memory, written to a file that the parent maps.
+"""View of a Game Boy's memory, written to a file that the parent process maps.
 
-It is a frames.bin of another shape, so writer and reader are the same: 128 rows of 256 bytes are the addresses from
-8000 to FFFF, as the processor would read them, without side effects.
+The file has the format of frames.bin with another shape: 128 rows of 256 bytes are the addresses 8000 to FFFF, as the
+processor would read them, without side effects.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MemoryView:
         self._next = 0.0
 
     def show(self, frame: int) -> None:
-        """Write the current memory, after `frame` frames."""
+        """Publish the current memory; `frame` is the number of frames played."""
         self._next = time.monotonic() + INTERVAL_S
         found = self._game.memory(BASE, MEMORY_SHAPE.picture_bytes)
         self._writer.publish(found.tobytes(), frames.FrameInfo(frame=frame))

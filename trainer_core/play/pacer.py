@@ -40,12 +40,12 @@ class Pacer:
         self._shown.clear()
 
     def hold(self, seconds: float) -> None:
-        """Show the current picture for `seconds` longer."""
+        """Delay the next frame by `seconds`, so that the current picture stays longer."""
         self._due += seconds
 
     @property
     def kept(self) -> float:
-        """The wanted speed, or the measured one if the computer has been too slow for a while."""
+        """Actual speed: the wanted one, or the measured one if the computer has been too slow for a while."""
         measured = self.measured if len(self._shown) == SPEED_WINDOW else self.speed
         return measured if 0 < measured < SLOW * self.speed else self.speed
 

@@ -34,7 +34,7 @@ END_PAUSE_S = 0.5
 
 
 class Known(NamedTuple):
-    """The player's state after a frame, restored when the frame is undone."""
+    """State of the Player after a frame, which is restored when the frame is undone."""
 
     phase: int
     step: int
@@ -47,15 +47,16 @@ class Known(NamedTuple):
 
 
 class Player:
-    """Game with its players: `one_frame` runs a frame, every `frames_per_step` frames are a judged step.
+    """Game played by a person or a policy, with recorder, history, sound and published pictures.
 
-    A policy acts when a step begins and releases the button after `release_after_frames`.
+    `one_frame` runs a frame; every `frames_per_step` frames are a step, which is judged. A policy chooses a button at
+    the beginning of a step and releases it after `release_after_frames`.
     """
 
     def __init__(
         self, directory: Path, home: HomePaths, config: PlayerConfig, tell: Tell, make_agent: MakeAgent = Agent
     ) -> None:
-        """Show the first picture. Raises LabError naming what cannot be played."""
+        """Open the game and show its first picture. Raises LabError naming what cannot be played."""
         self._make_agent = make_agent
         self.directory, self.home, self.config, self._tell = directory, home, config, tell
         self.game = open_game(config.task, home, directory)
@@ -92,7 +93,7 @@ class Player:
         return self.game.frames_per_step - self._phase
 
     def one_frame(self) -> None:
-        """Run one frame, show it, and end step, recording or episode if due."""
+        """Run and show one frame; at its end also end the step, the recording or the episode if due."""
         game = self.game
         if self._phase == 0 and not self.human and self.agent is not None:
             self._action, self._value = self.agent.act(), self.agent.value
@@ -116,10 +117,10 @@ class Player:
             self._begin_episode()
 
     def one_frame_back(self) -> bool:
-        """Undo the newest frame and show the one before; return False where the history begins.
+        """Undo the newest frame and show the one before; return False at the beginning of the history.
 
-        Takes it out of the recording too. A policy sees the current picture as the first of its episode: earlier ones
-        are not stored.
+        The frame is removed from a current recording too. A policy then takes the shown picture for the first of its
+        episode: earlier ones are not stored.
         """
         found = self._history.back()
         if found is None:
@@ -156,9 +157,9 @@ class Player:
         self._tapped |= self._held
 
     def click(self, x: int, y: int) -> None:
-        """Click on that pixel in the next frame. Raises LabError where clicks are not possible.
+        """Click on the pixel (x, y) in the next frame, in a game that takes clicks.
 
-        While a policy plays, a person must take over first.
+        Raises LabError in other games, and while a policy plays: a person must take over first.
         """
         screen = self.game.screen
         if not screen.palette:
@@ -175,11 +176,14 @@ class Player:
             self._speaker.set(volume, channels)
 
     def show_saliency(self, on: bool) -> None:
-        """Start or stop reporting the policy's saliency, now and at each step. Raises LabError if it has none."""
+        """Start or stop sending the policy's saliency, now and at each step. Raises LabError if it has none."""
         self._thoughts.show_saliency(self.agent, on, self._step + 1)
 
     def show_memory(self, on: bool) -> str:
-        """Start or stop reporting the console's memory; return its ROM's SHA-256. Raises LabError."""
+        """Start or stop writing the console's memory to a file for the parent; return the ROM's SHA-256.
+
+        Raises LabError for a game that is not a Game Boy's.
+        """
         if self._memory is not None:
             self._memory.close()
             self._memory = None
@@ -189,7 +193,7 @@ class Player:
         return self.game.rom_sha256
 
     def refresh_memory(self) -> None:
-        """Report the current memory while the game is paused."""
+        """Write the current memory once more, for use while the game is paused; nothing if it is not shown."""
         if self._memory is not None:
             self._memory.show(self._frame)
 
@@ -216,21 +220,24 @@ class Player:
         self._begin_episode()
 
     def load(self, checkpoint: str) -> None:
-        """Let another policy play from now on. Raises LabError; the old one then stays."""
+        """Replace the policy by that of `checkpoint`. Raises LabError; the old policy then stays."""
         self.agent = self._open_agent(checkpoint)
         self.agent.begin(self.game.observation())
         self.pacer.restart()
 
     def save_state(self, path: Path, begins_way: bool = False) -> None:
-        """Write the current state; with `begins_way` a later `save_way` begins here."""
+        """Write the game's current state to `path`.
+
+        With `begins_way` it is also the first state of the demonstration that `save_way` writes later.
+        """
         self.game.save_state(path)
         if begins_way:
             self._left = self._history.number, self.game.snapshot()
 
     def seen_later(self) -> np.ndarray | None:
-        """Return u8[3, 72, 80], the pictures after a third, two thirds and a whole second without input.
+        """Return the observations u8[3, 72, 80] after a third, two thirds and a whole second without input.
 
-        The game's state stays unchanged. None if it is not a console.
+        The game continues unchanged afterwards. None if the game is not a console's.
         """
         here = self.game.snapshot()
         if not isinstance(here, Snapshot):
@@ -246,9 +253,9 @@ class Player:
         return np.stack(seen)
 
     def save_way(self, path: Path) -> int:
-        """Write the inputs since `save_state` as a demonstration; return its frames.
+        """Write the state saved with `begins_way` and the inputs since then as a demonstration; return its frames.
 
-        Writes nothing and returns 0 if a state was loaded since, or the game is not a console.
+        Writes nothing and returns 0 if a state was loaded since, or if the game is not a console's.
         """
         if self._left is None or not isinstance(self._left[1], Snapshot):
             return 0
@@ -270,10 +277,10 @@ class Player:
         self._begin_here()
 
     def play_on(self, folder: Path, frame: int, branch: bool = False) -> None:
-        """Load the recording's state after `frame`, with the frames before as history.
+        """Load the state that a recording has after `frame`, with the frames before it as history.
 
-        With `branch` they are recorded, as is what follows: a recording with the same beginning. Raises LabError for a
-        recording of another game, or a frame that is not there.
+        With `branch` a new recording begins with the same frames and continues with what is played next. Raises
+        LabError for a recording of another game, or a frame outside it.
         """
         recording = read_recording(folder)
         refuse_pictures_only(folder, recording)
@@ -303,7 +310,7 @@ class Player:
         self._tapped = 0
 
     def _join(self, steps: list[RecordedStep], begun: int) -> None:
-        """Continue the step count of a recording whose first frame here is `begun`."""
+        """Take over the step count of a recording whose first frame here is `begun`."""
         first = next((step for step in steps if step.first_frame >= begun), None)
         if first is not None and first.first_frame == begun:
             in_it = first.last_frame - first.first_frame + 1
@@ -311,7 +318,7 @@ class Player:
             self._step = first.step - 1
 
     def _repeat(self, mask: int) -> None:
-        """Run one frame with its recorded buttons."""
+        """Run one frame with the recorded joypad mask `mask`."""
         self.press(mask)
         self._tapped = 0  # the recorded mask contains all buttons of the frame
         human, self.human = self.human, True
@@ -327,9 +334,9 @@ class Player:
         self._begin_here(known)
 
     def record(self, on: bool, until: str = "stopped") -> str:
-        """Begin or end a recording; return its folder, or that of the last one.
+        """Begin or end a recording; return its folder, or that of the last recording.
 
-        `until` is when it ends by itself, see commands.Record.
+        `until` says when the recording ends by itself, see commands.Record.
         """
         self.recorder.until_episode = until == "episode"
         if on and self.recorder.writer is None:
@@ -348,7 +355,7 @@ class Player:
             self._speaker.lose()
 
     def _buttons(self) -> int:
-        """Return this frame's joypad mask."""
+        """Return the joypad mask for this frame, of the person or of the policy's action."""
         if self.human:
             held, self._tapped = self._held | self._tapped, 0
             clicked, self._clicked, self._value = self._clicked, 0, None
@@ -358,7 +365,7 @@ class Player:
         return ALL_MASKS[self._action] if pressed else 0
 
     def _end_step(self) -> bool:
-        """Judge the step just played; return True when it ended an agent's episode."""
+        """Judge the step that just ended; return True if it ended an episode that the policy plays."""
         self._phase = 0
         self._step += 1
         observation = self.game.observation()
@@ -411,7 +418,7 @@ class Player:
         )
 
     def _publish(self, buttons: int) -> None:
-        """Show the game's picture."""
+        """Publish the game's picture with its frame information in frames.bin."""
         recording = frames.FLAG_RECORDING if self.recorder.writer is not None else 0
         info = frames.FrameInfo(
             env_steps=self._step,
@@ -438,9 +445,9 @@ class Player:
         self._begin_here()
 
     def _begin_here(self, known: Known | None = None) -> None:
-        """Restart agent, judge and history after the game's state was loaded.
+        """Restart agent, judge and history from the game's state, which was just loaded.
 
-        `known` is the player's state from when the game was here before.
+        `known` is this object's state from an earlier time at the same game state.
         """
         self._lose_sound()
         observation = self.game.observation()
@@ -501,6 +508,6 @@ class Player:
 
 
 def check_actions(checkpoint: str, agent: StackedAgent) -> None:
-    """Raise LabError for a policy with other buttons than a Game Boy's."""
+    """Raise LabError if the agent of `checkpoint` has other buttons than a Game Boy's."""
     if agent.meta.num_actions not in map(len, CODECS.values()):
         raise LabError(f"{checkpoint}: made for {agent.meta.num_actions} actions")

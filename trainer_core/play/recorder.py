@@ -1,4 +1,4 @@
-"""A player's recordings: one at a time, ended automatically when full or on request."""
+"""Recorder of a player: one recording at a time, which ends when full or on request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainer_core.wire import records
 
 
 class Recorder:
-    """Recorder of `game`, into folders below `directory`; writes nothing while not recording.
+    """Recorder of `game` that writes folders below `directory`; it does nothing while not recording.
 
     When the disk is full, the recording up to then is kept and `tell` reports it: the game continues without recording.
     """
@@ -56,7 +56,7 @@ class Recorder:
             self._write(self.writer.jump, self._game)
 
     def take_back(self, was_frame: bool) -> None:
-        """Remove the newest frame, or the loaded state in its place."""
+        """Remove the newest frame from the recording, or the note of a loaded state if `was_frame` is false."""
         if self.writer is not None:
             self._write(self.writer.take_back, self._game, was_frame)
 

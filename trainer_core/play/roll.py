@@ -1,7 +1,7 @@
-"""Editable recording: its buttons can be changed, replayed from saved states, and saved as a branch.
+"""Roll: an editable recording, whose buttons can be changed, replayed and saved as a new recording (a "branch").
 
-States are saved every KEY_EVERY frames ("greenzone" in TAStudio); a frame is reached by restoring the state before and
-playing the inputs. A change invalidates everything after it, which is played again from the last state before. The
+A state is saved every KEY_EVERY frames ("greenzone" in TAStudio); a frame is reached by restoring the state before and
+playing the inputs. After a change all later frames must be played again from the last saved state before it. The
 recording itself is never written to.
 """
 
@@ -34,10 +34,16 @@ MAX_KEY_BYTES = 256 << 20
 
 
 class Roll:
-    """Editable recording; state n of `game` precedes frame n, `known` frames are played with the current buttons."""
+    """Editable recording.
+
+    State n of `game` is before frame n; the first `known` frames have been played with the current buttons.
+    """
 
     def __init__(self, folder: Path, game: Game, scratch: Path) -> None:
-        """Load the recording; `scratch` is a file for the pictures. Raises LabError for another game's recording."""
+        """Load the recording in `folder`; `scratch` is a file for the pictures of played frames.
+
+        Raises LabError for another game's recording.
+        """
         self.game, recording = game, read_recording(folder)
         refuse_pictures_only(folder, recording)
         if recording.rom_sha256 != game.rom_sha256:
@@ -66,14 +72,14 @@ class Roll:
         self._pictures = scratch.open("w+b")
 
     def _read(self, folder: Path, recording: Recording) -> None:
-        """Load the recording with which the roll is compared."""
+        """Load the recording with which the edited buttons and pictures are compared."""
         self.folder, self.recording = folder, recording
         self.steps = read_steps(folder, recording)
         self._recorded = read_buttons(folder, recording)
         self._shown = np.memmap(folder / PICTURES, np.uint8, "r", shape=(recording.frames, PICTURE_BYTES))
 
     def rebase(self, branch: Path) -> None:
-        """Compare with the branch just written of this roll; played frames stay valid."""
+        """Compare with the recording `branch`, just written from this roll, from now on; played frames stay valid."""
         self._read(branch, read_recording(branch))
 
     def __len__(self) -> int:
@@ -116,7 +122,7 @@ class Roll:
             self._restore(0)
 
     def go_to(self, frame: int) -> None:
-        """Bring the game to frame `frame`, played with the current buttons. Raises LabError."""
+        """Bring the game to the state after frame `frame`, with the current buttons. Raises LabError."""
         if not 0 <= frame < len(self):
             raise LabError(f"frame {frame}: there are 0 to {len(self) - 1}")
         nearest = self._nearest(frame)
@@ -126,7 +132,7 @@ class Roll:
             self._run()
 
     def advance(self, frames: int) -> None:
-        """Play up to `frames` unplayed frames; save states and pictures."""
+        """Play up to `frames` of the frames not played since the last change; save states and pictures."""
         end = min(len(self), self.known + frames)
         if self.known < end and self._at != self.known:
             self._restore(self._nearest(self.known))
@@ -157,7 +163,7 @@ class Roll:
         self.known = number + 1
 
     def _run(self) -> None:
-        """Run one frame; save states on the way, so that later visits are short."""
+        """Run the game's next frame, after loading or saving a state there if due."""
         if self._at in self.jumps:
             self.game.restore(self.jumps[self._at])
         elif self._at % self.key_every == 0 and self._at not in self._keys:

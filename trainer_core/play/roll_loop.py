@@ -37,7 +37,7 @@ class RollLoop:
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
     def run(self) -> None:
-        """Run until told to stop."""
+        """Show, edit and play frames until a command or the end of the inbox stops it."""
         roll = self.roll
         while self._take_command():
             if roll.known < len(roll):

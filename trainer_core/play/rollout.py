@@ -28,7 +28,7 @@ DEFAULT_MAX_STEPS = 1000
 
 
 class Rollout:
-    """Collector of steps and of the GIF's pictures."""
+    """Collector of the steps of one episode and of the GIF's pictures."""
 
     def __init__(self, game: Game, agent: Chooser, every: int) -> None:
         self.game, self.agent = game, agent
@@ -37,7 +37,7 @@ class Rollout:
         self.rows: list[dict[str, Any]] = []
 
     def play(self, start: int, max_steps: int) -> None:
-        """Play from start state `start` to success, horizon or `max_steps`."""
+        """Play an episode from start state `start` to success, the horizon or `max_steps` steps."""
         game, judge = self.game, self.game.judge
         assert judge is not None
         game.restart(start)
@@ -76,7 +76,10 @@ class Rollout:
 
 @contextlib.contextmanager
 def _agent_of(checkpoint: Path, runner: str, settings: Settings) -> Iterator[Chooser]:
-    """Yield our own policy in this process, another library's in its interpreter. Raises LabError."""
+    """Yield the checkpoint's player: our own policy in this process, another library's in its own interpreter.
+
+    Raises LabError.
+    """
     if runner == NATIVE_ID:
         yield Agent(checkpoint, mode=settings.mode, seed=settings.seed)
         return

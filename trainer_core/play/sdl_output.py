@@ -18,7 +18,7 @@ from trainer_core.wire.environment import desktop, tell_libraries_unless_told
 
 RATE = 48_000
 FRAME_BYTES = 4
-"""Bytes of two channels of 16 bits."""
+"""Bytes of one audio frame: two channels of 16 bits."""
 PIECE = 2048
 """Frames that the card takes at once, 43 ms: with 512 a busy computer was sometimes too late."""
 
@@ -27,7 +27,7 @@ Said = Callable[[str, str], None]
 
 
 def why_no_device() -> str:
-    """Return why no sound card can be found; "" when there may be one.
+    """Return the reason why no sound card can be found; "" when there may be one.
 
     Checked before opening, because ALSA prints errors about missing devices.
     """
@@ -40,7 +40,7 @@ def why_no_device() -> str:
 
 
 class SdlOutput:
-    """Output that plays as soon as the device is open; earlier sound is dropped."""
+    """Sound output that plays once the device is open; what came before is dropped."""
 
     rate = RATE
 

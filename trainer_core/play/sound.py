@@ -1,7 +1,7 @@
 """Sound of the player's game through the sound card; silent without one.
 
-A shadow console follows the game (emulator/sound/register_slices.py), so the game itself is not touched. Its state is
-copied from the game whenever the game's state was loaded, and only while sound is on.
+A second console follows the game and makes the sound (emulator/sound/register_slices.py), so the game itself is not
+touched. Its state is copied from the game after every load of a state, and only while sound is on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainer_core.envs.single_game import Game
 
 FASTEST = 4.0
-"""Fastest speed with sound: beyond it the pitch would be a whistle."""
+"""Greatest speed at which sound is played: at higher ones the pitch would be a whistle."""
 TARGET_S = 0.08
 """Seconds of sound to keep queued: enough that a late frame is not heard, little enough that presses are heard soon."""
 LONGEST_TARGET_S = 0.2
@@ -30,7 +30,7 @@ REFILL = 1.5
 MOST_S = 0.4
 """Queued seconds beyond which no sound is added."""
 BEND = 0.005
-"""Greatest change of pitch for keeping the target, since the card's clock is not the player's."""
+"""Greatest relative change of pitch, to keep the target: the card's clock differs from the player's."""
 
 
 class Output(Protocol):
@@ -58,11 +58,11 @@ class GameSound:
         self._is_lost = True
 
     def lose(self) -> None:
-        """Note that the game's state was loaded, or frames were skipped."""
+        """Note that the next frame does not follow the last: a state was loaded, or frames were skipped."""
         self._is_lost = True
 
     def frame(self, game: Game, buttons: int, stretch: float = 1.0) -> np.ndarray:
-        """Return float32[n, 2] of the frame that `game` is about to run with the mask `buttons`."""
+        """Return the sound float32[n, 2] of the frame that `game` will run next with the joypad mask `buttons`."""
         if self._is_lost:
             self._is_lost = False
             self._console.restore(game.snapshot())
@@ -85,7 +85,7 @@ class Speaker:
         """True if the previous frame was played."""
 
     def set(self, volume: float, channels: int) -> None:
-        """Set `volume`, 0 to 1, 0 is off, and `channels`, a bit per audible channel."""
+        """Set the volume, 0 (off) to 1, and the audible channels, one bit each."""
         self._volume = volume
         if volume > 0 and self._sound is None:
             self._output = self._open_output()
@@ -99,9 +99,10 @@ class Speaker:
             self._sound.lose()
 
     def frame(self, game: Game, buttons: int, speed: float, kept: float) -> None:
-        """Play the next frame's sound; the game runs at `speed` (0: as fast as possible), in fact at `kept`.
+        """Play the sound of the next frame.
 
-        A slower game sounds lower; at its own pitch the sound would stop between frames.
+        `speed` is the wanted speed (0: as fast as possible), `kept` the actual one. A slower game sounds lower; at its
+        own pitch the sound would stop between frames.
         """
         sound, output = self._sound, self._output
         if sound is None or output is None:
@@ -119,10 +120,10 @@ class Speaker:
         output.play(pcm(sound.frame(game, buttons, (1 + bend) / kept), self._volume))
 
     def _silence(self, target: float, frame_s: float) -> float:
-        """Return the seconds of silence before sound begins, or resumes after a late frame.
+        """Return the seconds of silence before the sound begins, or resumes after a late frame.
 
-        The player catches up after a late frame, and the time gained stays queued: as much as that frame was late. So a
-        gap is extended only by what the next frame needs; filling the whole reserve at once would be heard as a stall.
+        After a late frame the player catches up, so sound as long as the delay stays queued. A gap is therefore
+        extended only by what the next frame needs; filling the whole reserve at once would be heard as a stall.
         """
         if not self._is_flowing:
             return target

@@ -20,7 +20,7 @@ Tell = Callable[..., None]
 
 
 class Thoughts:
-    """Reports of the beginning step, at most one set in EVENT_INTERVAL_S."""
+    """Sender of a policy's probabilities, value and beliefs, at most once per EVENT_INTERVAL_S."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -29,7 +29,7 @@ class Thoughts:
         self._work: threading.Thread | None = None
 
     def speak(self, agent: StackedAgent, episode: int, step: int, action: int) -> None:
-        """Report `agent`'s state as it begins `step` (from 1) of `episode` with `action`."""
+        """Send `agent`'s probabilities, value and beliefs as it begins `step` (from 1) of `episode` with `action`."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -46,7 +46,7 @@ class Thoughts:
             self._tell(records.BeliefsEvent, episode=episode, step=step - 1, **mind)
 
     def show_saliency(self, agent: StackedAgent | None, on: bool, step: int) -> None:
-        """Start or stop reporting saliency. Raises LabError for an agent without it."""
+        """Start or stop sending the saliency of `agent`. Raises LabError for an agent without it."""
         if on:
             found = agent.saliency() if agent is not None else None
             if found is None:
@@ -55,7 +55,7 @@ class Thoughts:
         self._is_saliency_wanted = on
 
     def _find(self, found: Callable[[], np.ndarray], step: int) -> None:
-        """Compute in a thread, so that the game continues; skip while a computation is running."""
+        """Compute the saliency of `step` in a thread and send it; do nothing while an earlier one is being computed."""
         if self._work is not None and self._work.is_alive():
             return
 

@@ -21,13 +21,14 @@ from trainer_core.wire.shades import GREY_LEVELS
 SECONDS = 12
 FRAMES_A_SECOND = 60
 LOGOS_S = 2
-"""Seconds of blank screens and makers' names at the start."""
+"""Seconds at the start that are skipped: blank screens and makers' names."""
 
 
 def title_picture(rom: Path) -> np.ndarray:
-    """Return the shades u8[144, 160] of the most detailed picture, one per second, without input; ties go to the later.
+    """Return the most detailed screen of a game's first seconds, shades u8[144, 160].
 
-    Raises EmulatorError for an invalid ROM.
+    The game runs without input; one screen per second is compared, and the later of two equal ones is taken. Raises
+    EmulatorError for an invalid ROM.
     """
     emulator = Emulator(Cartridge.from_file(rom), 1, "cpu")
     nothing = np.zeros(1, np.uint8)
@@ -48,7 +49,7 @@ def detail(picture: np.ndarray) -> int:
 
 
 def main(argv: list[str]) -> dict[str, Any]:
-    """Write each picture in greys; report games that cannot be run instead of raising."""
+    """Write the title picture of each ROM as a grey PNG; return the games that cannot be run, with reasons."""
     pairs = list(zip(argv[::2], argv[1::2], strict=True))
     failed: dict[str, str] = {}
     for number, (rom, out) in enumerate(pairs, 1):

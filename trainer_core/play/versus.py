@@ -28,10 +28,10 @@ END_PAUSE_S = 1.0
 
 
 class Side:
-    """One policy at one console."""
+    """One side of a match: a policy with its own console."""
 
     def __init__(self, directory: Path, home: HomePaths, task: str, agent: StackedAgent) -> None:
-        """Open the game; raises LabError for a game without a goal: nobody could win."""
+        """Open the game of `task`. Raises LabError for a game without a goal, in which nobody could win."""
         self.game, self.agent = open_game(task, home, directory), agent
         judge = self.game.judge
         if judge is None:
@@ -52,7 +52,7 @@ class Side:
         return self.success or self.trunc
 
     def frame(self, phase: int) -> None:
-        """Run frame `phase` of a step; the last one is judged."""
+        """Run frame `phase` of a step; after the last frame judge the step."""
         if self.is_over:
             return
         if phase == 0:
@@ -80,7 +80,7 @@ class Side:
 
 
 class Versus:
-    """Two sides driven by a VersusLoop. Their pictures are the envs of one frames.bin."""
+    """Match of two policies, played by a VersusLoop; its screens are the two environments of one frames.bin."""
 
     human = False
 
@@ -116,7 +116,7 @@ class Versus:
         return self.game.frames_per_step - self._phase
 
     def one_frame(self) -> None:
-        """Run a frame of both, show it, and end step or episode if due."""
+        """Run and show one frame of both sides; end the step or the episode if due."""
         for side in self.sides:
             side.frame(self._phase)
         self._frame += 1
@@ -158,7 +158,7 @@ class Versus:
         self._tell_standing(is_due=True)
 
     def _score(self) -> None:
-        """Count a win for the side that alone reached the goal, or in fewer steps."""
+        """Count a win for the side that alone reached the goal, or in fewer steps than the other."""
         left, right = ((not side.success, side.steps) for side in self.sides)
         if left == right or not any(side.success for side in self.sides):
             self.draws += 1

@@ -16,7 +16,7 @@ TASK = RunConfig().task
 
 
 def rehearse(home: HomePaths, *, with_policy: bool = True) -> None:
-    """Run a frame of the first task, and one forward pass of an untrained policy. Raises LabError."""
+    """Run a frame of the first shipped task, and with `with_policy` a forward pass of a policy. Raises LabError."""
     game = open_game(TASK, home)
     game.restart(0)
     game.frame(0)
@@ -25,7 +25,7 @@ def rehearse(home: HomePaths, *, with_policy: bool = True) -> None:
 
 
 def _think(observation: np.ndarray) -> None:
-    """Run one forward pass on a picture u8[72, 80]."""
+    """Run one forward pass of an untrained policy on a picture u8[72, 80]."""
     import torch
 
     from trainer_core.host import checkpoint  # noqa: F401  what opens the weights

@@ -30,7 +30,7 @@ UNKNOWN = RunnerCapabilities()
 
 @dataclass(frozen=True)
 class Installation:
-    """Installation of a runner's missing library, on the user's request only."""
+    """Installation of a runner's missing library, started only at the user's request."""
 
     argv: tuple[str, ...]
     """Command of an installer for `service.run_job`, which prints progress as JSON lines."""
@@ -44,7 +44,7 @@ class Installation:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentRunner(ABC):
-    """One trainer: fields describe it, methods say what to run and how to read it."""
+    """Description of one trainer: its fields are data, its methods give command lines and read results."""
 
     id: str
     title: str
@@ -56,24 +56,24 @@ class AgentRunner(ABC):
     """Frozen dataclass of its options, which may also declare neutral fields of RunSpec."""
     interpreter: str = sys.executable
     modules: tuple[str, ...] = ()
-    """Python modules that its interpreter must find."""
+    """Python modules that the runner's interpreter must be able to import."""
     install: str = ""
     """Command line that installs them."""
     own_tasks: bool = False
-    """True if its tasks are its own and need no folder of ours."""
+    """True if the runner has its own tasks and needs no task folder of ours."""
     screens_only: bool = False
-    """True if its networks take only a Game Boy's pictures, none of another size."""
+    """True if its networks accept only a Game Boy's pictures (72 by 80) and no other size."""
     waits: bool = False
     """True if its process may be started ahead of its run: see service.preload."""
     writes_log: bool = False
-    """True if its process appends to train_log.jsonl; else the service writes what `parse` returns."""
+    """True if its process appends to train_log.jsonl itself; else the service writes the events from `parse`."""
 
     def at(self, home: HomePaths) -> AgentRunner:
         """Return this runner for `home`, which may contain its environment."""
         return self
 
     def installation(self, home: HomePaths) -> Installation | None:
-        """Return the installation that would make it ready in `home`; None if impossible or complete.
+        """Return the installation of the missing library in `home`; None if it is impossible or not needed.
 
         Looks at files only: an app calls it at every repaint.
         """
@@ -101,17 +101,18 @@ class AgentRunner(ABC):
         return config
 
     def complete(self, spec: RunSpec) -> RunSpec:
-        """Return `spec` with every option, defaults included: its process may not know `config_type`."""
+        """Return `spec` with all options, defaults included, since the trainer's process may not know `config_type`."""
         return spec.with_options(self.configure(spec))
 
     def algorithm(self, spec: RunSpec) -> str:
-        """Return the one of `algorithms` that `spec` selects. Raises ConfigError."""
+        """Return the algorithm of `algorithms` that `spec` selects. Raises ConfigError."""
         return getattr(self.configure(spec), "algo", self.algorithms[0])
 
     def readiness(self) -> list[str]:
-        """Return the command that prints `Found` as one JSON object, in this runner's own interpreter.
+        """Return the command that reports, in this runner's own interpreter, what is installed there.
 
-        It should answer within three seconds on an idle computer; preflight waits longer.
+        It prints `Found` as one JSON object. It should answer within three seconds on an idle computer; preflight waits
+        longer.
         """
         return [self.interpreter, "-c", PROBE, *self.modules]
 
@@ -129,16 +130,16 @@ class AgentRunner(ABC):
         return check_guest_task(spec.task, home)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
-        """Return checks that only this runner can make: memory, a data set, a service."""
+        """Return further checks of this runner's own: memory, a data set, a service."""
         return ()
 
     # -- a run ------------------------------------------------------------------------------
 
     @abstractmethod
     def command(self, run_dir: Path) -> list[str]:
-        """Return the exact argv that trains in `run_dir`, whose config.json holds the RunSpec.
+        """Return the argv of the process that trains in `run_dir`, whose config.json holds the RunSpec.
 
-        Resumed runs use the same: the process finds its checkpoints itself.
+        A resume uses the same argv: the process finds its checkpoints itself.
         """
 
     def folder(self, run_dir: Path) -> Path:
@@ -146,9 +147,9 @@ class AgentRunner(ABC):
         return run_dir
 
     def parse(self, line: bytes) -> records.Event | None:
-        """Return the event in one line of its event stream, or None. Raises ProtocolError.
+        """Decode one line of the process's standard output; return the event, or None for a line to ignore.
 
-        Envelope fields (run_id, seq) may be anything when the service writes the log.
+        Raises ProtocolError. The fields run_id and seq may be anything when the service writes the log.
         """
         return records.decode(line)
 

@@ -52,13 +52,13 @@ OURS = {
 }
 """Module and attribute of each of our runners, in display order."""
 MOST_WORDS = 160
-"""Maximum length of a broken plug-in's error."""
+"""Maximum length of the error text of a plug-in that cannot be loaded."""
 
 
 def registered_runners() -> tuple[AgentRunner, ...]:
-    """Return our runners, then those of plug-ins by name, without broken ones.
+    """Return our runners, then those of plug-ins by name, without the ones that cannot be loaded.
 
-    They belong to no home yet: `at` returns a runner for one home.
+    The runners do not refer to a home yet: `AgentRunner.at` returns a runner for one home.
     """
     return (*map(_ours, OURS), *_plug_ins()[0].values())
 
@@ -82,7 +82,7 @@ def find_runner(runner_id: str, runners: Iterable[AgentRunner] | None = None) ->
 
 
 def runner_of_checkpoint(folder: Path, runners: Iterable[AgentRunner] | None = None) -> AgentRunner:
-    """Return the runner that made a checkpoint, by its manifest, else by its run, else ours."""
+    """Return the runner that made a checkpoint: named in its manifest, else that of its run, else ours."""
     try:
         return find_runner(read_meta(folder).runner, runners)
     except CheckpointError:

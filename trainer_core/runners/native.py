@@ -20,7 +20,7 @@ from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
 
 class NativeRunner(AgentRunner):
-    """Runner of wire.algorithms, with RunConfig's options."""
+    """Runner of our own algorithms (wire.algorithms), with RunConfig's options."""
 
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
         """Check one task, or several that one policy learns side by side."""

@@ -14,17 +14,17 @@ from trainer_core.wire.addresses import without_secrets
 from trainer_core.wire.errors import LabError
 
 MOST_BYTES = 2 << 20
-"""Maximum bytes of each file, from its end."""
+"""Maximum bytes of each file in the report; only the end of a longer file is taken."""
 TEXTS = ("config.json", "train_log.jsonl", "worker.log")
 PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "PySide6-Essentials", "msgspec")
 
 
 def write_report(home: HomePaths, run_id: str, path: Path, app_log: list[str]) -> list[str]:
-    """Write a zip at `path` and return the names in it. Raises LabError.
+    """Write a bug report as a zip file at `path`; return the names of the files in it. Raises LabError.
 
-    With a run: its configuration, the end of its log, the end of the worker's output, its failures' receipts without
-    pictures. Always: versions, the platform, the app's own log. The home's path is written as `HOME`, the user's as
-    `~`; passwords in addresses and the keys of this environment are left out.
+    For `run_id`, if not empty: the run's configuration, the end of its log, the end of the worker's output, its
+    failures' receipts without pictures. Always: versions, the platform, the app's own log. The home's path is written
+    as `HOME`, the user's as `~`; passwords in addresses and the keys of this environment are left out.
     """
     files = {"versions.json": json.dumps(_versions(), indent=1), "app.log": "\n".join(app_log)}
     if run_id:

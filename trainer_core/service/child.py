@@ -1,4 +1,4 @@
-"""One child process that follows the protocol: its own session, events in, commands out.
+"""Child process that follows the protocol: a session of its own, events in, commands out.
 
 An asyncio protocol object rather than streams: `process.wait()` would return only once every pipe is closed, and a
 grandchild that inherited one could keep it open for ever.
@@ -64,7 +64,7 @@ BAD_LINES_A_SECOND = 50
 
 
 class BadLineBudget:
-    """Reporter of bad lines; of a flood, the first in each second and the number of the others."""
+    """Reporter of unreadable lines: reports the first one in each second, and the number of the others."""
 
     def __init__(self, report: Callable[[BadLine], None]) -> None:
         self._report = report
@@ -212,12 +212,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
     # -- inside -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin to deliver events. A short-lived child may have ended before its starter has stored it."""
+        """Start delivering events, after the starter has stored this object: a child may end early."""
         self._held = False
         self._drain()
 
     def _drain(self) -> None:
-        """Parse for a few milliseconds, then yield to the event loop (60 Hz pictures share it)."""
+        """Parse received lines for a few milliseconds, then yield to the event loop, which also paints pictures."""
         deadline = time.perf_counter() + PARSE_BUDGET_S
         while time.perf_counter() < deadline and (item := self._parser.next(deadline)) is not None:
             self._deliver(item)
@@ -274,10 +274,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
 
 async def start_whole(start: Coroutine[Any, Any, T], end: Callable[[T], object]) -> T:
-    """Await a start of asyncio's to its end, even when cancelled.
+    """Await the asyncio operation `start`, which starts a process, to its end, even when cancelled; return its result.
 
-    A start broken off half-way would leave a process without an owner, or never return. A caller that is cancelled
-    meanwhile waits for the start, then `end` removes what was started.
+    A start broken off half-way would leave a process without an owner, or never return. When cancelled, waits for the
+    start, calls `end` with its result to remove the process, and raises CancelledError.
     """
     task = asyncio.ensure_future(start)
     try:
@@ -312,9 +312,9 @@ async def start_child(
 ) -> ChildProcess:
     """Start a process in a session of its own. Raises LabError when it cannot be started.
 
-    `env` has variables that it gets besides ours. No event and no end is delivered before the caller's next await, so
-    the caller can store the child first. Call it on the loop's own thread: a parent-death signal follows the thread
-    that forked.
+    `env` has variables added to this process's environment. No callback is called before the caller's next await, so
+    the caller can store the child first. Call it on the event loop's own thread: a parent-death signal follows the
+    thread that forked.
     """
     require_own_environment(argv[0])
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Starting the detached host of a home, and its lock: a home has one at most.
+"""Start of a home's detached host, and the lock by which a home has at most one.
 
 The process is `python -m trainer_core.service.detached_host HOME`; it writes to `training/keeper.log`.
 """
@@ -26,7 +26,7 @@ PATIENCE_S = 2.0
 
 
 def start_detached_host(home: HomePaths) -> int:
-    """Start a detached host and return its process number; it ends at once if another one runs.
+    """Start a detached host and return its process id; it ends at once if another one runs.
 
     Call it after a run was put into the queue. Raises LabError when it cannot be started.
     """
@@ -56,7 +56,10 @@ class DetachedLock:
         self._descriptor = -1
 
     def take(self, patience_s: float = PATIENCE_S) -> bool:
-        """Return whether this process is now the detached host. Raises DiskError."""
+        """Take the lock if it is free within `patience_s` seconds; return whether this process holds it.
+
+        Raises DiskError.
+        """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -75,7 +78,7 @@ class DetachedLock:
             time.sleep(0.05)
 
     def holder(self) -> str:
-        """Return the process number of the last holder."""
+        """Return the process id of the last holder, as written in the lock file."""
         try:
             return visible(read_regular(self._path).decode("ascii").strip()[:20])
         except (OSError, ValueError):

@@ -1,7 +1,7 @@
 """Detached host, `python -m trainer_core.service.detached_host HOME`: runs training while no window is open.
 
-It works the home's queue until nothing is left that it could start, then ends. SIGTERM stops its runs, after a
-checkpoint; waiting runs keep waiting.
+It starts the runs in the home's queue until none is left that it could start, then ends. SIGTERM stops its runs, after
+a checkpoint; waiting runs stay in the queue.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ async def keep(
     say: Callable[[str], None],
     runners: tuple[AgentRunner, ...] | None = None,
 ) -> None:
-    """Work the queue until it has nothing to start and nothing runs here, or `stop` is set.
+    """Run the queue's training until nothing can be started and nothing runs here, or until `stop` is set.
 
-    The lock is released while the queue is locked: a run that is added later finds no detached host, and its owner
-    starts the next one.
+    The lock is released while the queue is locked: whoever adds a run later finds no detached host and starts one.
     """
     runners = registered_runners() if runners is None else runners
     known = {runner.id for runner in runners}
@@ -63,7 +62,10 @@ async def keep(
 
 
 def _leave(home: HomePaths, lock: DetachedLock, known: set[str]) -> bool:
-    """Release the lock unless an unheld run waits that a `known` runner trains; return whether it was released."""
+    """Release the lock unless a run waits that one of the `known` runners can train; return whether it was released.
+
+    Held entries of the queue do not count.
+    """
     try:
         with RunQueue(home).locked(0.0) as entries:
             if any(not e.held and queue_steps.is_for(home, e, known.__contains__) for e in entries):

@@ -11,19 +11,19 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import ProtocolError
 
 CLOCK_LINES = 64
-"""Ignored lines between two checks of the clock."""
+"""Number of ignored lines between two looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """Line that is not a record, shortened for people."""
+    """Line that cannot be read as a record, shortened for display."""
 
     reason: str
     text: str
 
 
 class LineParser:
-    """Parser that collects chunks and returns one parsed line at a time.
+    """Parser that collects bytes and returns one parsed line at a time.
 
     A line longer than the protocol allows is dropped as it arrives and reported once, so that a faulty child costs no
     memory.
@@ -32,7 +32,7 @@ class LineParser:
     def __init__(
         self, limit: int = records.MAX_LINE_BYTES, decode: Callable[[bytes], records.Event | None] = records.decode
     ) -> None:
-        """Set up; `decode` is a runner's `parse`: None for a line to ignore."""
+        """Set up; `decode` is a runner's `parse`, which returns None for a line to ignore."""
         self._limit, self._decode = limit, decode
         self._buffer = bytearray()
         self._start = 0
@@ -46,7 +46,7 @@ class LineParser:
 
     @property
     def waits(self) -> bool:
-        """True while a complete line waits."""
+        """True while a complete line waits to be parsed."""
         return self._buffer.find(b"\n", self._start) >= 0
 
     def feed(self, chunk: bytes) -> None:
@@ -58,7 +58,7 @@ class LineParser:
     def next(self, deadline: float = math.inf) -> records.Event | BadLine | None:
         """Return the next record or bad line; None when no complete line waits.
 
-        Also None when time.perf_counter() passed `deadline` over lines to ignore.
+        Also returns None once time.perf_counter() passes `deadline` while lines are being ignored.
         """
         lines = 0
         while (end := self._buffer.find(b"\n", self._start)) >= 0:
@@ -83,7 +83,7 @@ class LineParser:
         return None
 
     def finish(self) -> BadLine | None:
-        """Report an incomplete last line at the stream's end."""
+        """Return the incomplete last line at the stream's end as a bad line, None if there is none."""
         rest = bytes(self._buffer[self._start :]).strip()
         self._buffer.clear()
         self._start = 0

@@ -1,4 +1,4 @@
-"""Events of the service's own runs: folded into their records, then passed to listeners."""
+"""Events of the service's own runs: they update the runs' records and are passed to listeners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainer_core.wire.run_record import END_STATES, RunRecord, RunState
 
 
 class EventReader:
-    """Reader of events; `kept` has the runs with a process, by id, and events of others are ignored."""
+    """Handler of events; `kept` has the hosted runs by id, and events of other runs are ignored."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class EventReader:
         missed: dict[str, int],
         tell: Callable[[Notice], None],
     ) -> None:
-        """Set up; `missed` counts, by run, the records that came from its log and not from its pipe."""
+        """Set up; `missed` counts, by run, the records that were missing from its pipe and were read from its log."""
         self._kept, self._note, self._missed, self._tell = kept, note, missed, tell
 
     def on_event(self, run_id: str, event: records.Event) -> None:

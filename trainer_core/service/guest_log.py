@@ -1,4 +1,4 @@
-"""train_log.jsonl of runners whose process does not write one."""
+"""Writer of train_log.jsonl for runners whose process does not write it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer_core.wire.run_record import RunRecord
 
 
 class GuestLog:
-    """Writer of the records from a runner's `parse`, after a first meta or resume record."""
+    """Writer of the events that a runner's `parse` returns, after a first meta or resume record."""
 
     def __init__(self, plan: LaunchPlan, record: RunRecord, writer: RunWriter) -> None:
         """Write the first record; raises DiskError."""
@@ -28,7 +28,10 @@ class GuestLog:
             )
 
     def keep(self, event: records.Event) -> records.Event:
-        """Log the event and return it as logged; pipe-only events are returned unchanged. Raises LabError."""
+        """Append a log record to the log and return it with its number; return any other event unchanged.
+
+        Raises LabError.
+        """
         if not isinstance(event, records.LogRecord):
             return event
         return self._writer.keep(event)  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""A run that a TrainerService hosts, and the meaning of its process's exit."""
+"""Run that a TrainerService hosts, and the meaning of its process's exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trainer_core.wire.spec import NATIVE_ID
 
 @dataclass(slots=True)
 class HostedRun:
-    """Order, life, device and process of a run."""
+    """Launch plan, index record and lock, device and process of a hosted run."""
 
     plan: LaunchPlan
     life: RunLife
@@ -31,9 +31,9 @@ class HostedRun:
     child: ChildProcess | None = None
     guest_log: GuestLog | None = None
     next_seq: int = -1
-    """Number of the log's next record according to the pipe; -1 before the first record."""
+    """Sequence number of the next log record, by what came through the pipe; -1 before the first record."""
     said_anything: bool = False
-    """True once a log record arrived in a supported version."""
+    """True once a log record in a supported version has arrived."""
     said_end: RunState | None = None
     """Last end state that the process announced."""
     error: str = ""
@@ -43,12 +43,12 @@ class HostedRun:
     stopping: asyncio.Task[None] | None = None
     hurry: asyncio.Event | None = None
     doing: str = ""
-    """Detail of the last state that the process announced."""
+    """Detail text of the last state that the process reported."""
     told_at: float = 0.0
-    """time.monotonic() of that announcement."""
+    """time.monotonic() of that report."""
 
     def missed(self, event: records.Event) -> list[records.Event]:
-        """Return the log's records that the pipe dropped before `event`, because nobody read it in time."""
+        """Return the log's records before `event` that the pipe lost because it was read too late."""
         if not self.plan.runner.writes_log:
             return []  # its records are numbered here
         first, self.next_seq = self.next_seq, event.seq + isinstance(event, records.LogRecord)
@@ -68,7 +68,7 @@ class HostedRun:
 
 
 def end_of(code: int, kept: HostedRun) -> tuple[RunState, str]:
-    """Return the end state and a one-line reason for a process that exited with `code`."""
+    """Return the end state, and a one-line reason, of a run whose process exited with `code`."""
     if kept.error:
         return RunState.FAILED, kept.error  # the process may have ended its own group, by signal
     if kept.stopping is not None:
@@ -86,9 +86,9 @@ def end_of(code: int, kept: HostedRun) -> tuple[RunState, str]:
 
 
 def _good_end_of(kept: HostedRun) -> tuple[RunState, str]:
-    """Return the end state after exit status 0, which needs a process that announced something.
+    """Return the end state and reason of a run whose process exited with status 0.
 
-    Our own process also announces its end; another runner's may just exit.
+    It counts as finished only if the process reported something; our own worker must also have reported its end.
     """
     if kept.said_end is not None:
         return kept.said_end, kept.stop_reason

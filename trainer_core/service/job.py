@@ -1,7 +1,7 @@
-"""One tool run to its end in a process of its own, with progress: a GIF, a hash, a plot.
+"""Tools that run to their end in a process of their own, with progress: a GIF, a hash, a plot.
 
-The tool prints its result as a JSON object on standard output, and on the way `{"progress": 0.4}`
-on a line of its own there or on standard error.
+The tool prints its result as a JSON object on standard output, and on the way `{"progress": 0.4}` on a line of its own
+there or on standard error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trainer_core.wire.process_guard import FAMILY, end_family, family
 
 MAX_LINE_BYTES = 1 << 20
 TAIL_BYTES = 1 << 16
-"""Bytes kept of standard error's end, for the cause of a failure."""
+"""Bytes kept from the end of standard error, to report a failure's cause."""
 
 
 class Job:
@@ -36,9 +36,9 @@ class Job:
         self.cancelled = False
 
     def ask_to_end(self) -> bool:
-        """Ask the tool to end by SIGTERM, without waiting; `cancel` kills it.
+        """Send SIGTERM to the tool without waiting; `cancel` kills it.
 
-        Returns False when there is no tool yet: its guard process has not started it.
+        Returns False when its guard process has not started the tool yet.
         """
         tools: list[psutil.Process] = []
         with contextlib.suppress(psutil.Error):
@@ -63,8 +63,8 @@ async def run_job(
 ) -> dict[str, Any]:
     """Run a tool and return its last JSON object.
 
-    `partial`: an object with `"ok": false` and no `error` is a result, not a failure. Raises LabError with its last
-    line of standard error when it fails, or `cancelled`.
+    `on_progress` receives shares from 0 to 1. With `partial`, an object with `"ok": false` and no `error` is a result,
+    not a failure. Raises LabError with the tool's last line of standard error when it fails, or `cancelled`.
     """
     owned = family()
     try:
@@ -115,7 +115,7 @@ async def run_job(
 
 
 async def _tail(stream: asyncio.StreamReader, on_progress: Callable[[float], None]) -> bytes:
-    """Return the end of a stream that may run for days, without its lines of progress."""
+    """Read a stream to its end; return its last bytes, without the lines of progress, which go to `on_progress`."""
     kept = rest = b""
     while chunk := await stream.read(1 << 16):
         *lines, rest = (rest[-TAIL_BYTES:] + chunk).split(b"\n")
@@ -128,7 +128,7 @@ async def _tail(stream: asyncio.StreamReader, on_progress: Callable[[float], Non
 
 
 def _share(line: bytes) -> float | None:
-    """Return the progress that a line tells, None for any other line."""
+    """Return the share in a line of progress, None for any other line."""
     share = (_object(line) or {}).get("progress") if line.startswith(b"{") else None
     return float(share) if isinstance(share, int | float) else None
 

@@ -20,7 +20,7 @@ class NextRun:
     def __init__(self, home: HomePaths, is_detached_host: bool) -> None:
         self._home, self._queue, self._is_detached_host = home, RunQueue(home), is_detached_host
         self.plans: dict[str, LaunchPlan] = {}
-        """Plans of waiting runs that were ordered here."""
+        """Launch plans of the waiting runs that this service put into the queue."""
 
     def position(self, run_id: str) -> int:
         """Return the run's place from 1; 0 when it does not wait."""
@@ -28,14 +28,14 @@ class NextRun:
         return ids.index(run_id) + 1 if run_id in ids else 0
 
     def others_wait(self, device: str) -> bool:
-        """Return whether a waiting run, which a new one may not overtake, wants the device."""
+        """Return whether a run in the queue wants `device`; a new run may not overtake it."""
         return any(
             not entry.held and any(same_device(device, wanted) for wanted in entry.devices)
             for entry in self._queue.entries()
         )
 
     def next(self, runners: Sequence[AgentRunner]) -> HostedRun | None:
-        """Return the run that may start now, claimed from the queue, or None.
+        """Take the run that may start now from the queue and return it, or None.
 
         A run that its runner refuses ends as failed, and the next one follows at the next call. Raises LabError.
         """

@@ -11,13 +11,13 @@ from trainer_core.wire.run_record import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class RunChanged:
-    """Change of a run's state, or of its activity within the state."""
+    """Change of a run's state, or of its process's activity within the state."""
 
     record: RunRecord
     detail: str = ""
     progress: float = -1.0
     force_at: float = 0.0
-    """time.monotonic() of the next, harder step of the stop ladder; 0 when none is planned."""
+    """time.monotonic() at which a stop takes its next, harder step (SIGTERM, SIGKILL); 0 when none is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class EventReceived:
 
 @dataclass(frozen=True, slots=True)
 class LogLines:
-    """Lines of the process's standard error."""
+    """New lines of a run's process on standard error."""
 
     run_id: str
     lines: tuple[str, ...]

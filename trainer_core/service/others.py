@@ -1,7 +1,7 @@
-"""Runs hosted by other processes of the home: read from the index and their logs, commanded through files.
+"""Runs that other processes of the home host: read from the index and their logs, commanded through files.
 
-An app, `dmglab train` and the detached host each host their own runs; each follows the runs of the others from the
-files, so that a run shows the same state everywhere.
+An app, `dmglab train` and the detached host each host their own runs and follow the others' runs from the files, so
+that a run shows the same state everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAILED = commands.Unpause | commands.SaveCheckpoint | commands.Watch
 
 
 class RunHost(Protocol):
-    """Methods of a TrainerService that `obey` uses."""
+    """Methods of a TrainerService that `obey` calls."""
 
     async def stop(self, run_id: str) -> None: ...
     async def pause(self, run_id: str) -> None: ...
@@ -42,7 +42,10 @@ class RunHost(Protocol):
 
 
 async def obey(host: RunHost, run_id: str, box: Mailbox, letter: Letter) -> None:
-    """Carry out a command from a file; a stop is answered when it begins, and the sender follows the run to its end."""
+    """Carry out a command that another process left in a file, and write the answer.
+
+    A stop is answered when it begins; the sender follows the run to its end.
+    """
     command = letter.command
     try:
         if isinstance(command, commands.Stop):
@@ -64,7 +67,7 @@ async def obey(host: RunHost, run_id: str, box: Mailbox, letter: Letter) -> None
 
 
 def require(ack: records.AckEvent) -> None:
-    """Raise ProtocolError with the reason of a refusal."""
+    """Raise ProtocolError with the reason if the ack refuses the command."""
     if not ack.ok:
         raise ProtocolError(ack.detail or "refused")
 
@@ -73,15 +76,15 @@ ALIVE_S = 1.0
 """Seconds between two checks whether other hosts' processes are alive."""
 SLICE_BYTES = 64 << 10
 BUDGET_S = 0.005
-"""Seconds for all logs in one look, beyond a slice of each, so that the event loop can paint pictures."""
+"""Seconds in which one `look` reads logs, besides one slice of each, so that the event loop can paint pictures."""
 END_BYTES = 1 << 20
 """Bytes read at the end of an ended run's log, so that its records are reported before its end."""
 KEEPER_S = 5.0
-"""Seconds for a detached host to take a command and to record an end; it looks every LOOK_S."""
+"""Seconds that another host may take to accept a command, and to record an end; it looks every LOOK_S."""
 
 
 class Others:
-    """Follower of other hosts' runs; the service calls it a few times a second."""
+    """Follower of the runs that other processes of the home host; the service calls `look` a few times a second."""
 
     def __init__(
         self, home: HomePaths, on_record: Callable[[RunRecord], None], on_event: Callable[[str, records.Event], None]
@@ -92,13 +95,13 @@ class Others:
         self._offsets: dict[str, int] = {}
         """Byte offset of the next read in each followed log."""
         self._unended: set[str] = set()
-        """Runs without an end, the only ones to check: a home may hold thousands that ended."""
+        """Ids of the runs that have not ended, the only ones to check: a home may hold thousands that have."""
         self._hurry: dict[str, asyncio.Event] = {}
-        """Events that hurry the runs being stopped from here."""
+        """Events by run, set to make a stop that is under way take its next step at once."""
         self._next_check = 0.0
 
     def begin(self) -> dict[str, RunRecord]:
-        """Return the records in the index, without unreadable ones, and follow its lines from here on."""
+        """Return the records in the index, without unreadable ones; `look` continues from there."""
         try:
             runs = self._index.read_all()
         except OSError:
@@ -110,7 +113,10 @@ class Others:
         return runs
 
     def look(self, runs: Mapping[str, RunRecord], own: Container[str]) -> None:
-        """Read what was appended since the last call. Raises OSError."""
+        """Read the lines that other hosts appended to the index and their logs since the last call. Raises OSError.
+
+        `runs` are all known runs, `own` the ids of those hosted here, which are skipped.
+        """
         newest = {record.run_id: record for record in self._index.read()}
         for run_id, record in newest.items():
             if not record.state.is_end:
@@ -142,9 +148,10 @@ class Others:
         reason: str,
         tell: Callable[[RunChanged], None],
     ) -> RunRecord | None:
-        """Stop the run and wait for its end; return its record if this process had to write it.
+        """Have another host's run stopped and wait for its end.
 
-        A second call takes the next step at once. Raises DiskError.
+        Returns the run's end record if this process had to write it, else None. A second call takes the next, harder
+        step at once. Raises DiskError.
         """
         run_id = record.run_id
         if run_id in self._hurry:
@@ -172,7 +179,7 @@ class Others:
         return ended
 
     def _take(self, record: RunRecord, known: RunRecord | None) -> None:
-        """Take a line of the index; step counts already read from the log are not lowered."""
+        """Update a run from a line of the index; a step count already read from its log is not lowered."""
         run_id = record.run_id
         if known is None or (known.state.is_end and not record.state.is_end):
             start = 0 if known is None else max(0, self._log_size(run_id) - TAIL_BYTES)
@@ -186,7 +193,7 @@ class Others:
             self._on_record(record)
 
     def _follow(self, run_id: str, most_bytes: int = SLICE_BYTES) -> bool:
-        """Report the log's next records; return whether there were any."""
+        """Pass the log's next records on; return whether there were any."""
         offset = self._offsets.setdefault(run_id, self._log_size(run_id))
         log = self._home.run(run_id).train_log
         try:
@@ -202,7 +209,7 @@ class Others:
         return past.offset > offset
 
     def _check(self, record: RunRecord) -> None:
-        """Check whether the run is still in the index's state: nobody records the death of its process."""
+        """Report the run as ended if its process is gone: nobody else would record that."""
         now = self._registry.settle(record)
         if now.state is not record.state:
             if now.state.is_end:
@@ -254,10 +261,10 @@ async def stop_other(
     show: Callable[[str, float], None],
     hurry: asyncio.Event,
 ) -> str:
-    """Ask the run's host to stop it; without an answer send SIGTERM and SIGKILL from here.
+    """Ask the run's host to stop it; if it does not answer, send SIGTERM and SIGKILL from here.
 
-    `show` gets the current action, and the seconds until the next, harder step. Returns "" once `ended`, else the
-    reason to record: the process was ended from here.
+    `show` is called with the current action, and the seconds until the next, harder step. Returns "" once `ended()`, or
+    the reason to record if the process was ended from here.
     """
     box = Mailbox(home.run(record.run_id))
     name = box.post(commands.Stop)
@@ -304,7 +311,7 @@ async def _until(
 
 
 def _signal(record: RunRecord, number: int) -> None:
-    """Signal the process that trains; SIGKILL goes to its whole group if it leads one."""
+    """Send a signal to the process that trains; SIGKILL goes to its whole group if it leads one."""
     try:
         if number == signal.SIGKILL and os.getpgid(record.pid) == record.pid:
             kill_group(record.pid)

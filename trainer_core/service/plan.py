@@ -16,7 +16,7 @@ class StopLadder:
     """Seconds that each step of a stop may take before the next, harder one."""
 
     command_s: float = 10.0
-    """Limit for the stop command, counted anew from each message of the process about its end."""
+    """Limit for the stop command; each message of the process about its end restarts it."""
     terminate_s: float = 5.0
     saving_s: float = 120.0
     """Limit for a checkpoint whose writing was announced."""
@@ -24,7 +24,7 @@ class StopLadder:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """One run of one runner: its order, its directory, its command."""
+    """Plan of a run: its runner, specification, directory and command."""
 
     run_id: str
     runner: AgentRunner

@@ -33,9 +33,9 @@ from trainer_core.wire.spec import NATIVE_ID
 
 LEAGUE = "league-"
 OLD_S = 2 * 86_400.0
-"""Seconds without a change after which a folder is old; a player that shows pictures changes frames.bin."""
+"""Seconds without a change after which a player's folder is old; an active player keeps changing frames.bin."""
 LEFT = {"config.json", "frames.bin", "player.log", "player.log.1"}
-"""Files in every player's folder. After a recording or other work it has more."""
+"""Files that every player's folder has; one with other files holds a recording or other work and is kept."""
 
 
 def remove_old_players(players: Path) -> int:
@@ -53,9 +53,9 @@ def remove_old_players(players: Path) -> int:
 
 
 def _remove_unfinished(league: Path) -> int:
-    """Remove a league's recordings without a manifest, which is written last, and folders left empty.
+    """Remove the league's recordings without a manifest, which is written last, and folders left empty.
 
-    An active recording changes its pictures file with each frame.
+    An active recording is not old, since its pictures file changes with each frame. Returns the number removed.
     """
     removed = 0
     for steps in [*league.glob(f"recordings/*/{STEPS}"), *league.glob(f"recordings/*/*/{STEPS}")]:
@@ -99,12 +99,12 @@ class PlayerService:
         self.on_event: Callable[[records.Event], None] = lambda event: None
         self.on_output: Callable[[list[str]], None] = lambda lines: None
         self.on_end: Callable[[str], None] = lambda reason: None
-        """Callback with a reason when the active player ended without a request."""
+        """Callback with a reason, called when the active player ended without a request."""
         self.ahead = AheadProcess()
-        """Process that loads while a checkpoint is selected, so that play starts quickly."""
+        """Process started ahead of time, which loads while a checkpoint is being selected."""
         self._ahead_directory: Path | None = None
         self._ahead_for_person = False
-        """True if the process ahead has not loaded what a policy needs."""
+        """True if the process started ahead has not loaded what a policy needs."""
         self._child: ChildProcess | None = None
         self._starting: ChildProcess | None = None
         self._asked: set[ChildProcess] = set()
@@ -145,7 +145,7 @@ class PlayerService:
                 await self._end(old)
 
     async def _tidy(self) -> None:
-        """Tidy the players' folders once, while the first player loads."""
+        """Restore interrupted recordings and remove old players' folders, once, while the first player loads."""
         if not self._is_tidy:
             self._is_tidy = True
             recovered = await asyncio.to_thread(recover_below, self.home.players)
@@ -153,10 +153,10 @@ class PlayerService:
             await asyncio.to_thread(remove_old_players, self.home.players)
 
     async def prepare(self, *, for_person: bool = False) -> None:
-        """Preload one of our own players for the next `start`; it writes nothing until then.
+        """Start one of our own players ahead of the next `start`; it loads and writes nothing until then.
 
-        One `for_person` loads in half the time, without torch; it is replaced before a policy plays. Does nothing for a
-        runner whose process cannot wait. Raises LabError.
+        With `for_person` it loads in half the time, without torch, and is replaced before a policy plays. Does nothing
+        for a runner whose process cannot wait. Raises LabError.
         """
         runner = find_runner(NATIVE_ID, self.runners)
         if self.ahead.is_waiting and self._ahead_for_person and not for_person:
@@ -172,19 +172,19 @@ class PlayerService:
         return self.home.players / name
 
     def _directory_for(self, runner: AgentRunner) -> Path:
-        """Return the waiting player's directory if it belongs to this runner, else a new one."""
+        """Return the directory of the player started ahead if it belongs to `runner`, else a new one."""
         found = self._ahead_directory
         if found is not None and self.ahead.is_for(runner.play(found)):
             return found
         return self._new_directory()
 
     def can_load(self, checkpoint: Path) -> bool:
-        """Return whether the active player can play this checkpoint too: the same runner made both."""
+        """Return whether the active player can also play `checkpoint`: it must be of the same runner."""
         now = self.config
         return now is not None and (self._runner_for(str(checkpoint)).id == self._runner_for(now.checkpoint).id)
 
     async def load(self, checkpoint: Path, *, timeout_s: float = 60.0) -> records.AckEvent:
-        """Give the active player other weights; `config` names them once the player has loaded them."""
+        """Have the active player load another checkpoint; `config` names it once it is loaded. Returns the ack."""
         child = self._child
         ack = await self.request(commands.LoadPolicy, timeout_s=timeout_s, checkpoint=str(checkpoint))
         if ack.ok and self.config is not None and child is self._child:
@@ -192,7 +192,10 @@ class PlayerService:
         return ack
 
     def _runner_for(self, checkpoint: str) -> AgentRunner:
-        """Return the runner whose player plays it; ours for a person. Raises ConfigError."""
+        """Return the runner whose player plays `checkpoint`; ours if a person plays ("" as checkpoint).
+
+        Raises ConfigError.
+        """
         if not checkpoint:
             return find_runner(NATIVE_ID, self.runners)
         runner = runner_of_checkpoint(Path(checkpoint), self.runners)
@@ -247,15 +250,15 @@ class PlayerService:
         return await self._child.request(command_type, timeout_s=timeout_s, **fields)
 
     def send(self, command_type: type[commands.Command], **fields: object) -> None:
-        """Send a command without waiting; silent when nothing plays (a key released too late)."""
+        """Send a command without waiting for its ack; do nothing when no player is active (a key released too late)."""
         if self._child is not None and not self._child.exited.done():
             with contextlib.suppress(ProtocolError):
                 self._child.send(command_type, **fields)
 
     async def stop(self) -> None:
-        """End the active player, one that is still starting, and players already told to end.
+        """End the active player, a player that is still starting, and players that are already ending.
 
-        A cancelled start keeps the player that it was to replace.
+        Returns once they have all exited.
         """
         for child in (self._starting, self._child, *self._asked):
             if child is not None:

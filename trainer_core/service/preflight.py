@@ -42,7 +42,7 @@ DISK_FAIL_BYTES, DISK_WARN_BYTES = 500 << 20, 2 << 30
 
 
 async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner) -> AsyncIterator[Check]:
-    """Yield every check, in the order a person would ask; the probe runs in the meantime."""
+    """Yield every check, in the order a person would ask, while the runner's interpreter is probed."""
     runner = runner.at(home)
     probe = asyncio.create_task(_probe(runner))
     try:
@@ -159,10 +159,10 @@ def _check_options(runner: AgentRunner, spec: RunSpec, found: Found, home: HomeP
 
 
 async def _probe(runner: AgentRunner) -> Found:
-    """Return the answer of the runner's interpreter; `error` when there is none.
+    """Return what the runner's interpreter reports about itself; only `error` when it does not answer.
 
-    Started at once and awaited in a thread: a start of asyncio's own that is cancelled half-way may never return
-    (Python 3.11, once its loop is closing).
+    The process is started at once and awaited in a thread: a start of asyncio's own that is cancelled half-way may
+    never return (Python 3.11, once its loop is closing).
     """
     argv = runner.readiness()
     try:
@@ -204,7 +204,7 @@ def _answer(process: subprocess.Popen[bytes]) -> Found:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the probe and its children: a wrapper around an interpreter is a process of its own."""
+    """Kill the probing process and its children: a wrapper around an interpreter is a process of its own."""
     if process.poll() is None:
         kill_group(process.pid)
 

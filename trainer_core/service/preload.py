@@ -1,4 +1,4 @@
-"""Process started ahead of its order: it loads, then waits for the order.
+"""Process started ahead of its order: it loads modules, then waits for the order to work.
 
 A worker starts while its run is not confirmed yet, a player while a checkpoint is selected. It is the same process that
 would be started then: same argv, same folder. It writes nothing and does nothing until it receives its descriptors over
@@ -27,7 +27,7 @@ from trainer_core.wire.errors import LabError
 
 
 class AheadProcess:
-    """Holder of at most one waiting process, for one argv."""
+    """Holder of at most one process that was started ahead and waits."""
 
     def __init__(self) -> None:
         self._argv: tuple[str, ...] = ()
@@ -35,12 +35,12 @@ class AheadProcess:
         self._order: socket.socket | None = None
         self._starting = False
         self._ends = 0
-        """Number of `end` calls, by which a process that is just being started is ended too."""
+        """Number of `end` calls so far: `load` ends the process it starts if the number changed meanwhile."""
         self._said: records.StateEvent | None = None
 
     @property
     def compiling(self) -> records.StateEvent | None:
-        """The waiting process's last message, if it is compiling kernels now."""
+        """Last state message of the waiting process if it is compiling kernels now, else None."""
         told = self._said if self.is_waiting else None
         return told if told is not None and told.detail.startswith(records.COMPILING) else None
 
@@ -56,7 +56,7 @@ class AheadProcess:
         return self.is_waiting and self._argv == tuple(argv)
 
     def memory_bytes(self) -> int:
-        """Return the memory of the waiting process, 0 without one."""
+        """Return the bytes of memory that the waiting process uses, 0 without one."""
         if not self.is_waiting or self._child is None:
             return 0
         try:
@@ -65,9 +65,10 @@ class AheadProcess:
             return 0
 
     async def load(self, argv: Sequence[str], cwd: Path, **env: str) -> bool:
-        """Preload a process with this argv; return whether one was started. A waiting process stays.
+        """Start a process with this argv ahead of its order; return whether one was started.
 
-        `env` are further variables of its environment. Raises LabError.
+        None is started while another one waits or is starting. `env` has further environment variables. Raises
+        LabError.
         """
         if self.is_waiting or self._starting:
             return False
@@ -97,9 +98,10 @@ class AheadProcess:
     async def start_child(
         self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], pass_fds: Sequence[int] = (), **callbacks: Any
     ) -> ChildProcess:
-        """Return the waiting process if it has exactly this argv, else a new one from `child.start_child`.
+        """Order the waiting process to work if it has exactly this argv, else start a new one; return it.
 
-        Raises LabError when a new process is needed and cannot be started.
+        The arguments are those of `child.start_child`. Raises LabError when a new process is needed and cannot be
+        started.
         """
         child, order = self._child, self._order
         if child is None or order is None or not self.is_for(argv):
@@ -137,7 +139,7 @@ async def _send_away(child: ChildProcess) -> None:
 
 
 class AheadWorker(AheadProcess):
-    """Preloaded worker of one plan."""
+    """Worker process started ahead for one run's plan."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,11 +147,11 @@ class AheadWorker(AheadProcess):
 
     @property
     def run_id(self) -> str:
-        """Id of the run for which it was started; "" when nothing waits."""
+        """Id of the run for which the waiting worker was started; "" when none waits."""
         return self._run_id if self.is_waiting else ""
 
     async def prepare(self, plan: LaunchPlan) -> None:
-        """Preload a process for this plan. One that waits for another plan of the same runner stays.
+        """Start a worker ahead for this plan; one that waits for another plan of the same runner stays.
 
         Does nothing for a runner whose process cannot wait, or is not installed. Raises LabError.
         """

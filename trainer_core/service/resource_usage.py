@@ -22,7 +22,7 @@ class Gauge:
 
 
 def read_gauges(folder: Path, pid: int = 0) -> list[Gauge]:
-    """Return gauges: CPU since the last call, memory, disk of `folder`, GPUs, memory of process `pid`.
+    """Return gauges: CPU since the last call, memory, disk of `folder`, GPUs, memory of process `pid` (0 = none).
 
     Blocks for milliseconds: call it in a thread. Skips what cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Stop ladder: command, SIGTERM, SIGKILL of the group, each step shown and waited for."""
+"""Stop ladder: stop command, SIGTERM, SIGKILL of the process group; each step is shown and waited for."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from trainer_core.wire.errors import ProtocolError
 from trainer_core.wire.run_record import RunState
 
 EARLY_S = 0.02
-"""Seconds by which a timer may be early; a hurried stop is earlier than that."""
+"""Seconds by which a timer may fire early; a wait that ended earlier was hurried by a second stop."""
 
 
 class Move(Protocol):
-    """Function that records and shows a state as text, with the seconds until the next, harder step."""
+    """Function that records and shows a run's state, a text, and the seconds until the next, harder step."""
 
     def __call__(self, live: HostedRun, state: RunState, detail: str, force_in_s: float = 0.0) -> None: ...
 
 
 async def climb(live: HostedRun, ladder: StopLadder, move: Move) -> None:
-    """Climb the ladder until the process has ended. `live.hurry` takes the next step at once.
+    """Take the stop ladder's steps until the process has ended; setting `live.hurry` takes the next one at once.
 
-    A process that reports that it finishes, validates or saves gets its time anew from there: ending it would lose what
-    it is about to save.
+    When the process reports that it finishes, validates or saves, the time of the step starts anew: ending it would
+    lose what it is about to save.
     """
     child = live.child
     assert child is not None
@@ -51,7 +51,10 @@ async def climb(live: HostedRun, ladder: StopLadder, move: Move) -> None:
 
 
 async def _hurried_at_work(live: HostedRun, ladder: StopLadder, move: Move) -> bool:
-    """Wait like `_hurried` for the stop command's effect, longer while the process reports its work."""
+    """Wait for the exit after the stop command; return True if SIGTERM must follow.
+
+    The wait is longer than `ladder.command_s` while the process reports that it works.
+    """
     deadline = time.monotonic() + ladder.command_s
     while True:
         if not await _hurried(live, deadline - time.monotonic()):
@@ -73,7 +76,7 @@ def _works_until(live: HostedRun, ladder: StopLadder) -> float:
 
 
 async def _hurried(live: HostedRun, timeout_s: float) -> bool:
-    """Wait for the exit; return True when time ran out or someone asked to hurry."""
+    """Wait for the exit, at most `timeout_s` seconds; return True if the process still runs or `live.hurry` was set."""
     assert live.hurry is not None
     assert live.child is not None
     hurry = asyncio.create_task(live.hurry.wait())

@@ -1,4 +1,4 @@
-"""Records of a run for listeners: a lossy live path, and a lossless one from the file.
+"""Records of a run for listeners: live with possible gaps, or complete from the log file.
 
 A listener of `TrainerService.subscribe` is called for everything and must be quick. `LiveStream` is for slow listeners:
 it keeps the newest records, drops the oldest and counts them, so that a slow listener cannot delay the run, the app or
@@ -26,13 +26,13 @@ from trainer_core.wire.metric_names import scalars
 from trainer_core.wire.run_record import RunRecord
 
 CAPACITY = 256
-"""Records kept for a slow listener."""
+"""Number of unread records kept for a slow listener."""
 TAIL_BYTES = 256 << 10
 SLICE_BYTES = 1 << 20
 
 
 class LiveStream:
-    """Stream of one run's live records, the newest `capacity` of those not yet read.
+    """Asynchronous iterator over a run's live records; it keeps the newest `capacity` unread ones.
 
         with service.telemetry.live(run_id) as stream:
             async for event in stream: ...
@@ -107,7 +107,7 @@ def recent_metrics(run: RunPaths, count: int) -> list[dict[str, float]]:
 
 
 class Source(Protocol):
-    """Part of a TrainerService that is used here."""
+    """Members of a TrainerService that this module uses."""
 
     home: HomePaths
     runs: dict[str, RunRecord]
@@ -116,7 +116,7 @@ class Source(Protocol):
 
 
 class Telemetry:
-    """Records and curves of the runs that a service knows. Raises ConfigError for others."""
+    """Access to the records and curves of a service's runs. Raises ConfigError for unknown runs."""
 
     def __init__(self, source: Source) -> None:
         self._source = weakref.proxy(source)
@@ -127,7 +127,7 @@ class Telemetry:
         return LiveStream(self._source.subscribe, run_id, capacity)
 
     def follow(self, run_id: str, offset: int = 0) -> AsyncIterator[records.Event]:
-        """Yield every record of the log from that byte on until the run ends, without gaps."""
+        """Yield every record of the run's log from byte `offset` on, without gaps, until the run ends."""
         log, runs = self._paths(run_id).train_log, self._source.runs
         return follow_log(log, lambda: runs[run_id].state.is_end, offset)
 
@@ -154,7 +154,7 @@ class Telemetry:
 
 
 async def export(run: RunPaths, kind: str, on_progress: Callable[[float], None]) -> Path:
-    """Run `trainer_core.formats.<kind>` on a run in its own process; return the folder that it made.
+    """Run the exporter `trainer_core.formats.<kind>` on a run in its own process; return the folder that it wrote.
 
     Raises LabError.
     """

@@ -53,7 +53,10 @@ NEEDED: dict[type[commands.Command], str] = {
 
 
 class TrainerService:
-    """Service for training runs. Listeners are called on the event loop, in the order of events."""
+    """Service that plans, starts, queues, follows and stops training runs.
+
+    Listeners are called on the event loop, in the order of events.
+    """
 
     def __init__(
         self,
@@ -65,10 +68,10 @@ class TrainerService:
         is_detached_host: bool = False,
         start_detached_host: Callable[[HomePaths], object] = start_detached_host,
     ) -> None:
-        """Set up; nothing is read before `open`.
+        """Set up; no file is read before `open`.
 
-        `runners`: default all registered; `works_queue`: start waiting runs as devices become free; `is_detached_host`:
-        detached runs too, which other services leave to it.
+        `runners`: default all registered. `works_queue`: whether it starts waiting runs as devices become free.
+        `is_detached_host`: whether it also starts detached runs, which other services leave to the detached host.
         """
         self._start_detached_host = start_detached_host
         self.home, self.works_queue = home, works_queue
@@ -78,7 +81,7 @@ class TrainerService:
         self.ahead = AheadWorker()
         self.runs: dict[str, RunRecord] = {}
         self.missed: dict[str, int] = {}
-        """Records by run that were missing from its pipe while this process was busy, and were read from the log."""
+        """Number of records by run that its pipe lost while this process was busy; they were read from the log."""
         self._live: dict[str, HostedRun] = {}
         self._launching: dict[str, HostedRun] = {}
         self._hearing = EventReader(self._live, self._note, self.missed, self._tell)
@@ -90,10 +93,10 @@ class TrainerService:
         self._closing = False
 
     def open(self) -> list[RunRecord]:
-        """Read the index and record runs whose process is gone as lost; return the newly lost runs.
+        """Read the index of runs; record runs whose process is gone as lost, and return them.
 
-        If the index cannot be read, the registry's `problem` tells why. On a running loop the service then handles
-        mail, queue and the runs of others.
+        If the index cannot be read, the registry's `problem` tells why. On a running event loop the service then
+        regularly handles other processes' commands, the queue and the runs of others.
         """
         before = self._others.begin()
         self.runs = self.registry.reconcile(before)
@@ -126,7 +129,7 @@ class TrainerService:
     # -- starting ---------------------------------------------------------------------------
 
     def plan(self, spec: RunSpec, name: str = "", run_id: str = "") -> LaunchPlan:
-        """Return the plan of a run, with a new run id or a reserved one.
+        """Return the plan of a run; `run_id` is a reserved id, or "" for a new one.
 
         Writes nothing. Raises ConfigError when no runner does what `spec` asks for.
         """
@@ -134,7 +137,7 @@ class TrainerService:
         return plan_run(runner, spec, self.home, run_id or new_run_id(), name)
 
     async def start(self, plan: LaunchPlan, *, wait: bool = True, detach: bool = False) -> RunRecord:
-        """Start the plan, or queue it while its device is busy or others wait for the device.
+        """Start the plan's run, or queue it while its device is busy or others wait for the device; return its record.
 
         Without `wait` it trains at once, beside other runs on its device. With `detach` the detached host starts it,
         and continues when this process ends. Raises DiskError when the run directory cannot be written, LabError when
@@ -279,27 +282,27 @@ class TrainerService:
     # -- while it runs ----------------------------------------------------------------------
 
     def is_live(self, run_id: str) -> bool:
-        """Return whether this service holds the run's pipes."""
+        """Return whether this service hosts the run's process now."""
         return run_id in self._live
 
     def keeps(self, run_id: str) -> bool:
-        """Return whether this service writes the run's records: it has or just had a process here."""
+        """Return whether this service writes the run's records: it hosts its process, or is starting it."""
         return run_id in self._live or run_id in self._launching
 
     def is_keeping(self) -> bool:
         return bool(self._live or self._launching)
 
     def takes_commands(self, run_id: str) -> bool:
-        """Return whether a process trains the run now, this service's own or another's."""
+        """Return whether the run takes commands: a process of this service or of another host trains it now."""
         record = self.runs.get(run_id)
         return run_id in self._live or (
             record is not None and not record.state.is_end and record.state not in (RunState.QUEUED, RunState.PREFLIGHT)
         )
 
     async def request(self, run_id: str, command_type: type[commands.Command], **fields: Any) -> records.AckEvent:
-        """Send a command to a run's worker, or to its host, and wait for the ack.
+        """Send a command to a run's worker, through its host if that is another process, and wait for the ack.
 
-        Raises ProtocolError, also when its runner takes no such command.
+        Raises ProtocolError, also when the run's runner takes no such command.
         """
         kept = self._live.get(run_id)
         if kept is None or kept.child is None:
@@ -324,7 +327,7 @@ class TrainerService:
         require(await self.request(run_id, commands.Unpause))
 
     async def history(self, run_id: str, offset: int = 0) -> History:
-        """Return the run's log from `offset` on, read in a thread."""
+        """Return the records in the run's log from byte `offset` on; a thread reads them."""
         return await asyncio.to_thread(read_history, self.home.run(run_id).train_log, offset)
 
     def rename(self, run_id: str, name: str) -> None:
@@ -343,7 +346,7 @@ class TrainerService:
     # -- ending -----------------------------------------------------------------------------
 
     async def stop(self, run_id: str, reason: str = "stopped by you") -> None:
-        """Stop a run by the ladder (stop command, SIGTERM, SIGKILL of the group); return at its end.
+        """Stop a run by the ladder (stop command, SIGTERM, SIGKILL of the group); return once it has ended.
 
         A waiting run leaves the queue; a run hosted by another process is stopped by that process, or from here if it
         does not answer. A second call takes the ladder's next step at once.
@@ -374,14 +377,14 @@ class TrainerService:
         await asyncio.shield(live.stopping)
 
     async def _stop_launching(self, run_id: str, reason: str) -> None:
-        """Stop a run whose process is just being started."""
+        """Stop a run whose process is just being started: wait until it is, then stop it."""
         while run_id in self._launching:
             await asyncio.sleep(LOOK_S / 10)
         if run_id in self._live:
             await self._stop_live(self._live[run_id], reason)
 
     async def _stop_taken_up(self, run_id: str, reason: str) -> None:
-        """Stop a run that another process just took from the queue, or whose enqueuer was killed."""
+        """Stop a run that has just left the queue: another process took it, or its owner was killed."""
         now = self.registry.settle(self.registry.load().get(run_id, self.runs[run_id]))
         self._show(now)
         if not now.state.is_end and now.state is not RunState.QUEUED:
@@ -393,9 +396,9 @@ class TrainerService:
             self._show(ended)
 
     async def close(self, *, keep: bool = False, reason: str = "the app was closed") -> None:
-        """Stop every run that this service started; waiting runs keep waiting.
+        """End the service: stop every run that it started; waiting runs stay in the queue.
 
-        With `keep` they continue without it: each saves, and the detached host resumes it, and starts waiting runs.
+        With `keep` the runs continue without it: each saves, and the detached host resumes it, and starts waiting runs.
         Runs that cannot be resumed exactly are stopped.
         """
         self.works_queue = False
@@ -421,7 +424,10 @@ class TrainerService:
     # -- looking around ---------------------------------------------------------------------
 
     def look(self) -> bool:
-        """Handle mail, others' runs and the queue, a few times a second; return False after closing."""
+        """Handle other processes' commands, their runs and the queue; return False once the service is closed.
+
+        It is called a few times a second.
+        """
         for run_id, kept in list(self._live.items()):
             for letter in kept.mail.take():
                 self._background(obey(self, run_id, kept.mail, letter))
@@ -490,7 +496,7 @@ class TrainerService:
 
 
 def _keep_looking(loop: asyncio.AbstractEventLoop, found: weakref.ref[TrainerService]) -> None:
-    """Call `look` regularly for as long as the service is referenced."""
+    """Call `look` regularly, as long as something else refers to the service."""
     service = found()
     if service is not None and service.look():
         loop.call_later(LOOK_S, _keep_looking, loop, found)

@@ -1,1 +1,1 @@
-"""Sweeps: many runs of one question, side by side, with early stopping (docs/notebook/sweeps.md)."""
+"""Sweeps: runs of several settings and seeds side by side, with early stopping (docs/notebook/sweeps.md)."""

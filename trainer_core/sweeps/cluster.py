@@ -1,7 +1,7 @@
-"""Trials on a Ray cluster: one actor each, placed, queued and watched by Ray.
+"""Trials on a Ray cluster: one Ray actor for each, which Ray places, queues and watches.
 
-Ray decides where and when a trial runs and reports lost nodes. A trial, its stop and its records are `TrialSlot`'s, as
-on one computer, and the rules that end it are the same. Ray is imported only for `--ray`.
+Ray decides where and when a trial runs and reports lost nodes. The actor is a `TrialSlot`, which also runs trials on
+one computer, and the rules that end a trial are the same. Ray is imported only for `--ray`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trainer_core.wire.run_record import RunRecord
 
 ANSWER_S = 10.0
 MAX_LIVES = 3
-"""Maximum number of starts of a trial whose nodes were lost."""
+"""Maximum number of times a trial is started when its node is lost."""
 
 
 def connect(address: str) -> Any:
@@ -72,7 +72,7 @@ def _check_answer(address: str) -> None:
 
 
 class RaySlots:
-    """Trials on a cluster: as many at a time as it has room for, at most `most`."""
+    """Places for trials on a cluster: as many as it has room for, at most `most`."""
 
     def __init__(
         self, ray: Any, home: HomePaths, sweep: Sweep, *, cpus: float, gpus: float, most: int, actor: type
@@ -98,7 +98,7 @@ class RaySlots:
             )
 
     async def run(self, trial: Trial, began: Callable[[str], None]) -> RunRecord:
-        """Run the trial to its end, on any node; return its record. Raises LabError when it cannot continue."""
+        """Run the trial on any node to its end; return its record. Raises LabError when it cannot continue."""
         lost = self._ray.exceptions.RayActorError
         for _ in range(MAX_LIVES):
             actor = self._make.remote(str(self._home.root), self._sweep.sweep_id)

@@ -1,4 +1,4 @@
-"""Conductor of a sweep: starts trials, follows their logs, ends the hopeless ones, stops all on request."""
+"""Conductor of a sweep: starts trials, follows their logs, ends trials by the sweep's rule, stops all on request."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trainer_core.wire.run_record import RunRecord, RunState
 POLL_S = 1.0
 """Seconds between two reads of the logs."""
 PRUNED = "ended by the sweep: "
-"""Start of the reason of a run that a rule of the sweep ended."""
+"""Beginning of the end reason of a run that the sweep's rule ended."""
 
 
 class Slots(Protocol):
-    """Places for trials: LocalSlots or RaySlots."""
+    """Interface of places for trials: LocalSlots or RaySlots."""
 
     places: int
 
@@ -32,7 +32,7 @@ class Slots(Protocol):
 
 
 class Conductor:
-    """One sweep from now to its end, or to `stop`."""
+    """Run of one sweep, from now to its end or to `stop`."""
 
     def __init__(
         self, home: HomePaths, sweep: Sweep, slots: Slots, say: Callable[[str], None], *, poll_s: float = POLL_S
@@ -45,10 +45,10 @@ class Conductor:
         self._ended = 0
         self.stop_reason = ""
         self.errors: dict[int, str] = {}
-        """Reasons of trials that could not be started; other errors are in the runs."""
+        """Reasons why trials could not be started, by number; other errors are in the runs' records."""
 
     async def run(self) -> None:
-        """Run every trial that is not done yet."""
+        """Run every trial that has not finished, and was not ended by the rule, in an earlier process."""
         known = RunRegistry(self.home).reconcile()
         ended = load_ended(self.home, self.sweep.sweep_id)
         todo = [
@@ -73,7 +73,7 @@ class Conductor:
             await self.slots.close()
 
     def stop(self, reason: str) -> None:
-        """Start no further trial, and stop running ones by the ladder; a second call takes its next step."""
+        """Start no further trial and stop the running ones; a second call takes the next, harder step of their stop."""
         self.stop_reason = self.stop_reason or reason
         for trial in list(self._live.values()):
             self._background(trial, reason)
@@ -114,7 +114,7 @@ class Conductor:
                     self._end(trial, reason)
 
     def _end(self, trial: Trial, reason: str) -> None:
-        """End a trial by the rule; if the disk cannot record that, let it continue."""
+        """Stop a trial that the rule ends, after recording that; if the disk cannot record it, let it continue."""
         try:
             add_ended(self.home, self.sweep.sweep_id, trial, reason)
         except LabError as error:
@@ -129,5 +129,5 @@ class Conductor:
 
 
 def is_finished(record: RunRecord | None) -> bool:
-    """Return whether the trial ran to its own end."""
+    """Return whether the trial's run ended by itself, as finished."""
     return record is not None and record.state is RunState.FINISHED

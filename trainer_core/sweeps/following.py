@@ -14,7 +14,7 @@ from trainer_core.wire.regular_files import SLICE
 
 
 class Following:
-    """Curve of every trial's metric, extended with each read of its log."""
+    """Curves of the metric of all trials, extended from their logs."""
 
     def __init__(self, home: HomePaths, sweep: Sweep) -> None:
         self.home, self.stop = home, sweep.early_stop
@@ -23,7 +23,10 @@ class Following:
         self._judged = dict.fromkeys(self.curves, 0)
 
     def read(self, trial: Trial) -> None:
-        """Read the log's new lines; steps that a resume repeats are removed from the curve first."""
+        """Extend the trial's curve with new lines of its log.
+
+        At a resume, points beyond the resumed step are removed first.
+        """
         log = self.home.run(trial.run_id).train_log
         while True:
             try:
@@ -45,7 +48,7 @@ class Following:
                 curve.append((event.env_steps, value if self.stop.mode == "max" else -value))
 
     def verdict(self, trial: Trial) -> str:
-        """Return the reason why the sweep's rule would end the trial now, or ""; each rung is judged once."""
+        """Return the reason why the sweep's rule ends the trial now, or ""; each rung (step count) is judged once."""
         curve, stop = self.curves[trial.number], self.stop
         at = rules.rung_of(curve, stop.first_rung, stop.factor) if stop.rule == "halving" else rules.reached(curve)
         if stop.rule == "none" or at <= self._judged[trial.number]:
@@ -55,7 +58,10 @@ class Following:
 
 
 def judge(curves: dict[int, list[tuple[int, float]]], number: int, stop: EarlyStop) -> str:
-    """Return the rule's reason to end that trial, or ""."""
+    """Return the rule's reason to end trial `number`, or "".
+
+    `curves` has each trial's points (environment steps, value), where more is better.
+    """
     if stop.rule == "halving":
         found = rules.halving(curves, number, first_rung=stop.first_rung, factor=stop.factor)
     else:

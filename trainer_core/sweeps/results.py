@@ -1,4 +1,4 @@
-"""Results of a sweep: its settings, best first, over their seeds."""
+"""Results of a sweep: its settings, ranked by their results over all seeds."""
 
 from __future__ import annotations
 

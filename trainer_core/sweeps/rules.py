@@ -1,4 +1,4 @@
-"""Rules that end hopeless trials: pure functions of the measurements so far.
+"""Rules that end trials with bad results early: pure functions of the measurements so far.
 
 A curve is [(environment steps, value), ...], ascending; more is better. Both rules only end a trial that is strictly
 worse than its reference value: ties go on.
@@ -14,7 +14,7 @@ from trainer_core.wire.errors import ConfigError
 
 Curve = Sequence[tuple[int, float]]
 MIN_PEERS = 3
-"""Least number of trials to compare: fewer say little about what is possible."""
+"""Least number of trials with which a trial is compared: fewer say little about what is possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ def best_until(curve: Curve, steps: int) -> float:
 
 
 def reached(curve: Curve) -> int:
-    """Return how far the trial has come, in environment steps."""
+    """Return the environment steps of the curve's last point."""
     return curve[-1][0] if curve else 0
 
 
 def rung_of(curve: Curve, first_rung: int, factor: int) -> int:
-    """Return the highest first_rung * factor^k that the trial has reached, 0 before the first.
+    """Return the highest rung, first_rung * factor^k environment steps, that the trial has reached, 0 before the first.
 
-    Raises ConfigError for rungs that would never pass it.
+    Raises ConfigError for values with which the rungs do not grow.
     """
     if first_rung < 1 or factor < 2:
         raise ConfigError(f"rungs of {first_rung} times {factor}: give 1 or more, times 2 or more")

@@ -28,7 +28,7 @@ RELEASE_S = 30.0
 
 
 class TrialSlot:
-    """Place for one trial: `run` it to its end; `stop` it from another task."""
+    """Place for one trial at a time: `run` runs it to its end; `stop` is called from another task."""
 
     def __init__(
         self, home: str, sweep_id: str, runners: tuple[AgentRunner, ...] | None = None, ladder: StopLadder | None = None
@@ -40,7 +40,7 @@ class TrialSlot:
         self._stopped = ""
 
     async def run(self, number: int, device: str = "") -> bytes:
-        """Run the trial of that number, from its beginning or its newest checkpoint, to its end.
+        """Run trial `number`, from its beginning or its newest checkpoint, to its end.
 
         Returns its RunRecord as JSON. Raises LabError when it cannot start.
         """
@@ -65,7 +65,7 @@ class TrialSlot:
         return platform.node()
 
     async def stop(self, reason: str) -> None:
-        """Stop the trial by the service's ladder; a second call takes its next step at once."""
+        """Stop the trial's run by the service's stop ladder; a second call takes its next step at once."""
         self._stopped = reason
         if self._service is not None and self._run_id:
             await self._service.stop(self._run_id, reason)
@@ -85,7 +85,7 @@ class TrialSlot:
             await service.stop(trial.run_id, self._stopped)
 
     async def _wait_for_lock(self, trial: Trial) -> None:
-        """Wait for the trial's earlier process: after its driver or node died it may still be saving."""
+        """Wait until no earlier process trains the run: after its driver or node died it may still be saving."""
         paths = self.home.run(trial.run_id)
         deadline = time.monotonic() + RELEASE_S
         while is_locked(paths) and not self._stopped:
@@ -133,7 +133,7 @@ class LocalSlots:
             self._free.append((device, slot))
 
     async def stop(self, trial: Trial, reason: str) -> None:
-        """Stop the trial by the ladder; does nothing for a trial that is not running."""
+        """Stop the trial by the stop ladder; do nothing for a trial that is not running."""
         if slot := self._busy.get(trial.number):
             await slot.stop(reason)
 

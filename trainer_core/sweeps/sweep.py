@@ -29,7 +29,7 @@ from trainer_core.wire.spec import RunSpec
 
 MAX_BYTES = 64 << 20
 SUCCESS = "success"
-"""Greedy success on the validation starts: the default metric of a run."""
+"""Name of the default metric: greedy success on the validation starts."""
 LEAST_RUNG, MOST_RUNG = 1, 10**12
 LEAST_FACTOR, MOST_FACTOR = 2, 100
 """Limits of halving: with a factor of 1, or rungs that begin at 0, there would be no last rung."""
@@ -42,7 +42,7 @@ def check_metric(name: str) -> None:
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a sweep: a setting under a seed."""
+    """One run of a sweep: a setting (combination of varied fields) with a seed."""
 
     number: int
     """Number from 0, in the order of starting."""
@@ -50,7 +50,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """Number of the setting; trials with equal numbers differ in their seed only."""
     seed: int
     values: dict[str, Any]
-    """Varied fields by name."""
+    """Values of the varied RunConfig fields, by name."""
     run_id: str
 
 
@@ -68,9 +68,9 @@ class EarlyStop(msgspec.Struct, frozen=True, kw_only=True):
     metric: str = SUCCESS
     mode: Literal["max", "min"] = "max"
     first_rung: Annotated[int, Meta(ge=LEAST_RUNG, le=MOST_RUNG)] = 8192
-    """Environment steps before which nothing is judged."""
+    """Environment steps of the first rung; no trial is judged before it."""
     factor: Annotated[int, Meta(ge=LEAST_FACTOR, le=MOST_FACTOR)] = 3
-    """Halving: one of so many trials goes on at each rung, and rungs grow by this factor."""
+    """Halving: one in `factor` trials goes on at each rung, and each rung is `factor` times the last."""
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,7 +180,7 @@ def ended_file(home: HomePaths, sweep_id: str) -> Path:
 
 
 def add_ended(home: HomePaths, sweep_id: str, trial: Trial, reason: str) -> None:
-    """Record that the rule ends a trial, before the end is announced. Raises DiskError.
+    """Record that the rule ends a trial, before it is stopped. Raises DiskError.
 
     The run's own reason may differ: a worker that does not answer in time is killed.
     """
@@ -195,7 +195,7 @@ def add_ended(home: HomePaths, sweep_id: str, trial: Trial, reason: str) -> None
 
 
 def load_ended(home: HomePaths, sweep_id: str) -> dict[int, str]:
-    """Return the rule's reason by trial that it ended; torn lines are skipped."""
+    """Return the reasons of the trials that the rule ended, by number; incomplete lines are skipped."""
     try:
         lines = read_regular(ended_file(home, sweep_id), MAX_BYTES).splitlines()
     except OSError:

@@ -1,1 +1,1 @@
-"""Conversion to recordings: rollouts, GIFs, input movies, failed runs."""
+"""Conversion of other files to recordings: rollouts, GIFs, input movies, failure receipts."""

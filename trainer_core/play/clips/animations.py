@@ -1,4 +1,4 @@
-"""GIF, APNG and PNG as recordings: colours unchanged, a Game Boy's four shades as shades."""
+"""Conversion of GIF, APNG and PNG to recordings, with their colours, or with shades for a Game Boy's four colours."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.regular_files import open_regular
 
 NO_DELAY_MS = 100.0
-"""Milliseconds of a picture without a delay or with delay 0, as in browsers."""
+"""Milliseconds that a picture with delay 0 or without one is shown, as in browsers."""
 
 
 MOST_ENLARGED = 8
-"""Largest enlargement of a Game Boy's screen that is recognised."""
+"""Largest integer factor by which a Game Boy's screen may be enlarged and still be recognised."""
 
 
 def animation(path: Path, out: Path, on_progress: Callable[[float], None] = lambda share: None) -> Path:
-    """Make a recording of an animation. Raises LabError naming what is wrong with the file."""
+    """Convert an animation to a recording in the folder `out`; return the folder.
+
+    Raises LabError naming what is wrong with the file.
+    """
     writer, frames, at_ms, is_color = None, 0, 0.0, False
     with parsing(f"{path}: no animation that can be read"):
         for number, (picture, lasts_ms) in enumerate(pictures_of(path)):

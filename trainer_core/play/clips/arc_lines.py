@@ -26,7 +26,7 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.regular_files import open_regular
 
 FRAMES_A_PICTURE = 12
-"""Frames per picture: five pictures a second, the games' default_fps; fewer if ten minutes would not suffice."""
+"""Frames per picture: five pictures a second, the games' default_fps; fewer frames in long recordings."""
 MAX_LINE_BYTES = 4 << 20
 """Maximum size of one answer: 300 grids. A line of nothing but brackets takes fifty times its size to decode."""
 MOST_LINES = 100_000
@@ -131,7 +131,7 @@ def _grids(answer: _Answer, where: str) -> np.ndarray:
 
 
 def _action(answer: _Answer) -> int:
-    """Return the action, 0 (RESET) to 7; -1, an action without a button, for anything else."""
+    """Return the number of the action that led to the answer, 0 (RESET) to 7; -1 for anything else."""
     found = answer.action_input.id if answer.action_input else RESET
     if isinstance(found, int):
         return found

@@ -33,11 +33,11 @@ from trainer_core.wire.regular_files import read_regular
 
 MAX_MOVIE_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 1 << 28
-"""Room for 2,900 pictures: four buttons a second for twelve minutes."""
+"""Maximum unpacked size: 2,900 pictures, enough for four buttons a second for twelve minutes."""
 MAX_ROW_BYTES = 1 << 20
 """Maximum size of one row of a PyBoy movie, or of its save state; a picture has 92,160 letters."""
 PIECE_BYTES = 1 << 20
-"""Bytes unpacked at a time: rows are read one by one, so that a small file cannot fill the memory."""
+"""Bytes unpacked at a time: the file is read value by value, so that a small file cannot fill the memory."""
 PYBOY_BOOT_FRAMES = 64
 """Frames of PyBoy 2.8.1's own boot program, which our console does not run."""
 PYBOY_BUTTONS = ("up", "down", "right", "left", "a", "b", "select", "start")
@@ -67,7 +67,7 @@ class Movie:
     pyboy_state: bytes = b""
     """Save state at the beginning; empty at power-on."""
     pictures: tuple[tuple[int, bytes], ...] = ()
-    """(frame before which it was on the screen, `digest` of its shades)."""
+    """Pairs (frame, hash of the screen's shades before that frame), to compare the replay with."""
     cut: int = 0
     """Frames of the file beyond a recording's ten minutes."""
 
@@ -173,7 +173,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
 class _Text:
-    """The JSON in a zlib stream, read value by value. Raises ValueError, zlib.error."""
+    """Reader of the JSON in a zlib stream, value by value. Raises ValueError, zlib.error."""
 
     def __init__(self, data: bytes) -> None:
         self._packed, self._unpacker = data, zlib.decompressobj()
@@ -181,7 +181,7 @@ class _Text:
         self._decoder = json.JSONDecoder()
 
     def expect(self, letters: str) -> None:
-        """Skip `letters`, with blanks before each; raises ValueError for others."""
+        """Skip `letters`, each possibly after blanks; raises ValueError if other letters come."""
         for letter in letters:
             if self.next_is(letter):
                 self._at += 1
@@ -193,7 +193,7 @@ class _Text:
         return self._text.startswith(letter, self._at)
 
     def value(self) -> Any:
-        """Return the next value."""
+        """Return the next JSON value, decoded."""
         self._fill()
         value, end = self._decoder.raw_decode(self._text, self._at)
         if end - self._at > MAX_ROW_BYTES:
@@ -202,7 +202,7 @@ class _Text:
         return value
 
     def _fill(self) -> None:
-        """Unpack the next value completely, at its maximum length, and skip blanks before it."""
+        """Unpack at least the longest allowed value, if there is that much, and skip blanks before it."""
         while True:
             while len(self._text) - self._at <= MAX_ROW_BYTES and not self._is_all:
                 self._unpack()
@@ -236,12 +236,15 @@ def _rows(text: _Text) -> Iterator[Row]:
 
 
 def digest(shades: np.ndarray) -> bytes:
-    """Return a short hash of a picture u8[144, 160]: a movie has thousands of them."""
+    """Return a 16-byte hash of a picture u8[144, 160]: a movie has thousands of pictures."""
     return hashlib.blake2b(shades.tobytes(), digest_size=16).digest()
 
 
 def _digest_of(screen: str | None) -> bytes:
-    """Return `digest` of a picture in PyBoy's greys or evenly spaced ones; b"" for none and other palettes."""
+    """Return the `digest` of a PyBoy screen (base64), after converting its greys to shades.
+
+    Returns b"" for no screen and for other palettes.
+    """
     try:
         data = np.frombuffer(base64.b64decode(screen or "", validate=True), np.uint8)
         grey = data.reshape(HEIGHT, WIDTH, 3)[..., 0]

@@ -1,4 +1,4 @@
-"""Opening of any file or folder that is dropped on the replay, as a recording."""
+"""Conversion of any file or folder that is dropped on the replay to a recording."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainer_core.wire.errors import LabError
 
 ANIMATIONS = (".gif", ".apng", ".png")
 PARTS = ("rollout.jsonl", "meta.json", "rollout.gif", "receipt.json", "last_steps.npz")
-"""Files that identify the folder in which they are."""
+"""Names of files that stand for the folder they are in."""
 
 
 def open_clip(
@@ -56,7 +56,7 @@ def open_clip(
 
 
 def _checked(path: Path, folder: Path) -> Recording:
-    """Return the recording that was made. Raises LabError if it cannot be opened."""
+    """Return the recording in `folder`, made from `path`. Raises LabError if it cannot be opened."""
     try:
         made = read_recording(folder)
         read_shown(folder, made)
@@ -88,7 +88,10 @@ def _unfinished(path: Path, out: Path) -> str:
 
 
 def _make(path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]) -> str:
-    """Convert to a recording; return a note. The emulator is imported only if needed."""
+    """Convert `path` to a recording in `out`; return a note for the user.
+
+    The emulator is imported only if the file's kind needs it.
+    """
     if path.is_dir():
         if _is_rollout(path):
             from trainer_core.play.clips.rollouts import rollout

@@ -19,7 +19,10 @@ from trainer_core.wire.errors import LabError
 def press_movie(
     path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
 ) -> tuple[Path, str]:
-    """Play the movie; return (recording, note). Raises LabError."""
+    """Play an input movie on our console into a recording in `out`; return (recording, note for the user).
+
+    `rom` names its game; "" searches the known ROMs. Raises LabError.
+    """
     movie = read_movie(path)
     cartridge, place = find_game(path, movie, rom, home)
     game = ConsoleGame(cartridge, str(place), [])
@@ -63,7 +66,10 @@ def _note(movie: Movie, other: int, first_other: int) -> str:
 
 
 def find_game(path: Path, movie: Movie, rom: str, home: HomePaths) -> tuple[Cartridge, Path]:
-    """Return the movie's ROM: `rom`, or a known one. Raises LabError when none fits."""
+    """Return the cartridge and ROM path of the movie's game: `rom`, or one of the known ROMs.
+
+    Raises LabError when none fits.
+    """
     places = [named_rom(rom, home)] if rom else [known.path for known in known_roms(home)]
     for place in places:
         try:

@@ -1,4 +1,4 @@
-"""Failure receipt of a run as a recording that opens at the faulty step."""
+"""Conversion of a run's failure receipt to a recording that opens at the faulty step."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def read_receipt(folder: Path) -> tuple[Receipt, dict[str, np.ndarray]]:
 
 
 def _side_by_side(consoles: np.ndarray, across: int) -> np.ndarray:
-    """Arrange u8[n, H, W] in rows of `across`, the rest of the last row light."""
+    """Return pictures u8[n, H, W] arranged in rows of `across` in one picture, missing places light."""
     count, height, width = consoles.shape
     rows = -(-count // across)
     room = np.zeros((rows * across, height, width), np.uint8)

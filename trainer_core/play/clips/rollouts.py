@@ -1,4 +1,4 @@
-"""Results of `dmglab rollout` as recordings: played again if the game is available, else from the GIF."""
+"""Conversion of the results of `dmglab rollout`: replayed if the game is available, else from the GIF."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ _rows = msgspec.json.Decoder(_Row)
 
 
 def rollout(folder: Path, out: Path, home: HomePaths) -> tuple[Path, str]:
-    """Return (recording, note). Raises LabError naming the file that cannot be read."""
+    """Convert a folder written by `dmglab rollout` to a recording in `out`; return (recording, note for the user).
+
+    Raises LabError naming the file that cannot be read.
+    """
     meta, steps = read_rollout(folder)
     try:
         return _played_again(out, meta, steps, home), ""
@@ -92,7 +95,7 @@ def _step(row: _Row, index: int, per_step: int) -> RecordedStep:
 
 
 def _played_again(out: Path, meta: Told, steps: list[RecordedStep], home: HomePaths) -> Path:
-    """Press the actions from the same start; every step must match the log."""
+    """Replay the logged actions from the same start into a recording. Raises LabError if a step differs."""
     if is_arc(meta.task):  # known before a library or a server is started
         raise LabError(f"{meta.task} is no Game Boy's task")
     game = open_game(meta.task, home)
@@ -121,7 +124,7 @@ def _played_again(out: Path, meta: Told, steps: list[RecordedStep], home: HomePa
 
 
 def _from_gif(folder: Path, out: Path, meta: Told, steps: list[RecordedStep]) -> Path:
-    """Convert the GIF: picture i is the one after `every * i` frames, the first is the start."""
+    """Convert the GIF to a recording: picture i follows frame `every * i`, and picture 0 is the start."""
     every = meta.gif_every_frames or meta.frames_per_step
     writer, at_ms = None, 0.0
     with parsing(f"{folder / GIF}: cannot be read"):

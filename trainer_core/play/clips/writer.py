@@ -1,4 +1,4 @@
-"""Writer of recordings whose pictures no console of ours made (see lab.recording)."""
+"""Writer of recordings from given pictures instead of a running console (see lab.recording)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_BYTES = 1 << 30
 
 
 class ClipWriter:
-    """Recording in progress: `show` pictures in the order of their frames, then `finish`."""
+    """Recording being written: call `show` for pictures in the order of their frames, then `finish`."""
 
     def __init__(self, folder: Path, width: int, height: int, is_color: bool) -> None:
         """Create the folder. Raises LabError for a size that is too large, or shades not in a multiple of 4 pixels."""
@@ -44,7 +44,7 @@ class ClipWriter:
         self._last = b""
 
     def show(self, picture: np.ndarray, frame: int) -> None:
-        """Show `picture` u8[H, W] shades or u8[H, W, 3] from `frame` on."""
+        """Show `picture`, shades u8[H, W] or colours u8[H, W, 3], from frame `frame` until the next picture."""
         data = picture.tobytes() if self._is_color else pack_picture(picture.tobytes())
         if self._shown and frame <= self._shown[-1]:
             self._pictures.seek(-len(data), os.SEEK_CUR)  # the last picture was on the screen for less than a frame
@@ -58,7 +58,10 @@ class ClipWriter:
         self._last = data
 
     def finish(self, frames: int, buttons: bytes = b"", steps: list[RecordedStep] | None = None, **about: Any) -> Path:
-        """Write the recording of `frames` frames; `buttons` is a joypad mask each, b"" for none. Raises LabError."""
+        """Write the recording's manifest; `frames` is its length, `buttons` one joypad mask per frame, b"" for none.
+
+        Returns the folder. Raises LabError.
+        """
         self._pictures.close()
         if not 1 <= frames <= MAX_FRAMES:
             raise LabError(f"{frames} frames: a recording has 1 to {MAX_FRAMES}, ten minutes")

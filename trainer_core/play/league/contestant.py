@@ -27,12 +27,12 @@ PROCESS = "trainer_core.play.league.contestant_process"
 LAST_WORDS = 4096
 """Bytes of a process's standard error searched for its last line."""
 LOAD_S, ANSWER_S, END_S = 600.0, 120.0, 20.0
-"""Timeouts in seconds: while it loads, for an action, and after its input ended."""
+"""Timeouts of the process in seconds: for loading, for an action, and for its end once its input is closed."""
 BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
 
 
 class Contestant:
-    """Lab's side: a player whose actions come from another process."""
+    """League player whose actions come from another process: the lab's side of the pipes."""
 
     def __init__(self, python: str, module: str, checkpoint: Path, *, mode: str, seed: int) -> None:
         """Start the process; raises CheckpointError with its last line of output if it cannot open the checkpoint."""
@@ -91,7 +91,7 @@ class Contestant:
         self._said.close()
 
     def _answer(self, patience_s: float) -> bytes:
-        """Return one byte, or b"" if it has ended; kill it and raise LabError after a timeout."""
+        """Return one byte of the process's answer, or b"" if it ended; after a timeout kill it and raise LabError."""
         return hear(self._process, patience_s).read(1)
 
     def _tell(self, letter: bytes, observation: np.ndarray | None) -> None:
@@ -103,7 +103,7 @@ class Contestant:
 
 
 def main(argv: list[str]) -> int:
-    """Run the runner's side; print one line and return 1 if the checkpoint cannot be opened."""
+    """Run the process's side; print one line and return 1 if the checkpoint cannot be opened."""
     module, checkpoint, mode, seed = argv
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # library messages must not mix with answers

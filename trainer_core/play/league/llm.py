@@ -41,7 +41,10 @@ _WORD = re.compile(rf"\b([AB]|(?i:{_LONG}))\b|^\W*([ab])\W*$")
 
 
 class LlmPlayer:
-    """Player that counts bad answers; an answer that names no button presses B."""
+    """Player that asks a language model for each button; if the answer names none, it presses B.
+
+    It counts answers without a button, and failed requests.
+    """
 
     def __init__(self, url: str, model: str = "", *, timeout_s: float = DEFAULT_TIMEOUT_S, key: str = "") -> None:
         """Set up for `url`, the server's base, for example http://127.0.0.1:8080/v1. Raises ConfigError."""

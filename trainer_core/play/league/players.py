@@ -43,7 +43,7 @@ KINDS = ("random", "checkpoint", "nearest", "recorded", "llm")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Name of one player in a league."""
+    """Player in a league as the user named it: kind and source."""
 
     kind: Literal["random", "checkpoint", "nearest", "recorded", "llm"]
     what: str
@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings for every player."""
+    """Settings that all players of a league share."""
 
     task: str
     home: HomePaths
@@ -83,7 +83,7 @@ class RandomPlayer:
 class NearestPlayer:
     """Player that presses the recorded button of the most similar recorded picture.
 
-    When a picture recurs in an episode the nearest one has not helped: the next nearest is used, and so on.
+    When a picture recurs within an episode, the button of the next nearest recorded picture is pressed.
     """
 
     def __init__(self, pictures: np.ndarray, actions: np.ndarray) -> None:
@@ -122,7 +122,7 @@ def parse_entry(text: str) -> Entry:
 
 
 def league_tasks(asked: str, entries: Sequence[Entry], home: HomePaths) -> tuple[str, ...]:
-    """Return the tasks `asked`, else those of the first checkpoint, else DEFAULT_TASK.
+    """Return the tasks named in `asked`; if none, those of the first checkpoint, else DEFAULT_TASK.
 
     Raises LabError for a checkpoint that cannot be found, and for invalid names.
     """
@@ -133,7 +133,7 @@ def league_tasks(asked: str, entries: Sequence[Entry], home: HomePaths) -> tuple
 
 
 def open_player(entry: Entry, settings: Settings) -> Chooser:
-    """Return the player of `entry`; not for recordings, which are already played. Raises LabError."""
+    """Open the player of `entry`, of any kind but `recorded`. Raises LabError."""
     match entry.kind:
         case "random":
             return RandomPlayer(settings.seed)
@@ -163,7 +163,7 @@ def open_checkpoint(what: str, settings: Settings) -> Contestant:
 
 
 def recorded_steps(folder: Path, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Return (u8[M, 72, 80], i64[M]), the recordings' pictures at which one button was pressed, and the buttons.
+    """Return pictures u8[M, 72, 80] and actions i64[M] of the recordings' steps in which one button was pressed.
 
     Raises LabError when there is none.
     """

@@ -1,4 +1,4 @@
-"""Playing a league, and its table."""
+"""League: every player plays the same starts; the results as a table."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Tell = Callable[[Entry, Played], None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Line of one player; `error` is why it did not finish, the figures are of the episodes played."""
+    """Results of one player over the episodes played; `error` is why it did not finish."""
 
     player: str
     kind: str
     episodes: int
     success_rate: float
     median_steps_to_goal: float
-    """0 when no episode reached the goal."""
+    """Median steps of the successful episodes; 0 without one."""
     mean_return: float
     seconds_per_step: float
     starts: str
@@ -46,7 +46,7 @@ class Row:
 
 
 def test_starts(game: Game, episodes: int) -> list[int]:
-    """Return the test states, as `dmglab eval` plays them; at most `episodes`."""
+    """Return at most `episodes` of the test states, the ones that `dmglab eval` plays."""
     held_out = list(range(game.held_out_start, game.num_starts))
     chosen = held_out[1::2] if game.held_out_start and len(held_out) > 1 else held_out
     return chosen[:episodes]
@@ -114,7 +114,7 @@ def _recorded_episode(game: Game, player: Chooser, start: int, keep: Path, entry
 
 
 def _recorded(entry: Entry, settings: Settings, episodes: int, tell: Tell) -> Row:
-    """Play recordings again from their own states, judged by the task's rules."""
+    """Replay recordings from their own states, judge them by the task's rules; return the player's row."""
     found: list[Played] = []
     error = ""
     began = time.monotonic()

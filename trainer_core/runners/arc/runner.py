@@ -1,4 +1,4 @@
-"""Runner for ARC-AGI-3's library, without importing it."""
+"""Description of the ARC-AGI-3 runner; ARC-AGI-3's library is not imported here."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ArcConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ArcRunner(GuestRunner):
-    """Runner whose worker is ours and runs here; the games run in the library's environment, over pipes."""
+    """Runner whose worker process is our own code; the games run in the library's environment, connected by pipes."""
 
     def command(self, run_dir: Path) -> list[str]:
         return [sys.executable, "-m", PROCESS, str(run_dir), self.worker]

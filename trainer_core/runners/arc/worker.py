@@ -1,4 +1,4 @@
-"""Worker of an agent that plays an ARC game, scored."""
+"""Worker process code of a run in which an agent plays ARC games, with a scorecard."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _agent(config: ArcConfig) -> ArcAgent:
 
 
 class ArcTrainee(Trainee):
-    """Games of one run, counted and recorded; saves no checkpoints."""
+    """Trainee that plays the games of one run, counts and records them; it saves no checkpoints."""
 
     obs_shape, num_actions = (1, *OBS_SHAPE), len(ACTIONS)
     counted = "actions"
@@ -65,7 +65,7 @@ class ArcTrainee(Trainee):
         )
 
     def train(self) -> None:
-        """Play until a limit, a stop, enough games won, or an agent without further actions."""
+        """Play games until a limit, a stop, or `config.episodes` wins, or until the agent has no further action."""
         self.host.watch(_Screen(self.game))
         try:
             while self.wins < self.config.episodes:
@@ -100,7 +100,7 @@ class ArcTrainee(Trainee):
             self._record()
 
     def _show(self, action: int, gained: int, won: bool) -> None:
-        """Add every picture of the game's answer to the recording."""
+        """Add the game's pictures after `action` to the recording."""
         writer, game = self.recording, self.game
         if writer is None:
             return
@@ -145,7 +145,7 @@ class ArcTrainee(Trainee):
 
 
 class _Screen:
-    """The game's picture, for watchers."""
+    """Current picture of the game, in the form of a batch of one environment."""
 
     num_envs, device = 1, torch.device("cpu")
 

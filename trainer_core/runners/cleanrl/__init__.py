@@ -1,1 +1,1 @@
-"""CleanRL as a runner: its single-file scripts, unmodified, from a checkout that the user names."""
+"""CleanRL as a runner: its single-file scripts, unmodified, from a folder that the user names."""

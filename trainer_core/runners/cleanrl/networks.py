@@ -1,4 +1,4 @@
-"""Conversion between our pictures and each script's network."""
+"""Conversion of our pictures to the input of each script's network, and of its output to logits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainer_core.wire.errors import CheckpointError, ConfigError
 from trainer_core.wire.shades import MAX_SHADE
 
 NETWORK = {"ppo": "agent", "dqn": "q_network", "ppo_atari": "agent"}
-"""Variable of each script that holds the acting network."""
+"""Name of each script's variable that holds the network that acts."""
 CLASS = {"ppo": "Agent", "dqn": "QNetwork", "ppo_atari": "Agent"}
 MODEL = "model.pt"
 """File {variable: state_dict, "global_step": n} of our checkpoints; loads with weights_only."""
@@ -29,7 +29,7 @@ _ATARI = 84
 
 
 def stack_of(algo: str) -> int:
-    """Return the pictures per observation: ppo_atari.py's first layer has four planes."""
+    """Return how many pictures an observation stacks: four for ppo_atari.py, whose first layer has four planes."""
     return 4 if algo == "ppo_atari" else 1
 
 
@@ -56,7 +56,10 @@ def observations(algo: str, shades: Tensor) -> Tensor:
 
 @torch.no_grad()
 def action_logits(algo: str, network: Any, shades: Tensor) -> Tensor:
-    """Return logits f32[N, 7]; for dqn, sampling from them explores as its last --end-e of 0.05 does."""
+    """Return logits f32[N, 7] of shades u8[N, K, 72, 80].
+
+    For dqn they are log probabilities of epsilon-greedy play with the script's last --end-e of 0.05.
+    """
     seen = observations(algo, shades).to(next(network.parameters()).device).float()
     if algo == "ppo":
         return network.actor(seen)
@@ -68,7 +71,7 @@ def action_logits(algo: str, network: Any, shades: Tensor) -> Tensor:
 
 
 def put_on_path(config: CleanRlConfig) -> None:
-    """Set sys.path as `python cleanrl/SCRIPT.py` in the checkout, with PYTHONPATH there, would."""
+    """Set sys.path as if `python cleanrl/SCRIPT.py` ran in the checkout with PYTHONPATH set there."""
     sys.path[:0] = [str(config.script.parent), str(config.script.parents[1])]
 
 

@@ -15,7 +15,7 @@ from trainer_core.wire.spec import RunSpec
 
 
 class CleanRlAgent(GuestAgent):
-    """Checkpoint of one of the scripts, trained on one of our tasks."""
+    """Agent that plays with a checkpoint of one of the scripts, trained on one of our tasks."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Load the network; raises CheckpointError when the checkpoint cannot be used."""

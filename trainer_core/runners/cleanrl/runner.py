@@ -1,4 +1,4 @@
-"""Runner for CleanRL, without importing it; CleanRL's code is the user's checkout."""
+"""Description of the CleanRL runner; CleanRL's code is the user's checkout and is not imported here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Vector environments that a script steps: Gymnasium's own, or one batch of our consoles.
 
-For Gymnasium 0.29, which CleanRL is written for; both kinds call `before_step` before each step.
+They have the interface of Gymnasium 0.29, which CleanRL is written for. Both kinds call a hook before each step.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from trainer_core.runners.cleanrl import networks
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 
 Hook = Callable[[Any], None]
-"""Function `before_step(environment)`."""
+"""Function that receives the environment before each of its steps."""
 
 
 class ConsoleVector(gymnasium.vector.VectorEnv):
     """Batch of N consoles in place of the script's SyncVectorEnv of N environments.
 
-    Its environments' wrappers (skipped frames, clipped rewards) are not built: step and reward are the task's.
-    `final_info` and `final_observation` are Gymnasium 0.29's.
+    The wrappers of the script's environments (skipped frames, clipped rewards) are not built: step and reward are the
+    task's. `final_info` and `final_observation` have Gymnasium 0.29's form.
     """
 
     def __init__(self, config: CleanRlConfig, home: HomePaths, num_envs: int, hook: Hook) -> None:
@@ -83,7 +83,7 @@ class ConsoleVector(gymnasium.vector.VectorEnv):
 
 
 class HookedSyncVector(gymnasium.vector.SyncVectorEnv):
-    """Gymnasium's own SyncVectorEnv with a hook, for Gymnasium's environments."""
+    """Gymnasium's SyncVectorEnv that calls a hook before each step."""
 
     def __init__(self, env_fns: Sequence[Callable[[], Any]], hook: Hook) -> None:
         super().__init__(env_fns)

@@ -42,11 +42,11 @@ CANONICAL = {
     "losses/entropy": "entropy_mean",
     "charts/learning_rate": "learning_rate",
 }
-"""CleanRL's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by CleanRL's metric name; every metric is kept in `metrics` as well."""
 
 
 class CleanRlTrainee(GuestTrainee):
-    """One script from its arguments to its last checkpoint."""
+    """Trainee that runs one script, from its arguments to the last checkpoint."""
 
     file, knows_spaces = networks.MODEL, False
     counts_steps = True  # the script's last update follows its last step
@@ -56,7 +56,7 @@ class CleanRlTrainee(GuestTrainee):
         self.policy = networks.CLASS[config.algo]
         self.envs: Any = None
         self.script: dict[str, Any] = {}
-        """The script's global names, from its first step on."""
+        """Global variables of the script by name, available from its first step on."""
         self.scalars: dict[str, float] = {}
         self.scalars_at = self.recorded = 0
 
@@ -122,7 +122,7 @@ class CleanRlTrainee(GuestTrainee):
         return envs
 
     def shape(self, envs: Any) -> tuple[int, int, int]:
-        """Return the task's picture shape, or another environment's shape padded with ones on the left."""
+        """Return the task's picture shape, or another environment's observation shape padded to three numbers."""
         if not self.config.on_gymnasium:
             return envs.consoles.obs_shape
         found = tuple(int(size) for size in envs.single_observation_space.shape[-3:])
@@ -138,7 +138,10 @@ class CleanRlTrainee(GuestTrainee):
         self.host.boundary(step)
 
     def add(self, tag: str, value: Any, step: Any) -> None:
-        """Collect one logged scalar; a repeated name begins another record."""
+        """Collect one scalar that the script logs.
+
+        A name that was collected already starts another record; the values before are written.
+        """
         if tag in self.scalars:
             self.flush()
         self.scalars_at = step if isinstance(step, int) else self.global_step
@@ -153,7 +156,10 @@ class CleanRlTrainee(GuestTrainee):
         self.host.record(self.recorded, found, CANONICAL)
 
     def wandb(self) -> types.ModuleType:
-        """Return a replacement for the module wandb that logs here, so that --track sends nothing over the network."""
+        """Return a replacement for the module wandb whose `log` calls `add`.
+
+        The script's option --track then sends nothing over the network.
+        """
         module = types.ModuleType("wandb")
 
         def log(values: dict[str, Any], step: int | None = None, **_: Any) -> None:
@@ -218,7 +224,7 @@ def script_arguments(config: CleanRlConfig) -> list[str]:
 
 
 def script_globals() -> dict[str, Any]:
-    """Return the global names of the script, found on the call stack."""
+    """Return the script's global variables by name, found on the call stack."""
     frame = sys._getframe(1)
     while frame is not None:
         names = frame.f_globals

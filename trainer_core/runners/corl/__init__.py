@@ -1,1 +1,1 @@
-"""CORL as a runner: its offline scripts as they are, on a local Minari dataset."""
+"""CORL as a runner: its scripts for offline learning, unmodified, on a local Minari dataset."""

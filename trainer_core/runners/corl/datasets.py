@@ -30,7 +30,7 @@ SHA256 = re.compile(r"[0-9a-f]{12,64}")
 
 @dataclass(frozen=True)
 class Dataset:
-    """Minari dataset on this disk."""
+    """Minari dataset in a folder: its hash and its metadata."""
 
     folder: Path
     sha256: str
@@ -43,7 +43,7 @@ class Dataset:
 
     @property
     def environment(self) -> str:
-        """Gymnasium id of its environment; "" if the dataset does not name one."""
+        """Gymnasium id of the environment that the dataset was recorded in; "" if the dataset does not name one."""
         return str(_object(self.metadata.get("env_spec")).get("id", ""))
 
     @property
@@ -136,7 +136,7 @@ def _metadata(path: Path) -> dict[str, Any]:
 
 
 def _check_spaces(dataset: Dataset) -> None:
-    """Require vector observations and continuous actions, as CORL's scripts do. Raises ConfigError."""
+    """Raise ConfigError unless observations are vectors and actions are continuous, as CORL's scripts require."""
     seen, acted = (_object(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action"))
     if acted.get("type") != "Box":
         raise ConfigError(
@@ -154,7 +154,7 @@ def _check_spaces(dataset: Dataset) -> None:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """Return a JSON object, parsed if given as text; {} for anything else."""
+    """Return `value`, or the JSON object in it if it is text; {} for anything else."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Names of the common options in each CORL script: they differ from script to script."""
+"""Names that each CORL script gives to the common options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer_core.wire.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class Flags:
-    """Names of a script's options, without dashes, and its way of counting."""
+    """Option names of one script, without dashes, and the number of its first step."""
 
     environment: str = "env"
     seed: str = "seed"
@@ -19,7 +19,7 @@ class Flags:
     eval_every: str = "eval_freq"
     episodes: str = "n_episodes"
     load: str = "load_model"
-    """Empty if the script cannot load weights."""
+    """Option for the weights file to load; empty if the script cannot load weights."""
     trainer: str = "trainer"
     """Local name, in the script's `train`, of the object with a `state_dict`."""
     first_step: int = 0
@@ -68,7 +68,7 @@ def arguments(
     target_return: float,
     more: str,
 ) -> Sequence[str]:
-    """Return the script's command line, the user's arguments last. Raises ConfigError."""
+    """Return the command-line arguments of a script, the user's own last. Raises ConfigError."""
     flags = SCRIPTS[algo]
     named: dict[str, object] = {
         flags.environment: environment,

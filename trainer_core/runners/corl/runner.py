@@ -1,4 +1,4 @@
-"""Runner for CORL, without importing it; CORL's code is the user's checkout."""
+"""Description of the CORL runner; CORL's code is the user's checkout and is not imported here."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Log = Callable[[dict[str, Any], int | None], None]
 
 
 class Offline:
-    """Minari dataset in D4RL's format, and its environment in gym's."""
+    """Minari dataset in D4RL's format, with its environment in the form of gym 0.23."""
 
     def __init__(self, folder: Path) -> None:
         """Load the dataset; raises ConfigError naming the parts that do not fit together."""
@@ -51,7 +51,7 @@ class Offline:
             )
 
     def transitions(self) -> dict[str, np.ndarray]:
-        """Return d4rl's `get_dataset` arrays: f32 but for `terminals` and `timeouts`, which are bool."""
+        """Return the dataset as d4rl's `get_dataset` does: f32 arrays, but bool for `terminals` and `timeouts`."""
         columns: dict[str, list[Any]] = {}
         for episode in self.episodes:
             timeouts = np.array(episode.truncations, bool)
@@ -69,7 +69,7 @@ class Offline:
         return {name: values if values.dtype == bool else values.astype(np.float32) for name, values in whole.items()}
 
     def make(self, name: str, **_: Any) -> OldEnv:
-        """Return the dataset's environment. Raises ConfigError if it cannot be built here."""
+        """Return the dataset's environment, whatever `name` is. Raises ConfigError if it cannot be built here."""
         try:
             return OldEnv(self.dataset.recover_environment(), self)
         except Exception as error:  # an error of gymnasium, mujoco or an import, depending on what is missing
@@ -136,7 +136,7 @@ class TransformReward(_Wrapped):
 
 
 def install(offline: Offline, log: Log) -> None:
-    """Put the three modules into sys.modules."""
+    """Put the replacements for gym, d4rl and wandb into sys.modules."""
     wrappers = _module("gym.wrappers", TransformObservation=TransformObservation, TransformReward=TransformReward)
     _module("gym", make=offline.make, Env=OldEnv, spaces=gymnasium.spaces, wrappers=wrappers)
     _module("d4rl", qlearning_dataset=_qlearning_dataset)

@@ -27,7 +27,7 @@ from trainer_core.wire.environment import tell_libraries
 from trainer_core.wire.errors import ConfigError
 
 MODEL = "model.pt"
-"""The content of the script's own checkpoint, under our file name."""
+"""Name of our checkpoint file, whose content is the script's own checkpoint."""
 CANONICAL = {
     "actor_loss": "policy_loss",
     "policy_loss": "policy_loss",
@@ -36,11 +36,11 @@ CANONICAL = {
     "critic_loss": "value_loss",
     "learning_rate": "learning_rate",
 }
-"""CORL's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by CORL's metric name; every metric is kept in `metrics` as well."""
 
 
 class CorlTrainee(GuestTrainee):
-    """One script from its arguments to its last checkpoint."""
+    """Trainee that runs one script, from its arguments to the last checkpoint."""
 
     file, unpickles, counts_steps = MODEL, True, True
 
@@ -52,9 +52,9 @@ class CorlTrainee(GuestTrainee):
         self.steps = self.recorded = 0
         self.metrics: dict[str, float] = {}
         self.names: dict[str, Any] = {}
-        """Local names of the script's `train`."""
+        """Local variables of the script's function `train` by name."""
         self.module: Any = None
-        """The script's module `__main__`, kept since the name is restored when the script ends."""
+        """Module `__main__` of the script, kept since its name is restored when the script ends."""
         cache = DatasetCache(host.home)
         self.dataset = cache.keep(cache.find(config.data, config.data_sha256))
         self.offline = shims.Offline(self.dataset.folder)
@@ -96,7 +96,10 @@ class CorlTrainee(GuestTrainee):
         self._flush()
 
     def _donor(self) -> str:
-        """Return the warm start's weights file for the script, or "". Raises CheckpointError."""
+        """Return the path of the weights file that a warm start loads, or "" for none.
+
+        Raises CheckpointError for a file that is damaged or not trusted.
+        """
         if not self.config.warm_start:
             return ""
         folder = Path(self.config.warm_start)
@@ -110,7 +113,10 @@ class CorlTrainee(GuestTrainee):
     # -- what the script calls ------------------------------------------------------------------
 
     def log(self, values: dict[str, Any], step: int | None) -> None:
-        """Replace `wandb.log`, called after each gradient step and after an evaluation of the same step."""
+        """Receive what the script passes to `wandb.log`, after each gradient step and after an evaluation.
+
+        After a gradient step the run may be saved, paused or ended.
+        """
         numbers = {name: float(value) for name, value in values.items()}
         is_evaluation = any("score" in name or "eval" in name for name in numbers)
         self.metrics |= {name: value for name, value in numbers.items() if math.isfinite(value)}
@@ -147,7 +153,7 @@ class CorlTrainee(GuestTrainee):
 
 
 def _frame_of_train() -> dict[str, Any]:
-    """Return the local names of the script's `train`, found on the call stack."""
+    """Return the local variables of the script's function `train`, found on the call stack."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "train" and frame.f_globals.get("__name__") == "__main__":

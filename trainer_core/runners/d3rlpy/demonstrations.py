@@ -1,7 +1,6 @@
 """Training data of d3rlpy: recorded play as episodes, and as a Minari dataset.
 
-Recordings hold buttons; the pictures come from pressing them again, so that an episode is what the console shows now,
-judged by the task's own rules.
+Recordings hold buttons. Pictures are made by playing the buttons again, and judged by the task's own rules.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ class Episode:
 def make_dataset(
     data: str, task_id: str, home: HomePaths, folder: Path, *, limit: int, sha256: str
 ) -> tuple[Path, str]:
-    """Return the folder of the Minari dataset that `data` is or is converted to, and its SHA-256.
+    """Return the folder of the Minari dataset to train on, and its SHA-256.
 
-    Recordings and demo.npz are written as a dataset below `folder`, their first `limit` (0 = all). Raises LabError
-    naming the unusable part.
+    `data` is a dataset, or recordings or a demo.npz whose first `limit` (0 = all) are written as a dataset below
+    `folder`. Raises LabError naming the unusable part.
     """
     if (folder / DATASET / HDF5).is_file():  # written by an earlier process of this run
         source = folder / DATASET
@@ -131,7 +130,7 @@ def _checked(folder: Path, row: Any) -> Episode:
 
 
 def _recorded_episodes(source: Path, task: Task, cartridge: Cartridge) -> Iterator[Episode]:
-    """Yield each recording below a folder, or each demonstration of a file, played again."""
+    """Play each recording below a folder, or each demonstration of a file, again; yield the episodes."""
     codec = task.manifest.codec
     for inputs in _inputs(source, codec):
         trace = play_inputs(cartridge, inputs, codec)
@@ -150,9 +149,9 @@ def _inputs(source: Path, codec: Any) -> Iterator[Inputs]:
 
 
 def _cut(task: Task, pictures: np.ndarray, actions: np.ndarray) -> Episode:
-    """Return the episode up to the goal, without steps in which a person pressed nothing: no action expresses those.
+    """Return the episode up to the goal, without the steps in which a person pressed nothing.
 
-    The reward of such a step is added to the step before it.
+    No action expresses such a step; its reward is added to the step before it.
     """
     rewards, done = score_pictures(task, pictures)
     length = done.index(True) + 1 if any(done) else len(done)

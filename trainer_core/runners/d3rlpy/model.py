@@ -107,7 +107,7 @@ def open_model(folder: Path, device: str) -> Any:
 
 
 def load_weights(model: Any, folder: Path) -> None:
-    """Load the networks of another checkpoint, nothing else. Raises CheckpointError."""
+    """Load the network weights of another checkpoint, and no optimizer or counter. Raises CheckpointError."""
     donor = open_model(folder, "cpu").impl.modules.get_torch_modules()
     try:
         for name, module in model.impl.modules.get_torch_modules().items():
@@ -134,7 +134,7 @@ def _first(modules: Any) -> Any:
 
 
 def loop_state(model: Any) -> dict[str, Any]:
-    """Return the state that an exact resume needs beyond d3rlpy's file: random generators and its step counter."""
+    """Return the state that d3rlpy's file lacks for an exact resume: random generators and its step counter."""
     return {**generators.state(), "grad_step": model.grad_step}
 
 

@@ -12,7 +12,7 @@ from trainer_core.runners.guest.agent import GuestAgent
 
 
 class D3rlpyAgent(GuestAgent):
-    """Checkpoint of d3rlpy."""
+    """Agent that plays with a checkpoint of d3rlpy."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Load the model; raises CheckpointError when the checkpoint cannot be used."""

@@ -1,4 +1,4 @@
-"""Runner for d3rlpy, without importing it."""
+"""Description of the d3rlpy runner; d3rlpy is not imported here."""
 
 from __future__ import annotations
 

@@ -20,16 +20,16 @@ from trainer_core.runners.guest.trainee import GuestTrainee
 from trainer_core.wire.buttons import ACTIONS
 
 FOREVER = 10**9
-"""Step limit for d3rlpy, which requires one; the run's own limits end it."""
+"""Number of steps passed to d3rlpy, which requires one; the run's own limits end it earlier."""
 CANONICAL = {"loss": "policy_loss"}
-"""d3rlpy's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by d3rlpy's metric name; every metric is kept in `metrics` as well."""
 STATE = "run.pt"
 DATASET = "minari"
 """Folder in the run for the dataset made from recordings."""
 
 
 class D3rlpyTrainee(GuestTrainee):
-    """One of d3rlpy's algorithms, or our IQL, on a dataset of recordings."""
+    """Trainee that trains one of d3rlpy's algorithms, or our IQL, on a dataset of recordings."""
 
     policy, file, unpickles = "small", learner.MODEL, True
 
@@ -104,7 +104,7 @@ def make_trainee(host: Host) -> D3rlpyTrainee:
 
 
 class _ToRecords:
-    """Logger for d3rlpy that writes to the run's log by d3rlpy's own names; also its own factory."""
+    """Logger for d3rlpy that writes to the run's log under d3rlpy's metric names; it is its own factory."""
 
     def __init__(self, host: Host, before: int) -> None:
         self._host, self._before = host, before

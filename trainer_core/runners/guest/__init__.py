@@ -1,1 +1,1 @@
-"""Shared code of the adapters of other libraries: an environment for each, one process per run."""
+"""Shared code of the adapters of other libraries ("guests"), each with its own environment."""

@@ -1,4 +1,4 @@
-"""Base class of guests' agents: from a network's logits to one console's button."""
+"""Base class of the agents of other libraries: turns a network's logits into one action."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 
 
 class GuestAgent(StackedAgent):
-    """Agent whose subclass implements `act`: query the network, then call `choose`."""
+    """Agent whose subclass implements `act`: compute logits, then return `choose(logits)`."""
 
     def __init__(self, checkpoint: Path, meta: CheckpointMeta, file: str, mode: str, seed: int) -> None:
-        """Set up; `file` of the checkpoint holds the weights, `mode` is a PolicyMode."""
+        """Set up.
+
+        `file` is the checkpoint's file with the weights, `mode` a PolicyMode.
+        """
         super().__init__(checkpoint, meta, meta.files[file], mode)
         torch.set_num_threads(1)
         self._rng = torch.Generator().manual_seed(seed)

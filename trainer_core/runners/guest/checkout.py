@@ -1,4 +1,4 @@
-"""Checkout of a library's source in a folder of the user's."""
+"""Commit of a library's checkout in a folder of the user's."""
 
 from __future__ import annotations
 

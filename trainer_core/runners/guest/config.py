@@ -1,4 +1,4 @@
-"""Options of every guest: the neutral fields of RunSpec, and the host's options."""
+"""Options of the runs of all other libraries ("guests"): neutral fields of RunSpec, and those of the host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer_core.wire.fields import check_fields, option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestConfig:
-    """Options of a guest that do not depend on its library."""
+    """Options of a run with another library ("guest") that are the same for every library."""
 
     task: str = option("pocket_quest/leave_bedroom", "Task", "basics")
     """Task id (or task folder) to train on."""
@@ -44,7 +44,7 @@ class GuestConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayingGuestConfig(GuestConfig):
-    """Options of a guest that plays while it learns."""
+    """Options of a library that plays the game while it learns."""
 
     demo_starts: float = option(0.75, "Starts along demos", "env", minimum=0, maximum=0.9)
     """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
@@ -53,7 +53,7 @@ class PlayingGuestConfig(GuestConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class PixelFields:
-    """Options of a guest whose network sees pictures and learns by Adam; a mixin."""
+    """Options of a library whose network sees pictures and learns by Adam; a mixin."""
 
     __slots__ = ()
 
@@ -65,7 +65,7 @@ class PixelFields:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckoutFields:
-    """Options of a guest that runs from its library's source; a mixin."""
+    """Options of a library that runs from a checkout of its source; a mixin."""
 
     __slots__ = ()
 

@@ -1,4 +1,7 @@
-"""GuestRunner: a runner whose processes run our code in an environment with its library."""
+"""GuestRunner: base class of the runners of other libraries ("guests").
+
+Their processes run our code in a Python environment that has the library.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ WARM_START = "Warm start"
 
 @dataclass(frozen=True, kw_only=True)
 class GuestRunner(AgentRunner):
-    """Runner with an interpreter in the run's home; its worker writes the log itself."""
+    """Runner with its own interpreter in the run's home; its worker writes the log itself."""
 
     worker: str
     """Module with the `make_trainee` that host.worker calls."""
@@ -45,7 +48,7 @@ class GuestRunner(AgentRunner):
 
     @property
     def pins(self) -> Path:
-        """Path of its environment's requirements, beside the module of its options."""
+        """Path of the file with its environment's requirements, beside the module of its options."""
         return Path(inspect.getfile(self.config_type)).with_name("requirements.txt")
 
     def environment(self, home: HomePaths) -> RunnerEnvironment:

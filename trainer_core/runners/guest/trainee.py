@@ -15,7 +15,7 @@ from trainer_core.lab.checkpoint_manifest import THUMBNAIL
 
 
 class GuestTrainee(Trainee):
-    """Model of a library, with the options of a GuestConfig; a Validator calls its `logits`."""
+    """Trainee around a library's model; the model's `logits` are used for validation."""
 
     def __init__(self, host: Host, config: Any) -> None:
         self.host, self.config = host, config

@@ -1,4 +1,4 @@
-"""Countdown task: reach a target with given numbers. Rows and their split.
+"""Countdown task: reach a target by arithmetic on given numbers. Its questions, and their split.
 
 Imports only the standard library: preflight uses it too.
 """
@@ -22,11 +22,11 @@ HELD_OUT = 1 / 8
 MAX_NUMBERS = 6
 
 Row = dict[str, Any]
-"""Dict that rLLM's SimpleWorkflow and countdown_reward_fn read: question, nums, target, data_source."""
+"""Question: dict with the keys question, nums, target, data_source that rLLM's SimpleWorkflow reads."""
 
 
 def make_rows(largest: int) -> list[Row]:
-    """Return every pair of numbers 1 to `largest` with its sums, products and differences from 0 on.
+    """Return questions on every pair of numbers 1 to `largest`, one per sum, product and non-negative difference.
 
     The question is `a,b=target`, for a model that reads characters.
     """
@@ -39,7 +39,7 @@ def make_rows(largest: int) -> list[Row]:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a JSON Lines file: `nums`, `target`, optional `question` (default: rLLM's wording).
+    """Read questions from a JSON Lines file: `nums`, `target`, optional `question` (default: rLLM's wording).
 
     Raises ConfigError naming file and line.
     """
@@ -55,7 +55,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def split(rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """Return (train, held out): an eighth, at least one row, is never trained on."""
+    """Return (training rows, held-out rows); an eighth is held out, at least one row."""
     shuffled = list(rows)
     random.Random(SPLIT_SEED).shuffle(shuffled)
     count = max(1, round(len(rows) * HELD_OUT))

@@ -1,6 +1,6 @@
-"""rLLM's workflow engine over a model in this process: from questions to episodes.
+"""rLLM's workflow engine over a model in this process: from questions to scored answers ("episodes").
 
-rLLM's RolloutEngine calls a server per question; this one gathers the questions that its workflows ask at the same
+rLLM's RolloutEngine calls a server for each question; this one gathers the questions that its workflows ask at the same
 time, and `generate` answers them as one batch.
 """
 
@@ -63,7 +63,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer with the data that GRPO needs."""
+    """One generated answer with the token ids that GRPO needs."""
 
     prompt_ids: list[int]
     completion_ids: list[int]
@@ -116,7 +116,7 @@ def _answer(tokenizer: Any, prompt: list[int], completion: list[int], prefill: s
 
 
 class Workflows:
-    """rLLM's SimpleWorkflow with its countdown reward, over `model`."""
+    """Runner of rLLM's SimpleWorkflow and countdown reward with `model`."""
 
     def __init__(self, rllm: Any, model: Any, tokenizer: Any, episodes: Path) -> None:
         """Set up; saved episodes go to the folder `episodes`."""
@@ -125,7 +125,7 @@ class Workflows:
         self._logger = rllm.EpisodeLogger(str(episodes.parent), episodes.name)
 
     def run(self, rows: Sequence[Row], how: Sampling) -> list[Any]:
-        """Return rLLM's Episode of each of `rows`, in their order; equal rows are one task's rollouts.
+        """Return one rLLM Episode (answer and reward) per row, in their order; equal rows are rollouts of one task.
 
         Raises ConfigError when the workflow itself failed.
         """
@@ -160,13 +160,13 @@ class Workflows:
 
 
 def _task_id(row: Row) -> str:
-    """Return a short id, since rLLM names episode files after it: `3-4-is-7` and a hash of the wording."""
+    """Return a short id of the question, `3-4-is-7` and a hash of the wording: rLLM names files after it."""
     digest = hashlib.sha256(row["question"].encode()).hexdigest()[:8]
     return f"{'-'.join(map(str, row['nums']))}-is-{row['target']}-{digest}"
 
 
 def _in_order(rows: Sequence[Row], episodes: list[Any]) -> list[Any]:
-    """Return the engine's rollouts in the order of `rows`; it returns a task's rollouts as they ended."""
+    """Return the engine's episodes in the order of `rows`; the engine returns the rollouts of a task as they end."""
     by_id = {episode.id: episode for episode in episodes}
     seen: dict[str, int] = {}
     found = []
@@ -179,7 +179,7 @@ def _in_order(rows: Sequence[Row], episodes: list[Any]) -> list[Any]:
 
 
 def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
-    """Return an rLLM RolloutEngine that answers all requests of one event loop turn as one batch."""
+    """Return an rLLM RolloutEngine that gathers the requests of one event loop turn and answers them as one batch."""
 
     class Batching(rllm.RolloutEngine):
         def __init__(self) -> None:
@@ -220,18 +220,21 @@ def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
 
 
 def answer_of(episode: Any) -> Any:
-    """Return the ModelOutput of an episode's single step."""
+    """Return the ModelOutput of the only step in an episode."""
     return episode.trajectories[0].steps[-1].model_output
 
 
 def reward_of(episode: Any) -> float:
-    """Return the reward by rLLM's reward function."""
+    """Return the reward that rLLM's reward function gave to the episode."""
     return float(episode.trajectories[0].reward)
 
 
 @contextlib.contextmanager
 def own_generators(seed: int) -> Iterator[None]:
-    """Seed the global generators for a validation, and restore them for training afterwards."""
+    """Seed the global random generators for the block, then restore them.
+
+    Validation in the block then does not change the random numbers of training.
+    """
     before, python = generators.state(), random.getstate()
     torch.manual_seed(seed)
     random.seed(seed)

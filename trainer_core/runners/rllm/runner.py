@@ -1,4 +1,4 @@
-"""Runner for rLLM, TRL and VERL, without importing them."""
+"""Description of the rLLM runner; rLLM, TRL and VERL are not imported here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Algorithm = Literal["grpo", "verl"]
 ALGORITHMS = get_args(Algorithm)
 VERL_MODULES = ("verl", "ray", "httpx")
 ENGINE = Path("rllm", "engine", "agent_workflow_engine.py")
-"""File by which a checkout of rLLM is recognised."""
+"""File whose presence identifies a checkout of rLLM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class RllmConfig(CheckoutFields, GuestConfig):
         return str(folder)
 
     def rows(self) -> tuple[list[Row], list[Row]]:
-        """Return (train, held out). Raises ConfigError."""
+        """Return the questions as (training rows, held-out rows). Raises ConfigError."""
         from trainer_core.runners.rllm import countdown
 
         if self.data:
@@ -165,7 +165,7 @@ class RllmRunner(GuestRunner):
 
 
 def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
-    """Check VERL's own environment, and a GPU for rollouts that need one."""
+    """Yield checks of VERL's own environment, and of a GPU for rollouts that need one."""
     if config.rollout == "vllm" and (not found.get("gpus") or config.device == "cpu"):
         yield Check(
             name="VERL",

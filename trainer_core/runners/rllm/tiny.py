@@ -64,16 +64,16 @@ def make_model(seed: int) -> Any:
 
 
 def prefill_of(folder: Path) -> str:
-    """Return the prefill for answers of the model in `folder`: the small model's own, or ""."""
+    """Return the text that answers of the model in `folder` begin with: PREFILL for the small model, else ""."""
     template = folder / "chat_template.jinja"
     is_tiny = template.is_file() and template.read_text() == TEMPLATE
     return PREFILL if is_tiny else ""
 
 
 def teach_form(model: Any, tokenizer: Any, questions: Sequence[str], numbers: int, steps: int, seed: int) -> None:
-    """Train `steps` supervised steps on random equations of `numbers` digits after random questions.
+    """Train the model, `steps` supervised steps, to answer questions in the form of an equation.
 
-    Equation and question are unrelated, so only the form is learned.
+    Each answer is a random equation of `numbers` digits, unrelated to the question, so only the form is learned.
     """
     rng = random.Random(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=TEACHING_RATE)

@@ -32,7 +32,7 @@ class WorkflowValidator(Validator):
     """Validator with one greedy answer and several sampled answers to each held-out question."""
 
     leaves_model_alone = False
-    """False since it draws from its own random numbers in the meantime."""
+    """False: while it validates the global random generators are its own, and a checkpoint would save their state."""
 
     def __init__(self, host: Host, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str) -> None:
         super().__init__(host.validating, host.home, None, host.paths)
@@ -77,7 +77,7 @@ class WorkflowValidator(Validator):
         self._host.record(env_steps, metrics)
 
     def _course(self, mode: str) -> Course:
-        """Return the progress before the answers of that mode, which rLLM makes together."""
+        """Return the progress before the answers of `mode`; rLLM generates them all at once."""
         drawn = mode == "sample"
         count = len(self._rows)
         episodes = count * (1 + max(1, self._options.rollouts))
@@ -100,7 +100,7 @@ class WorkflowValidator(Validator):
 
 
 def summary(episodes: list[Any], n: int) -> dict[str, Any]:
-    """Return fields of an EvalRecord; the `n` rollouts of a question are adjacent."""
+    """Return the fields of an EvalRecord; the `n` rollouts of a question are adjacent in `episodes`."""
     right = [bool(episode.is_correct) for episode in episodes]
     tasks = [right[start : start + n] for start in range(0, len(right), n)]
     lengths = [length(episode) for episode, is_right in zip(episodes, right, strict=True) if is_right]
@@ -118,7 +118,7 @@ def summary(episodes: list[Any], n: int) -> dict[str, Any]:
 
 
 def length(episode: Any) -> int:
-    """Return the tokens of an answer."""
+    """Return the number of tokens in an episode's answer."""
     return answer_of(episode).completion_length
 
 

@@ -1,4 +1,4 @@
-"""VERL's settings for a run, and parsing of its files. Imports nothing of VERL.
+"""VERL's command line and environment for a run, and parsing of its files. VERL is not imported.
 
 Names as in rLLM's examples/countdown/train_countdown.sh (rLLM 9beb6e0, VERL 0.8.0).
 """
@@ -50,7 +50,7 @@ def environment(config: RllmConfig, folder: Path) -> dict[str, str]:
 
 
 def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
-    """Return Hydra's overrides, the user's own last. Raises ConfigError."""
+    """Return VERL's settings as Hydra overrides, the user's own last. Raises ConfigError."""
     rollout, actor = "actor_rollout_ref.rollout", "actor_rollout_ref.actor"
     values: dict[str, Any] = {
         "algorithm.adv_estimator": "grpo",

@@ -1,4 +1,4 @@
-"""VERL as a child process of the run: its metrics, its checkpoints, its end.
+"""VERL as a child process of the run: reads its metrics and checkpoints, and ends it.
 
 VERL saves on its own schedule and at no signal: a stop keeps the checkpoint of the last `save_freq`.
 """
@@ -40,11 +40,11 @@ FLAT = {
     "actor/ppo_kl": "approx_kl",
     "actor/pg_clipfrac": "clipfrac",
 }
-"""VERL's names for fields of our records."""
+"""Fields of our update records by VERL's metric name."""
 
 
 def make_supervisor(host: Host, config: RllmConfig, model: Path, prefill: str) -> Supervisor:
-    """Write VERL's input files; `train` starts it. Raises ConfigError."""
+    """Write VERL's input files and return the trainee whose `train` starts VERL. Raises ConfigError."""
     if not config.verl_python:
         raise ConfigError("no interpreter with VERL was named: give it as --verl-python")
     versions = find_verl(config)
@@ -57,7 +57,7 @@ def make_supervisor(host: Host, config: RllmConfig, model: Path, prefill: str) -
 
 
 class Supervisor(GuestTrainee):
-    """VERL, which validates and saves by itself; its output files are read."""
+    """Trainee that runs VERL as a child process and reads its output files; VERL validates and saves by itself."""
 
     policy, file, needs = "verl", POINTER, (POINTER,)
 
@@ -70,7 +70,10 @@ class Supervisor(GuestTrainee):
         self.began = time.monotonic()
 
     def restore(self, folder: Path) -> RunProgress:
-        """Resume from VERL's last checkpoint. Raises CheckpointError if it is not trusted."""
+        """Return the run's progress; VERL resumes from its own last checkpoint when it starts.
+
+        Raises CheckpointError if that checkpoint is not trusted.
+        """
         if step := verl.saved_step(self.host.paths.root / "verl"):  # VERL's checkpoint unpickles
             require_trust(self.host.paths.root / "verl" / f"global_step_{step}", "VERL")
         self.step = int(folder.name)
@@ -127,7 +130,7 @@ class Supervisor(GuestTrainee):
         self.host.record(self.step, metrics, FLAT)
 
     def _evaluated(self, metrics: dict[str, float]) -> None:
-        """Write a record of the validation in `metrics`, if there is one."""
+        """Write an eval record if `metrics` contain results of a validation."""
         if verl.PASS_AT_1 not in metrics or self.evaluated_at == self.step:
             return
         self.evaluated_at = self.step

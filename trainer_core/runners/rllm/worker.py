@@ -65,7 +65,7 @@ NAMES = {
     "rewards/countdown/mean": "critic/countdown/mean",
     "rewards/form/mean": "critic/form/mean",
 }
-"""TRL's names translated to VERL's, so that both trainers draw the same curves."""
+"""TRL's metric names translated to VERL's, so that both trainers draw the same curves."""
 FLAT = {
     "reward": "reward_mean",
     "loss": "policy_loss",
@@ -76,13 +76,13 @@ FLAT = {
     "clip_ratio/region_mean": "clipfrac",
     "rewards/countdown/mean": "success_rate",
 }
-"""TRL's names for fields of our records."""
+"""Fields of our update records by TRL's metric name."""
 
 
 def questions(rows: list[Row], seed: int, length: int) -> Dataset:
-    """Return `length` questions, pass after pass over `rows`, each in a different order.
+    """Return a data set of `length` questions that repeats `rows`, in a new order at each repetition.
 
-    One epoch for TRL, however long the run is: question i is the same in a resumed run, and in one with a raised limit.
+    TRL sees it as one epoch. Question i is the same in a resumed run, and in one with a raised limit.
     """
     rng = np.random.default_rng(seed)
     passes = [rng.permutation(len(rows)) for _ in range(-(-length // len(rows)))]
@@ -96,7 +96,7 @@ class Trainer(GRPOTrainer):
 
 
 class Training(TrainerCallback, GuestTrainee):
-    """TRL's training loop, which can be saved, paused and ended after each step."""
+    """Trainee around TRL's training loop; the run can be saved, paused and ended after each step."""
 
     file, needs = WEIGHTS, (WEIGHTS, "optimizer.pt", PROGRESS)
 
@@ -193,7 +193,10 @@ class Training(TrainerCallback, GuestTrainee):
         }
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        """Count a training step, at the time when TRL's metrics are complete and it would save."""
+        """Count a training step, and let the host save, pause or end the run.
+
+        TRL calls it when the step's metrics are complete.
+        """
         if not logs or "reward" not in logs:
             return  # this is the summary at TRL's own end
         step = state.global_step
@@ -218,7 +221,7 @@ class Training(TrainerCallback, GuestTrainee):
     # -- checkpoints ------------------------------------------------------------------------
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
-        """Write TRL's own checkpoint, flat, without its pickled arguments."""
+        """Write TRL's own checkpoint files into `folder`, without its pickled arguments."""
         arguments, kept = self.trainer.args, self.trainer.args.output_dir
         arguments.output_dir = str(folder)
         try:

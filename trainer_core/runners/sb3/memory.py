@@ -27,7 +27,7 @@ class Memory:
     def logits(self, shades: Tensor, first: Tensor) -> Tensor:
         """Return logits f32[N, 7] of shades u8[N, K, 72, 80] and update the state.
 
-        Where `first`, bool[N], is set an episode begins: its state is reset before.
+        The state of the consoles where `first` bool[N] is set, which begin an episode, is reset before.
         """
         model = self._model
         if self._state is None:

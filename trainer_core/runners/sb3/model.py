@@ -26,12 +26,15 @@ CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN, "recurrent_ppo": RecurrentPPO
 MODEL = "model.zip"
 """SB3's own file format, for its `load`."""
 FOREVER = 10**9
-"""Step limit for SB3, which requires one; the run's own limits end it."""
+"""Number of steps passed to SB3, which requires one; the run's own limits end it earlier."""
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
 class SmallCnn(BaseFeaturesExtractor):
-    """Layers of our small network: one 8x8 patch per tile, a third of Nature's time on a CPU."""
+    """Feature extractor with the layers of our small network: one 8x8 patch per tile.
+
+    On a CPU it takes a third of the time of SB3's NatureCNN.
+    """
 
     def __init__(self, observation_space: Any, features_dim: int = 128) -> None:
         super().__init__(observation_space, features_dim)
@@ -101,7 +104,7 @@ def open_model(folder: Path, algo: str, device: str, envs: Any = None) -> Any:
 
 
 def load_weights(model: Any, folder: Path) -> None:
-    """Load the network of another checkpoint, nothing else. Raises CheckpointError."""
+    """Load the network weights of another checkpoint, and no optimizer or counter. Raises CheckpointError."""
     require_trust(folder / MODEL, "SB3")
     try:
         _, parameters, _ = load_from_zip_file(folder / MODEL, device=model.device, load_data=False)
@@ -112,9 +115,10 @@ def load_weights(model: Any, folder: Path) -> None:
 
 
 def action_logits(model: Any, shades: Tensor) -> Tensor:
-    """Return logits f32[N, 7] of shades u8[N, K, 72, 80]; for DQN those of its least exploration.
+    """Return logits f32[N, 7] of shades u8[N, K, 72, 80].
 
-    Not for RecurrentPPO: see memory.py.
+    For DQN they are log probabilities of epsilon-greedy play at the final exploration rate. Not for RecurrentPPO: see
+    memory.py.
     """
     greys = (shades * GREY_STEP).to(model.device)
     model.policy.set_training_mode(False)
@@ -127,7 +131,7 @@ def action_logits(model: Any, shades: Tensor) -> Tensor:
 
 
 def loop_state(model: Any) -> dict[str, Any]:
-    """Return the state that an exact resume needs beyond SB3's zip: consoles, generators, replay buffer."""
+    """Return the state that SB3's zip lacks for an exact resume: consoles, random generators, replay buffer."""
     state: dict[str, Any] = {
         "envs": model.get_env().state_dict(),
         **generators.state(),
@@ -146,7 +150,7 @@ def loop_state(model: Any) -> dict[str, Any]:
 
 
 def load_loop_state(model: Any, state: dict[str, Any]) -> None:
-    """Restore what `loop_state` returned; the next step is then the one that would have followed."""
+    """Restore the state that `loop_state` returned, so that the next step is the one that would have followed."""
     model.get_env().load_state_dict(state["envs"])
     buffer = getattr(model, "replay_buffer", None)
     if buffer is not None:
@@ -161,7 +165,7 @@ def load_loop_state(model: Any, state: dict[str, Any]) -> None:
 
 
 def model_bytes(model: Any) -> bytes:
-    """Return SB3's zip."""
+    """Return the model as the bytes of SB3's zip file."""
     buffer = io.BytesIO()
     model.save(buffer)
     return buffer.getvalue()

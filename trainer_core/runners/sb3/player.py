@@ -15,9 +15,9 @@ from trainer_core.runners.sb3.memory import Memory
 
 
 class Sb3Agent(GuestAgent):
-    """Checkpoint of Stable-Baselines3.
+    """Agent that plays with a checkpoint of Stable-Baselines3.
 
-    RecurrentPPO's LSTM receives every observation of the episode once, whoever presses the buttons.
+    RecurrentPPO's LSTM receives every observation of the episode once, also while a person presses the buttons.
     """
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:

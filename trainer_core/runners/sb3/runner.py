@@ -1,4 +1,4 @@
-"""Runner for Stable-Baselines3, without importing it."""
+"""Description of the Stable-Baselines3 runner; SB3 is not imported here."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ CANONICAL = {
     "train/learning_rate": "learning_rate",
     "rollout/success_rate": "success_rate",
 }
-"""SB3's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by SB3's metric name; every metric is kept in `metrics` as well."""
 STATE = "run.pt"
 
 
 class Sb3Trainee(GuestTrainee):
-    """One of SB3's algorithms on our environments."""
+    """Trainee that trains one of SB3's algorithms on our environments."""
 
     file, needs, unpickles = sb3.MODEL, (layout.MACHINES,), True
     versions = {"stable_baselines3": sb3_version}  # noqa: RUF012
@@ -111,7 +111,7 @@ def make_trainee(host: Host) -> Sb3Trainee:
 
 
 class _ToRecords(KVWriter):
-    """Logger for SB3 that writes to the run's log by SB3's own names."""
+    """Logger for SB3 that writes to the run's log under SB3's metric names."""
 
     def __init__(self, host: Host) -> None:
         self.host = host

@@ -1,4 +1,4 @@
-"""skrl as a runner: its PPO on tensors that never leave the device, in its own environment."""
+"""skrl as a runner: its PPO in its own environment; observations and actions stay on the GPU."""
 
 LEAN = True
 """True since its worker uses little of torch (host.worker)."""

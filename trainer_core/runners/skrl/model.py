@@ -24,7 +24,10 @@ MODEL = "agent.pt"
 
 
 class SharedModel(CategoricalMixin, DeterministicMixin, Model):
-    """One of our networks in both of skrl's roles; the value role reuses the policy role's computation."""
+    """Network of ours that is both the policy model and the value model of skrl.
+
+    The value model reuses what the policy model computed for the same observations.
+    """
 
     def __init__(self, kind: str, observation_space: Any, action_space: Any, device: Any) -> None:
         Model.__init__(self, observation_space=observation_space, action_space=action_space, device=device)
@@ -37,7 +40,7 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         self._minibatch: products.Minibatch | None = None
 
     def capture(self, size: int) -> None:
-        """Capture CUDA graphs for minibatches of `size` samples and use them from now on."""
+        """Record CUDA graphs for minibatches of `size` samples and replay them from then on."""
         if self._by_products:
             self._minibatch = products.Minibatch(self.net, size, self.device)
 
@@ -78,12 +81,15 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         return inputs["observations"].view(-1, *self.observation_space.shape)
 
     def forget(self) -> None:
-        """Drop stored values that were never used: the next call has other pictures."""
+        """Drop the values that the last policy call kept for a value call which never came.
+
+        The next policy call has other observations.
+        """
         self._values = None
 
 
 class PictureMemory(RandomMemory):
-    """skrl's memory with pictures as bytes, and minibatches drawn anew in each epoch.
+    """skrl's memory that stores observations as bytes and draws new random minibatches in each epoch.
 
     skrl's own `sample_all` always cuts the rollout into the same consecutive steps of all envs: such samples are alike,
     and PPO then needs more of them (docs/notebook/runners.md has how many).
@@ -94,12 +100,12 @@ class PictureMemory(RandomMemory):
         return super().create_tensor(name, dtype=kept, **options)
 
     def sample_all(self, names: list[str], *, mini_batches: int = 1, sequence_length: int = 1) -> Any:
-        """Return an iterable that PPO iterates once per epoch."""
+        """Return an iterable of minibatches that PPO iterates once per epoch, each time in a new order."""
         return _Epoch(self, names, mini_batches)
 
 
 class _Epoch:
-    """Minibatches of a whole memory, in another order at each pass."""
+    """Iterable over `parts` minibatches of a whole memory, in a new random order at each iteration."""
 
     def __init__(self, memory: PictureMemory, names: list[str], parts: int) -> None:
         self._tensors = [memory.tensors_view.get(name) for name in names]
@@ -115,10 +121,10 @@ class _Epoch:
 
 
 class LabPPO(PPO):
-    """skrl's PPO with the observation that each step reached before the console was reset.
+    """skrl's PPO that bootstraps from the observation reached by each step, not from the one after a reset.
 
-    skrl uses the next observation instead, which in a batch that resets in the same step is another episode's start;
-    the value at a time limit would be that start's.
+    At a time limit skrl takes the value of the next observation, which is another episode's start in a batch that
+    resets within the same step.
     """
 
     def record_transition(self, *, next_observations: Tensor, infos: Any, **given: Any) -> None:
@@ -172,14 +178,14 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
 
 
 def read_modules(folder: Path) -> dict[str, Any]:
-    """Return the state dicts of a checkpoint's file; tensors only. Raises CheckpointError."""
+    """Read the state dicts in a checkpoint's file, which may hold tensors only. Raises CheckpointError."""
     found = load_plain(folder / MODEL, str(folder / MODEL), "state of skrl")
     with parsing(folder / MODEL, CheckpointError, "; use another checkpoint"):
         return {name: found[name] for name in ("policy", "optimizer")}
 
 
 def load_policy(model: SharedModel, folder: Path) -> None:
-    """Load the weights of a checkpoint, nothing else. Raises CheckpointError."""
+    """Load the policy weights of a checkpoint, and no optimizer or counter. Raises CheckpointError."""
     try:
         model.load_state_dict(read_modules(folder)["policy"])
     except RuntimeError as error:
@@ -189,5 +195,5 @@ def load_policy(model: SharedModel, folder: Path) -> None:
 
 @torch.no_grad()
 def action_logits(model: SharedModel, shades: Tensor) -> Tensor:
-    """Return logits f32[N, 7] of u8[N, K, 72, 80]."""
+    """Return logits f32[N, 7] of shades u8[N, K, 72, 80]."""
     return model.heads(shades.to(model.device))[0].float()

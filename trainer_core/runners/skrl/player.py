@@ -15,7 +15,7 @@ from trainer_core.wire.shades import MAX_SHADE
 
 
 class SkrlAgent(GuestAgent):
-    """Checkpoint of skrl."""
+    """Agent that plays with a checkpoint of skrl."""
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Load the model; raises CheckpointError when the checkpoint cannot be used."""

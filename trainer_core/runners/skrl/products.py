@@ -17,9 +17,9 @@ from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.wire.shades import MAX_SHADE
 
 KNOWN = (nn.Conv2d, nn.ReLU, nn.Flatten)
-"""Layers of a trunk that `heads` supports."""
+"""Layer types that `heads` supports in a network's trunk."""
 WARM_UPS = 3
-"""Passes before a capture, in which libraries allocate their workspaces."""
+"""Number of passes before a CUDA graph is captured, in which libraries allocate their workspaces."""
 
 
 def can_be_products(net: PixelActorCritic) -> bool:
@@ -36,7 +36,7 @@ def heads(net: PixelActorCritic, pictures: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _convolved(layer: nn.Conv2d, found: Tensor) -> Tensor:
-    """Convolve f32[B, C, H, W] to f32[B, O, H', W'] as a matrix product of windows and weights."""
+    """Convolve f32[B, C, H, W] with `layer` to f32[B, O, H', W'], as a matrix product of windows and weights."""
     size, stride, edge = layer.kernel_size[0], layer.stride[0], layer.padding[0]
     assert isinstance(edge, int)
     if edge:
@@ -50,7 +50,7 @@ def _convolved(layer: nn.Conv2d, found: Tensor) -> Tensor:
 
 
 class Minibatch:
-    """Network computations of PPO for `size` samples, as one forward and one backward graph."""
+    """Forward and backward pass of the network for PPO minibatches of `size` samples, as two CUDA graphs."""
 
     def __init__(self, net: PixelActorCritic, size: int, device: torch.device) -> None:
         self._net, self.parameters = net, list(net.parameters())
@@ -62,7 +62,7 @@ class Minibatch:
     def __call__(self, pictures: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return log probabilities of `actions`, entropies and values, f32[size, 1] each, with gradients.
 
-        They are overwritten by the next call.
+        The next call overwrites these tensors.
         """
         return _Replay.apply(self, pictures, actions, *self.parameters)
 
@@ -73,7 +73,10 @@ class Minibatch:
         return tuple(found.detach() for found in self._found)
 
     def backward(self, weights: tuple[Tensor | None, ...]) -> tuple[Tensor, ...]:
-        """Return the parameters' gradients, given those of the three results."""
+        """Return the gradients of the parameters.
+
+        `weights` are the gradients of log probabilities, entropies and values, None for zero.
+        """
         for kept, given in zip(self._weights, weights, strict=True):
             kept.zero_() if given is None else kept.copy_(given)
         self._back.replay()

@@ -1,4 +1,4 @@
-"""Runner for skrl, without importing it."""
+"""Description of the skrl runner; skrl is not imported here."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ Algorithm = Literal["ppo"]
 ALGORITHMS = get_args(Algorithm)
 POLICIES = ("small", "nature", "impala")
 CPU_ENVS, CPU_PARTS = 32, 8
-"""Numbers of our preset `laptop`."""
+"""Environments and minibatches on a CPU, as in our preset `laptop`."""
 GPU_ENVS, GPU_PARTS = 1024, 32
-"""Half the minibatches of our preset `gpu`: one costs skrl more (docs/notebook/learning.md)."""
+"""Environments and minibatches on a GPU: half the minibatches of our preset `gpu`, since one takes skrl more time.
+
+docs/notebook/learning.md has the figures.
+"""
 EVAL_UPDATES, CHECKPOINT_UPDATES = 20, 100
 
 
@@ -97,7 +100,7 @@ def _or(asked: int, chosen: int) -> int:
 
 class SkrlRunner(GuestRunner):
     def complete(self, spec: RunSpec) -> RunSpec:
-        """Fill in automatic numbers, so that preview, record and resume have them."""
+        """Fill in the numbers that are chosen automatically, so that preview, log and resume have them."""
         return spec.with_options(self.configure(spec).chosen())
 
 

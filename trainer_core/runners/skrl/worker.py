@@ -25,18 +25,18 @@ from trainer_core.runners.skrl.runner import SkrlConfig
 from trainer_core.runners.skrl.wrapper import DmgLabSkrlEnv
 
 FOREVER = 10**9
-"""Step limit for skrl, which requires one; the run's own limits end it."""
+"""Number of steps passed to skrl, which requires one; the run's own limits end it earlier."""
 CANONICAL = {
     "Loss / Policy loss": "policy_loss",
     "Loss / Value loss": "value_loss",
     "Learning / Learning rate": "learning_rate",
 }
-"""skrl's names for fields of our records; every name is kept in `metrics` as well."""
+"""Fields of our update records by skrl's metric name; every metric is kept in `metrics` as well."""
 STATE = "run.pt"
 
 
 class SkrlTrainee(GuestTrainee):
-    """skrl's PPO on our tensors."""
+    """Trainee that trains skrl's PPO on a batch of our consoles."""
 
     file, needs = skrl_model.MODEL, (layout.MACHINES,)
     versions = {"skrl": skrl_version}  # noqa: RUF012
@@ -103,7 +103,7 @@ def make_trainee(host: Host) -> SkrlTrainee:
 
 
 class RecordedPPO(LabPPO):
-    """PPO that lets the host record, save, pause and end the run after each update."""
+    """LabPPO that lets the host record, save, pause and end the run after each update."""
 
     def follow(self, host: Host, config: SkrlConfig, env: DmgLabSkrlEnv) -> None:
         self.host, self.config, self.env = host, config, env
@@ -123,7 +123,7 @@ class RecordedPPO(LabPPO):
             self._record()
 
     def _record(self) -> None:
-        """Write a record of skrl's tracked means, by skrl's own names, and of the consoles' counts."""
+        """Write an update record: the means of skrl's metrics, under skrl's names, and the consoles' counts."""
         metrics = {name: float(np.mean(values)) for name, values in self.tracking_data.items()}
         self.tracking_data.clear()
         flat: dict[str, float] = {}

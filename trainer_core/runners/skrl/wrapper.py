@@ -16,7 +16,7 @@ from trainer_core.wire.shades import MAX_SHADE
 
 
 class Counts(NamedTuple):
-    """Counts over some steps of all envs."""
+    """Counts of episodes, rewards and steps of all environments since the last reading."""
 
     ended: float
     """Episodes that ended."""
@@ -25,9 +25,9 @@ class Counts(NamedTuple):
     own_ended: float
     """Ended episodes that began at the task's own starts, not along a demonstration."""
     own_reached: float
-    """Own-start episodes that ended at the goal."""
+    """Ended episodes that began at the task's own starts and reached the goal."""
     own_steps: float
-    """Steps in them."""
+    """Steps in episodes that began at the task's own starts."""
 
 
 class DmgLabSkrlEnv(Wrapper):
@@ -38,7 +38,7 @@ class DmgLabSkrlEnv(Wrapper):
         self.consoles = env
         self._shades = gymnasium.spaces.Box(0, MAX_SHADE, env.obs_shape, np.uint8)
         self.goes_on = False
-        """True when the consoles are at a resumed run's state, which the next `reset` keeps."""
+        """True when the consoles were restored from a checkpoint; the next `reset` then keeps their state."""
         self._counts = torch.zeros(len(Counts._fields), device=env.device)
 
     @property
@@ -65,7 +65,7 @@ class DmgLabSkrlEnv(Wrapper):
         return self._flat(result.obs), reward, done, trunc, {"final_observations": final}
 
     def take_counts(self) -> Counts:
-        """Return the counts since the last call; synchronises."""
+        """Return the counts since the last call and set them to 0; synchronises with the device."""
         found = Counts(*self._counts.tolist())
         self._counts.zero_()
         return found
@@ -76,7 +76,7 @@ class DmgLabSkrlEnv(Wrapper):
         self._counts += torch.stack([column.sum(dtype=torch.float32) for column in columns])
 
     def state(self) -> None:
-        """Return None: there is no state besides the pictures."""
+        """Return None: the environment has no state besides its observations."""
 
     def render(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: the host shows the consoles."""

@@ -1,1 +1,1 @@
-"""SPADE-BDI as a runner: plans in AgentSpeak with buttons as actions, and learned skills."""
+"""SPADE-BDI as a runner: an agent whose AgentSpeak plans press buttons and use trained policies ("skills")."""

@@ -31,7 +31,7 @@ PERCEPT = asp.Literal("source", (asp.Literal("percept"),))
 
 
 class Complaints(logging.Handler):
-    """Handler that collects agentspeak's errors as `FILE:LINE:COLUMN: text` and passes its prints to stderr."""
+    """Logging handler that collects agentspeak's errors as `FILE:LINE:COLUMN: text` and prints its warnings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Complaints(logging.Handler):
 
 @contextmanager
 def complaints() -> Iterator[Complaints]:
-    """Send agentspeak's loggers to the yielded handler only."""
+    """Redirect agentspeak's loggers to a new handler during the block; yield the handler."""
     found = Complaints()
     before: dict[str, list[logging.Handler]] = {}
     for name in LOGGERS:
@@ -96,7 +96,7 @@ def check(path: Path) -> None:
 
 
 def words_of(literal: Any) -> str:
-    """Return a belief or goal as readable text, with its source only if another agent told it."""
+    """Return a belief or goal as readable text, with its source if another agent sent it."""
     told = [a.args[0] for a in literal.annots if a.functor == "source" and a != PERCEPT]
     bare = asp.Literal(literal.functor, literal.args)
     return str(bare) + "".join(f"[{source}]" for source in told)
@@ -113,7 +113,7 @@ def to_json(term: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Return the term that `to_json` converted."""
+    """Return the AgentSpeak term whose `to_json` is `value`."""
     if isinstance(value, dict):
         annots = frozenset(from_json(annot) for annot in value["annots"])
         return asp.Literal(value["functor"], tuple(from_json(a) for a in value["args"]), annots)

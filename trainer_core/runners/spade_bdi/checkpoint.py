@@ -24,7 +24,7 @@ MIND, PLANS, COACH = "mind.json", "plans.asl", "coach.asl"
 
 
 def write(mind: Mind, state: dict[str, Any], loop: dict[str, Any], folder: Path) -> None:
-    """Write the files; `state` is the mind's between two episodes, `loop` the worker's."""
+    """Write the checkpoint's files: `state` is the mind's state between two episodes, `loop` the worker's."""
     files = {PLANS: mind.plans.text.encode()}
     if mind.coach is not None:
         files[COACH] = mind.coach.text.encode()

@@ -1,4 +1,4 @@
-"""Bandit learning of an agent's choices: the mean credit of each option, by situation."""
+"""Bandit learning of an agent's choices: the mean reward ("credit") of each option, by situation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 
 class Experience:
-    """One bandit per situation: untried options first, then the best, sometimes a random one."""
+    """Bandit learner with one table per situation: untried options first, then the best, sometimes a random one."""
 
     def __init__(self, exploration: float, rng: np.random.Generator) -> None:
         self.exploration, self._rng = exploration, rng
         self.table: dict[str, dict[str, list[float]]] = {}
-        """Map: situation -> option -> [times credited, mean credit]."""
+        """Table by situation and option: [times that the option was credited, mean credit]."""
 
     def choose(self, situation: str, options: Sequence[str], *, greedy: bool) -> str:
         """Return one of `options`; greedy takes the best, the first one among equals."""

@@ -27,7 +27,10 @@ POLL_S = 0.05
 
 
 async def talk(port: int, plans: Path, name: str) -> None:
-    """Run the agent until the run's server ends. Raises ConfigError if no server answers on `port`."""
+    """Run the agent with these plans, under `name`, until the XMPP server on `port` ends.
+
+    Raises ConfigError if no server answers.
+    """
     over = asyncio.Event()
     agent = TalkingAgent(f"{name}@{HOST}", plans, port, lambda actions: None, _say)
     try:

@@ -1,4 +1,4 @@
-"""Mind: a BDI agent that plays one console, and an optional coach that it talks to.
+"""Mind: a BDI agent that plays one console, with an optional second agent, the coach, that it exchanges messages with.
 
 Both are SPADE agents with plans in AgentSpeak. Their event loop runs in the calling thread and only while an action is
 awaited, so a paused game pauses its agents, and their work between two steps does not depend on the computer's speed.
@@ -50,20 +50,20 @@ PLAYER, COACH = "player", "coach"
 
 @dataclass(frozen=True)
 class Plans:
-    """AgentSpeak file: its name, for messages, and its text."""
+    """Text of an AgentSpeak file, with the file's name for error messages."""
 
     name: str
     text: str
 
     @classmethod
     def read(cls, path: Path) -> Plans:
-        """Read a file; raises ConfigError when it is not AgentSpeak."""
+        """Read and check an AgentSpeak file. Raises ConfigError for a syntax error."""
         asl.check(path)
         return cls(path.name, path.read_text(encoding="utf-8"))
 
 
 class _Process:
-    """The one server and event loop of this process, started for the first mind."""
+    """XMPP server of this process, shared by all minds and started for the first one."""
 
     server: LoopbackServer | None = None
     minds = 0
@@ -84,7 +84,7 @@ class _Process:
 
 
 class _Pressed:
-    """Event that an intention waits for after pressing a button: the end of the step."""
+    """Waiting condition of an intention that pressed a button: it continues at the end of the step."""
 
     event = until = None
 
@@ -118,13 +118,13 @@ class TalkingAgent(bdi.BDIAgent):
         return super().dispatch(msg)
 
     def want(self) -> None:
-        """Post the initial goals once more."""
+        """Give the agent its initial goals again, at the start of an episode."""
         for goal in self.goals:
             term = goal.atom.accept(asl.runtime.BuildTermVisitor({}))
             self._call(asp.Trigger.addition, asp.GoalType.achievement, term)
 
     def believe(self, functor: str, *args: Any) -> None:
-        """Replace the percept of that name; a new value raises an event."""
+        """Replace the percept `functor` by one with the arguments `args`; a changed value triggers the plans for it."""
         term = asp.Literal(functor, args, frozenset([asl.PERCEPT]))
         group = self.bdi_agent.beliefs[term.literal_group()]
         if term in group:
@@ -152,7 +152,10 @@ class TalkingAgent(bdi.BDIAgent):
 
 
 class Mind:
-    """Driver of the agents: `begin`, then `act` and `see` in turns, `end` once the outcome is known."""
+    """Player agent and coach of one console.
+
+    Call `begin`, then `act` and `see` in turns, and `end` once the outcome is known.
+    """
 
     def __init__(
         self,
@@ -190,13 +193,16 @@ class Mind:
 
     @property
     def address(self) -> str:
-        """Address at which an XMPP client on this computer can talk to the player."""
+        """XMPP address of the player, for clients on this computer."""
         return f"{self._player.jid} on 127.0.0.1:{self.port}"
 
     # -- an episode ---------------------------------------------------------------------------
 
     def begin(self, observation: np.ndarray) -> None:
-        """Begin an episode: drop intentions, keep beliefs."""
+        """Begin an episode at `observation` u8[72, 80].
+
+        The player's intentions and percepts are dropped, its other beliefs kept.
+        """
         self.episode += 1
         self._step = self._still = 0
         self._seen, self._last = {}, b""
@@ -213,7 +219,7 @@ class Mind:
         self._judging(player.want)
 
     def see(self, observation: np.ndarray) -> None:
-        """Take `observation` u8[72, 80], the picture one step later."""
+        """Update the percepts from `observation` u8[72, 80], the picture one step later."""
         self._step += 1
         for skill in self.skills.values():
             skill.see(observation)
@@ -222,12 +228,12 @@ class Mind:
             self._pressed.popleft()[1].over = True
 
     def act(self) -> int:
-        """Return the action that a plan presses next. Raises LabError if no plan presses one."""
+        """Run the agents until a plan presses a button; return the action. Raises LabError if none does."""
         self._run(self._until(lambda: bool(self._pressed)))
         return self._pressed[0][0]
 
     def end(self, outcome: str) -> None:
-        """Report the episode's outcome to the agents and let them react."""
+        """Tell the agents the episode's outcome as a belief and let them react."""
         if self._pressed:
             self._pressed.popleft()[1].over = True
         self._player.bdi_agent.intentions.clear()
@@ -243,14 +249,14 @@ class Mind:
 
     @property
     def intentions(self) -> list[str]:
-        """Each intention as its goals from the outermost in, repeats merged: `leave > judge(up)`."""
+        """Current intentions as text: goals from the outermost in, repetitions merged, such as `leave > judge(up)`."""
         stacks = self._player.bdi_agent.intentions
         named = [[asl.words_of(i.head_term) for i in stack if i.head_term] for stack in stacks]
         return [" > ".join(goal for goal, _ in groupby(goals)) for goals in named if goals]
 
     @property
     def shown(self) -> dict[str, list[str]]:
-        """The fields of a BeliefsEvent."""
+        """Beliefs, intentions and messages, as the fields of a BeliefsEvent."""
         return {
             "beliefs": self.beliefs,
             "intentions": self.intentions,
@@ -264,7 +270,7 @@ class Mind:
         return tuple(asked[0].tolist()) if asked else ()
 
     def state(self) -> dict[str, Any]:
-        """Return all state that outlives an episode, as JSON."""
+        """Return everything the agents keep from episode to episode, as JSON values."""
         return {
             "episode": self.episode,
             "messages": self.num_messages,
@@ -305,7 +311,7 @@ class Mind:
             agent.bdi._xmpp_send = partial(self._send_out, agent.bdi._xmpp_send)
 
     async def _send_out(self, send: Callable[..., Any], msg: Any) -> None:
-        """Send to an agent of another process through the server, if one is connected under that name."""
+        """Send a message through the server to an agent in another process, if one is connected under that name."""
         if not _Process.is_connected(str(msg.to)):
             self._stranger = str(msg.to)
             return
@@ -317,7 +323,10 @@ class Mind:
             await agent.stop()
 
     async def _until(self, is_enough: Callable[[], bool] | None) -> None:
-        """Run the agents until `is_enough` and all are idle. Raises LabError after PATIENCE_S, or when a plan fails."""
+        """Run the agents' event loop until `is_enough()` and no agent has work left.
+
+        Raises LabError after PATIENCE_S, or when a plan fails.
+        """
         ends, quiet = time.monotonic() + PATIENCE_S, 0
         while quiet < SETTLED or not (is_enough is None or is_enough()):
             await asyncio.sleep(0 if quiet < SETTLED else NAP_S)
@@ -360,7 +369,11 @@ class Mind:
     # -- percepts and actions -------------------------------------------------------------------
 
     def _perceive(self, observation: np.ndarray) -> None:
-        """Update the percepts: `step(N)`, `still(N)` steps without a change, `seen(N)` times in this episode."""
+        """Update the percepts.
+
+        `step(N)` is the number of the step, `still(N)` the steps without a change of the picture, and `seen(N)` how
+        often the picture occurred in this episode.
+        """
         now = observation.tobytes()
         self._still = self._still + 1 if now == self._last else 0
         self._last = now
@@ -432,7 +445,7 @@ class Mind:
 
 
 def told(msg: Any) -> str:
-    """Return a message as both sides show it: `guide tell advice(draw) to player`."""
+    """Return a message as text for display: `guide tell advice(draw) to player`."""
     sender, receiver = (str(jid).partition("@")[0] for jid in (msg.sender, msg.to))
     return f"{sender} {msg.get_metadata('ilf_type')} {msg.body} to {receiver}"
 
@@ -442,7 +455,7 @@ def _text(arg: Any, intention: Any) -> str:
 
 
 def _given(value: Any, term: Any, intention: Any) -> Iterator[None]:
-    """Bind an action's last argument to `value`; strings become atoms."""
+    """Bind the last argument of an AgentSpeak action to `value`, a string as an atom; yield if that is possible."""
     bound = asp.Literal(value) if isinstance(value, str) else value
     if asp.unify(term.args[-1], bound, intention.scope, intention.stack):
         yield

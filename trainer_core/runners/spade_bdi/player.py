@@ -13,7 +13,7 @@ from trainer_core.runners.spade_bdi.mind import Mind
 
 
 class BdiAtTheButtons(StackedAgent):
-    """Checkpoint of plans. It is not told how an episode ended; a new one begins."""
+    """Agent that plays with a checkpoint of plans; its plans do not learn how an episode ended."""
 
     _last: Mind | None = None
 

@@ -1,4 +1,4 @@
-"""Runner for SPADE-BDI, without importing it."""
+"""Description of the SPADE-BDI runner; SPADE-BDI is not imported here."""
 
 from __future__ import annotations
 
@@ -81,7 +81,10 @@ class SpadeBdiRunner(GuestRunner):
         )
 
     def _check_plans(self, files: list[Path], home: HomePaths) -> str:
-        """Return the first error that its own interpreter finds in the plans; "" if none, or no environment."""
+        """Have the runner's own interpreter parse the plans; return the first error.
+
+        Returns "" if there is none, or if the environment is not installed.
+        """
         environment = self.environment(home)
         if not environment.exists or environment.stale():
             return ""

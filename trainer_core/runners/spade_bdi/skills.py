@@ -1,4 +1,4 @@
-"""Learned skills: checkpoints of ours that plans use, copied into a checkpoint of the plans."""
+"""Skills: trained policies of ours that plans use; they are copied into a checkpoint of the plans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX = "skill-"
 
 
 class Skill:
-    """One policy, evaluated at most once per step."""
+    """Trained policy that a plan can ask for a button, evaluated at most once per step."""
 
     def __init__(self, name: str, folder: Path) -> None:
         """Load the policy; raises CheckpointError when the checkpoint cannot be used."""
@@ -27,7 +27,7 @@ class Skill:
         self.files = {f"{PREFIX}{name}.{file}": (folder / file).read_bytes() for file in FILES}
         self.sha256 = self._agent.sha256
         self.probabilities = np.zeros(0)
-        """f64[7] for the current picture; empty until `ask`."""
+        """Action probabilities f64[7] for the current picture; empty until `ask`."""
 
     def begin(self, observation: np.ndarray) -> None:
         self._agent.begin(observation)
@@ -47,15 +47,15 @@ class Skill:
 
 
 def open_skills(skills: str, home: HomePaths, asker: str) -> dict[str, Skill]:
-    """Return the skills by name, for the run `asker`.
+    """Return the skills of a list `name=checkpoint, ...` by name, for the run `asker`.
 
-    Raises ConfigError or CheckpointError naming what cannot be used.
+    Raises ConfigError or CheckpointError naming the unusable entry.
     """
     return {name: Skill(name, find_checkpoint(text, home, asker)) for name, text in named_skills(skills).items()}
 
 
 def unpack_skills(checkpoint: Path) -> dict[str, Skill]:
-    """Return the skills in a checkpoint of plans, whose hashes were verified."""
+    """Return the skills stored in a checkpoint of plans, by name; the caller verified the hashes."""
     found = {}
     for meta in sorted(checkpoint.glob(f"{PREFIX}*.{layout.META}")):
         name = meta.name.removeprefix(PREFIX).removesuffix(f".{layout.META}")

@@ -1,4 +1,4 @@
-"""Vocabulary that plans and lab share: internal actions and percepts. Imports nothing heavy."""
+"""Names shared by plans and lab: internal actions, percepts, outcomes. Imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -41,11 +41,11 @@ SHAPE = (1, 72, 80)
 
 
 class StoppedMidway(Exception):  # noqa: N818 - an end, not an error
-    """Stop that is requested during an episode."""
+    """Exception for a stop during an episode, which is then undone."""
 
 
 class MindTrainee(GuestTrainee):
-    """Episodes, their records, and their state for checkpoints."""
+    """Trainee that plays episodes with the agents, logs them and saves the agents' state."""
 
     policy, file, obs_shape = "plans", mind_files.MIND, SHAPE
 
@@ -142,7 +142,10 @@ class MindTrainee(GuestTrainee):
 
 
 class MindValidator(Validator):
-    """Validator of greedy episodes from the held-out starts, one at a time; the mind's state is restored afterwards."""
+    """Validator that plays greedy episodes from the held-out starts, one at a time.
+
+    The agents' state is restored afterwards.
+    """
 
     leaves_model_alone = False
 
@@ -173,7 +176,7 @@ class MindValidator(Validator):
         return [Evaluation("greedy", episodes, time.monotonic() - began, tuple(screens))]
 
     def _between(self, over: int, starts: list[int]) -> Callable[[int], None]:
-        """Return the callback after each step of an episode that `over` others preceded."""
+        """Return the callback after each step of an episode, which reports that `over` episodes were played before."""
         course = Course(len(starts), lambda: over, over / len(starts))
         return lambda step: self.attend(course)
 
@@ -222,7 +225,7 @@ def _new_mind(host: Host, config: SpadeBdiConfig) -> Mind:
 
 
 def _versions(mind: Mind) -> dict[str, str]:
-    """Return versions for the log's first line: libraries, and hashes of plans and skills."""
+    """Return versions for the log's first record: those of the libraries, and hashes of plans and skills."""
     found = {name: importlib.metadata.version(name) for name in ("spade", "spade_bdi", "agentspeak")}
     skills = {name: skill.sha256 for name, skill in mind.skills.items()}
     return found | {"skills_sha256": json.dumps(skills)}

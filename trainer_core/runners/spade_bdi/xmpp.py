@@ -22,12 +22,12 @@ from trainer_core.wire.errors import LabError
 HOST = "localhost"
 START_S = 30.0
 NEVER_S = 10**8
-"""Idle timeout: a paused run is silent for as long as it is paused, and must not be disconnected."""
+"""Idle timeout of connections: agents send nothing while a run is paused and must not be disconnected."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGABRT)
 
 
 class LoopbackServer:
-    """Server on two free ports of 127.0.0.1; `port` is the clients'."""
+    """XMPP server on two free ports of 127.0.0.1; agents connect to `port`."""
 
     def __init__(self, folder: Path) -> None:
         """Set up; `folder` receives the server's certificate, newly made with a private key."""

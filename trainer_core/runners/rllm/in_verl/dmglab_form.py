@@ -12,10 +12,10 @@ _TOKENS = re.compile(r"\d+|</answer>|.", re.DOTALL)
 
 
 def form(answer: str, nums: list[int]) -> float:
-    """Return 0 to 0.5 for an answer in the form of a solution: a random model never finds a right one by chance.
+    """Return a reward of 0 to 0.5 for the form of an answer, since a random model never finds a right one by chance.
 
-    The share of the beginning that is number, operator, number ... `</answer>`; once complete, also the share of `nums`
-    used.
+    FORM times the share of the answer, from its beginning, that is number, operator, number ... `</answer>`; once
+    complete, also USED times the share of `nums` that it uses.
     """
     body = answer.rpartition("<answer>")[2]
     tokens = [token for token in _TOKENS.findall(body) if not token.isspace()]

@@ -49,7 +49,7 @@ class Sampling:
 
 
 class Server:
-    """Ray actor beside one worker, with the model as the trainer last sent it."""
+    """Ray actor on one worker's node that generates answers with the last weights that the trainer sent."""
 
     def __init__(self, model_path: str, seed: int) -> None:
         from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
@@ -64,7 +64,7 @@ class Server:
         self.busy = asyncio.Lock()
 
     async def load(self, part: dict[str, torch.Tensor]) -> None:
-        """Load some of the weights, by transformers' names. Raises KeyError for an unknown name."""
+        """Load a part of the weights, by transformers' parameter names. Raises KeyError for an unknown name."""
         own = self.model.state_dict()
         async with self.busy:
             for name, weight in part.items():
@@ -138,7 +138,7 @@ def server_name(replica_rank: int) -> str:
 
 
 class Replica(RolloutReplica):
-    """Set of servers: one per worker, on the worker's GPU."""
+    """VERL's replica: starts the one server of a worker, on the worker's GPU."""
 
     async def launch_servers(self) -> None:
         if self.world_size != 1:
@@ -171,7 +171,7 @@ def _place(_: Any) -> tuple[str, str]:
 
 
 class Adapter(BaseRollout):
-    """Trainer's side, which sends updated weights to the Server."""
+    """VERL's rollout object in the trainer: it sends updated weights to the Server."""
 
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, **_: Any) -> None:
         super().__init__(config, model_config, device_mesh)

@@ -27,7 +27,7 @@ tracking.FileLogger = Lines
 
 
 class Plain(ChatTemplateParser):
-    """Tokenizer's own chat template; rLLM's class for it cannot parse an answer.
+    """Parser of prompts and answers by the tokenizer's own chat template; rLLM's class for it cannot parse an answer.
 
     The prefill is part of the answer's text, as if the model had written it.
     """
@@ -54,24 +54,24 @@ class Countdown(SimpleWorkflow):
         super().__init__(rollout_engine, partial(reward, shaping), **kwargs)
 
     def postprocess_episode(self, episode: Any, *args: Any, **kwargs: Any) -> Any:
-        """Give all answers to one question one uid: rLLM groups by uid, which is otherwise unique per answer."""
+        """Give all answers to one question the same uid, by which rLLM groups them; it would be unique per answer."""
         found = super().postprocess_episode(episode, *args, **kwargs)
         for trajectory in found.trajectories:
             trajectory.uid = found.id.rpartition(":")[0]
         return found
 
     def assign_episode_correctness(self, episode: Any) -> None:
-        """Mark only right answers as correct: rLLM takes every reward above 0 for correct."""
+        """Mark an episode as correct only if its answer is right; rLLM marks every reward above 0."""
         steps = [step for trajectory in episode.trajectories for step in trajectory.steps]
         episode.is_correct = any(countdown_reward_fn(episode.task, step.action).is_correct for step in steps)
 
     def collect_metrics(self, episode: Any) -> None:
-        """Set `val/countdown/score`: the reward, reward of form included."""
+        """Set the episode's metric `score` (logged as val/countdown/score) to its reward, reward of form included."""
         episode.metrics = {"score": sum(t.reward or 0.0 for t in episode.trajectories)}
 
 
 def reward(shaping: float, task: dict[str, Any], action: Any) -> Any:
-    """Return rLLM's reward plus `shaping` times the reward of form; correctness is rLLM's."""
+    """Return rLLM's reward output with `shaping` times the reward of form added; its correctness is unchanged."""
     found = countdown_reward_fn(task, action)
     said = str(getattr(action, "action", action))
     shaped = float(found.reward) + shaping * form(said, list(task["nums"]))
