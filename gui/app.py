@@ -1,4 +1,4 @@
-"""The app: a list of features in one window, and how it is started."""
+"""Assembly of the app from its features, and its start."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ DOCK_ORDER = (
     names.LOG_DOCK,
     names.MEMORY_DOCK,
 )
-"""The docks as the menu and the palette list them."""
+"""objectNames of the docks in the order of the menu and the command palette."""
 GC_THRESHOLD = (20_000, 10, 10)
 """Thresholds of `gc.set_threshold`; Python's default of 700 objects is reached by every 30 log records."""
 COLLECT_MS = 250

@@ -28,7 +28,7 @@ def refusal(python: tuple[int, int], pyside: tuple[int, int]) -> str:
 
 
 def check_qt() -> str:
-    """Return `refusal` for the running Python and the installed PySide6."""
+    """Return why the installed PySide6 cannot run on this version of Python (`refusal`); empty when it can."""
     try:
         import PySide6
     except ImportError:

@@ -34,7 +34,7 @@ Part = TypeVar("Part")
 
 
 def nothing() -> None:
-    """Do nothing: the default of a feature's hooks."""
+    """Do nothing; the default value of a feature's hooks."""
 
 
 @dataclass(frozen=True, slots=True)

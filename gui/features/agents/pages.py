@@ -48,13 +48,13 @@ class BeliefsTab(OwnPage):
 
     @property
     def is_wanted(self) -> bool:
-        """True while an agent that reports beliefs is in focus or plays."""
+        """True while the run in focus has an agent that reports beliefs, or such an agent plays."""
         run = self._model.runs.get(self._model.focus)
         meta = run.meta if run else None
         return self._played is not None or (meta is not None and meta.runner in self._with_mind)
 
     def refresh(self) -> None:
-        """Show the newest beliefs; does nothing when they are on show or the page is hidden."""
+        """Show the newest beliefs, unless they are shown already or the tab is hidden."""
         run = self._model.runs.get(self._model.focus)
         event = self._played or (run.mind if run else None)
         if event is self._shown or not self.isVisible():

@@ -1,4 +1,4 @@
-"""Checkpoints: listing those on disk and announced by runs, verify, deploy, warm start, import."""
+"""Commands on checkpoints: find them on disk and in running trainings, verify, deploy, warm start, import."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class CheckpointsController(QObject):
             self._bridge.spawn(work, title=tr("Checkpoints"), then=self.model.put_all)
 
     def toggle_own(self) -> None:
-        """Show the checkpoints of the run in focus alone, or of all runs again."""
+        """Limit the list to checkpoints of the run in focus, or show those of all runs again."""
         self.is_own_only = not self.is_own_only
         self._show_own()
         self.model.shown_changed.emit()
@@ -116,7 +116,7 @@ class CheckpointsController(QObject):
     # -- playing ----------------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Return why the selected checkpoint can neither play nor warm-start a run; empty when it can."""
+        """Return why the selected checkpoint can neither play nor start a run; empty when it can do one of these."""
         card = self.model.selected
         if card is None:
             return tr("Select a checkpoint first")
@@ -142,7 +142,7 @@ class CheckpointsController(QObject):
         return ""
 
     def warm_start_refusal(self) -> str:
-        """Return why no run can begin with the selected weights; empty when one can."""
+        """Return why a new run cannot start from the selected checkpoint's weights; empty when it can."""
         card = self.model.selected
         run = self._bridge.service.runs.get(card.run_id) if card else None
         for runner in self._bridge.service.runners:

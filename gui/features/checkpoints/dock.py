@@ -40,7 +40,7 @@ _MODES = {
 }
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
 ROW_HEIGHT, HEADING = 48, 24
-"""Pixels of a card, and of the heading above the first card of a task and algorithm."""
+"""Heights in pixels of a row, and of the heading above the first row of a task and algorithm."""
 LEAST_SPARK = 16
 SPARK_WIDTH = 44
 THUMB = QRect(12, 6, 40, 36)
@@ -107,7 +107,7 @@ class CheckpointsDock(Dock):
         self.list.viewport().update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Deploy a checkpoint when its picture is clicked."""
+        """Deploy a checkpoint when its thumbnail is clicked."""
         if event.type() == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
             place = event.position().toPoint()
             index = self.list.indexAt(place)
@@ -346,7 +346,7 @@ def _tinted(image: QImage, palette: Palette) -> QImage:
 
 
 def _inside(room: QRect, size: QSize) -> QRect:
-    """Return the largest rectangle in the middle of `room` with the proportions of `size`."""
+    """Return the largest rectangle of the proportions of `size` that fits in `room`, centred."""
     place = QRect(room.topLeft(), size.scaled(room.size(), Qt.AspectRatioMode.KeepAspectRatio))
     place.moveCenter(room.center())
     return place

@@ -39,7 +39,7 @@ WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
 UNMEASURED = "No run on show measures this"
 LONGEST = 36
-"""Most letters of a name beside the crosshair."""
+"""Most characters of a run's name beside the crosshair."""
 ROOM_A_VALUE = 96
 """Header width in pixels per line of the plot, below which names are shown without values."""
 NEAR_ALERT = 0.01
@@ -47,7 +47,7 @@ NEAR_ALERT = 0.01
 MOST_NAMED = 8
 """Most runs named beside the title in an exported picture."""
 WIDEST_TITLE = 0.6
-"""Share of the header that a long title may take from the values."""
+"""Largest share of the header's width for the title; the values get the rest."""
 PLOT_MIME = "application/x-dmglab-plot"
 
 STEPS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}

@@ -29,7 +29,7 @@ MAKE_S = 0.01
 MOST_MAIN = 6
 """Most plots on the Overview page of a run that has none of the Overview's built-in metrics."""
 MOST_NAMED, MOST_IN_TIP, LONGEST = 6, 40, 36
-"""Most runs named under the plots, and in their tooltip; most letters of a name."""
+"""Most runs named under the plots, and in the tooltip there; most characters of a name."""
 MARKS = ("\u2500\u2500", "\u2500 \u2500", "\u2500 \u00b7", "\u00b7 \u00b7", "\u2500 \u00b7\u00b7")
 """The line dashes of `theme.DASHES` as text, in the same order."""
 

@@ -54,7 +54,7 @@ CARD_HEIGHT = 156
 """Height of a small plot in pixels."""
 SMOOTHING_COMMANDS = ("smoothDecaying", "smoothRunning", "smoothGaussian")
 NARROW_ROW = 320
-"""Width of a row of controls below which its label is hidden."""
+"""Width in pixels of a row of controls below which the slider's label is hidden."""
 
 
 class PlotBoard(QObject):
@@ -212,7 +212,7 @@ class CurvePage(QScrollArea):
         self._column.removeWidget(card)
 
     def is_empty(self) -> bool:
-        """Return whether every plot is hidden."""
+        """Return whether all plots of the page are hidden."""
         return all(card.isHidden() for card in self.cards)
 
 
@@ -309,7 +309,7 @@ class CurveControls(QWidget):
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Hide the slider's label in a narrow row; the tooltip has it too."""
+        """Hide the slider's label when the row is narrow; the slider's tooltip has the same text."""
         super().resizeEvent(event)
         self._words.setVisible(self.width() >= NARROW_ROW)
 

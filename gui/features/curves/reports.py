@@ -32,11 +32,11 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
 CSV_AXES = ("env_steps", "update", "wall_time_s")
-"""Counters that come before the metrics in a row."""
+"""Counters that are the first columns of the CSV, before the metrics."""
 CONFIG_HEAD = "config."
-"""Prefix of the columns of configuration fields."""
+"""Prefix of the column titles of configuration fields."""
 HEAD_EDGE, HEAD_GAP = 12, 10
-"""Pixels beside the header, and between two names in it."""
+"""Pixels beside the header of an exported plot, and between two names in it."""
 LEAST_TITLE = 0.4
 """Least share of the header of an exported plot that is left for the title beside the names of runs."""
 Table = list[tuple[str, list[str]]]
@@ -211,7 +211,7 @@ def _number_texts(values: Array) -> list[str]:
 
 
 def _time(when: float) -> str:
-    """Return a time in UTC as ISO 8601; "" for a time of zero."""
+    """Return a time, in seconds since 1970, as ISO 8601 in UTC; "" for zero."""
     return datetime.fromtimestamp(when, UTC).isoformat(timespec="seconds") if when else ""
 
 

@@ -269,7 +269,7 @@ class PlotLines:
 
 
 def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
-    """Return (low, high) of a logarithmic axis for the positive values of lines, bands and `further`."""
+    """Return (low, high) of a logarithmic y axis for all positive values of lines, bands and `further`."""
     edges = [edge for line in lines if line.band for edge in line.band[1:]]
     values = [*(line.y for line in lines), *edges, *further]
     extremes = _extremes([y[y > 0] for y in values])

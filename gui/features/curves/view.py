@@ -45,9 +45,9 @@ from gui.state.telemetry import TelemetryModel
 LEAST_WIDTH = 232
 """Least width of a small plot in pixels."""
 HEAD_ROOM, SPREAD_WIDTH = 40, 260
-"""Pixels around the controls above the plots; width of the list of seed displays."""
+"""Pixels around the controls above the plots; width of the drop-down list for seeds."""
 SEARCH_WIDTHS = 104, 280
-"""Least and most width of the filter: an expression is long."""
+"""Least and greatest width in pixels of the filter's text field."""
 MAKE_S = 0.01
 """Most seconds of one event loop turn spent on creating plots."""
 PINNED, ADDED, OTHER = "pinned", "added", "other"

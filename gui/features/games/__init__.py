@@ -1,4 +1,4 @@
-"""Games: shipped ones and those that the user opened; play one at once."""
+"""Games: list of shipped games and of the user's ROMs; a chosen game is played at once."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class MemorySearch:
 
 
 def parse_number(text: str, most: int | None = None) -> int:
-    """Return a decimal number, or a hexadecimal one after $ or 0x, between 0 and `most`.
+    """Return the number in `text`, decimal or, after $ or 0x, hexadecimal, if it is from 0 to `most`.
 
     Raises ValueError with a one-line message.
     """

@@ -43,7 +43,7 @@ class PlayInput(QObject):
         keys.changed.connect(self.release_all)
 
     def release_all(self) -> None:
-        """Release every button."""
+        """Release all held Game Boy buttons."""
         self._joypad.release_all()
         self._playing.hold(0)
 

@@ -41,9 +41,9 @@ class PlayAct:
     name: str
     words: str
     keys: tuple[int, ...] = ()
-    """Qt.Key values; only the first can be changed."""
+    """Default keys as Qt.Key values; the user can only change the first."""
     pad: tuple[str, ...] = ()
-    """SDL's names of game controller buttons."""
+    """Default gamepad buttons, named as in SDL."""
 
     @property
     def is_button(self) -> bool:

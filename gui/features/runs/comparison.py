@@ -33,7 +33,7 @@ LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
 NEAR = 8.0
 """Distance in pixels from a line within which the pointer selects it."""
 LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
-"""Least and most pixels of a run's column, and most letters of its heading."""
+"""Least and most pixels of a run's column, and most characters of its title."""
 
 
 class Comparison(QDialog):

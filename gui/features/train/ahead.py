@@ -18,7 +18,7 @@ from gui.state.session import Mode, Operation, Session
 
 WORKER_AHEAD = "training/start_ahead"
 IDLE_MS = 10 * 60 * 1000
-"""Milliseconds without input after which the preloaded worker ends."""
+"""Milliseconds without input after which the unused worker ends."""
 
 
 class StartAhead(QObject):

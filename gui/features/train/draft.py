@@ -54,7 +54,7 @@ class ConfigDraft(QObject):
 
     @property
     def spec(self) -> RunSpec | None:
-        """Order to the runner; None while a text is invalid."""
+        """RunSpec of the form: the order from which the runner starts a run; None while a text is invalid."""
         return self._spec
 
     @property
