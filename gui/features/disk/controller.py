@@ -115,7 +115,7 @@ class ArchivesController(QObject):
             )
 
     async def _archive_all(self, run_ids: list[str]) -> tuple[int, int]:
-        """Return (number of archived runs, bytes saved)."""
+        """Move these runs one by one into archives; return (number of archived runs, bytes saved)."""
         saved = done = 0
         for number, run_id in enumerate(run_ids, 1):
             self._tell(tr("Archiving {number} of {count}", number=number, count=len(run_ids)))

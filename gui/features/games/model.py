@@ -86,7 +86,7 @@ class RomCard:
 
 
 class RomLibrary(QObject):
-    """List model of the games: shipped ones and ROMs added by `dmglab rom add`; ROM files are not copied."""
+    """List of the games: shipped ones and ROMs added by `dmglab rom add`, whose files stay where they are."""
 
     changed = Signal()
     selection_changed = Signal()

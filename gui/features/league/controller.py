@@ -20,7 +20,7 @@ MAX_EPISODES = 16
 
 
 class LeagueController(QObject):
-    """Starts `dmglab league --record` on a task and reads its table; rows stay until the next league ends."""
+    """Starts `dmglab league --record` on a task and reads its table; rows stay until the next league begins."""
 
     changed = Signal()
     progressed = Signal(float)
@@ -37,7 +37,7 @@ class LeagueController(QObject):
         self._bridge, self._session = bridge, session
         self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
         self.rows: list[dict[str, Any]] = []
-        """Rows of the last league's league.json, the best player first."""
+        """Rows of the last league's league.json, the best player first; empty while a league runs."""
         self.task = self.error = ""
         """Task of `rows`; and the error text when the last league failed."""
         self.chosen = -1

@@ -98,7 +98,7 @@ def parse(words: list[str]) -> tuple[list[str], list[Bound]]:
 
 
 class RunFilter(QAbstractTableModel):
-    """Model of the runs that match the filter, sorted by a column; a proxy of `RunList`."""
+    """Table model of those runs of a `RunList` that match the filter, sorted by a column."""
 
     def __init__(self, source: RunList, parent: QObject | None = None) -> None:
         super().__init__(parent)
